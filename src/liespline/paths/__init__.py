@@ -1,0 +1,47 @@
+"""How a layer is computed: every path gives the dense path's numbers, to rounding."""
+
+import torch
+from torch import Tensor
+
+from liespline.paths import dense
+
+__all__ = ["correlate", "lift"]
+
+Size = tuple[int, ...]
+
+
+def correlate(
+    x: Tensor,
+    weight: Tensor,
+    x_samples: Tensor,
+    h_samples: Tensor,
+    *,
+    sizes: tuple[Size, ...],
+    stride: Size,
+    padding: Size,
+) -> Tensor:
+    """Correlate a feature map with spline coefficients (eq. gcor with the kernel of eq. BSplinesOnG).
+
+    out[:,o,a] = Σ_cby K[o,a,c,b,y] x[:,c,b,·+y],
+    K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]
+
+    x (B, C, N_in, *space), weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k)
+    -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W.
+    """
+    dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
+    with torch.autocast(x.device.type, enabled=False):
+        sampled = dense.kernel(weight.to(dtype), x_samples.to(dtype), h_samples.to(dtype))
+    return dense.convolve(x.flatten(1, 2), sampled.flatten(2, 3).to(x.dtype), sizes, stride, padding)
+
+
+def lift(
+    x: Tensor, weight: Tensor, x_samples: Tensor, *, sizes: tuple[Size, ...], stride: Size, padding: Size
+) -> Tensor:
+    """Lift an image to the group (eq. liftingcor).
+
+    x (B, C, *space), weight (O, C, N_x), x_samples (A, *W, N_x) -> (B, O, A, *space).
+    """
+    dtype = dense.accumulate_dtype(x, weight, x_samples)
+    with torch.autocast(x.device.type, enabled=False):
+        sampled = dense.lift_kernel(weight.to(dtype), x_samples.to(dtype))
+    return dense.convolve(x, sampled.to(x.dtype), sizes, stride, padding)

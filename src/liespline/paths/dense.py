@@ -1,0 +1,107 @@
+"""The dense path: sample every block of the kernel, then call one convolution a window size."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Size = tuple[int, ...]
+
+
+def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
+    """Sample the whole kernel of a group correlation.
+
+    K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]  (eq. BSplinesOnG)
+
+    weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k) -> (O, A, C, N_in, *W).
+    """
+    window = x_samples.shape[2:-1]
+    x_samples = x_samples.reshape(*x_samples.shape[:2], -1, x_samples.shape[-1])  # (A, M, Y, N_x)
+    points, n_x = x_samples.shape[2:]
+    n_in, n_k = h_samples.shape[2:]
+    space_first = points * n_k * (n_x + n_in) <= n_in * n_x * (n_k + points)
+    contract = _space_first if space_first else _group_first
+    sampled = contract(weight, x_samples, h_samples).permute(2, 0, 3, 4, 1)  # (O, A, C, N_in, Y)
+    return sampled.view(*sampled.shape[:4], *window)
+
+
+def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
+    """Sample the kernel of a lifting: weight (O, C, N_x), x_samples (A, *W, N_x) -> (O, A, C, *W)."""
+    sampled = torch.tensordot(x_samples, weight, dims=([-1], [-1]))  # (A, *W, O, C)
+    return sampled.movedim((-2, 0, -1), (0, 1, 2))
+
+
+def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size) -> Tensor:
+    """Correlate with a sampled kernel, each element in its own window.
+
+    x (B, I, *space), sampled (O, A, I, *W) -> (B, O, A, *space).
+    """
+    largest = tuple(sampled.shape[3:])
+    windows = sorted(set(sizes))
+    if len(windows) == 1:
+        return _convolve(x, sampled, largest, windows[0], stride, padding)
+    members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
+    parts = [
+        _convolve(x, _take(sampled, elements), largest, window, stride, padding)
+        for elements, window in zip(members, windows, strict=True)
+    ]
+    order = [a for elements in members for a in elements]
+    joined = torch.cat(parts, dim=2)
+    if order == sorted(order):
+        return joined
+    return torch.stack([joined.select(2, order.index(a)) for a in range(len(sizes))], dim=2)
+
+
+def accumulate_dtype(*tensors: Tensor) -> torch.dtype:
+    """The dtype kernels are built in: float32, or float64 where any operand is."""
+    return torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
+
+
+def _take(sampled: Tensor, elements: list[int]) -> Tensor:
+    if elements == list(range(elements[0], elements[-1] + 1)):
+        return sampled.narrow(1, elements[0], len(elements))
+    return torch.stack([sampled.select(1, a) for a in elements], dim=1)
+
+
+def _space_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
+    # One product over N_x shared by all elements, then one a element over (M, N_k): (A, Y, O, C, N_in).
+    a, m, y, _ = x_samples.shape
+    o, c, _, n_k = weight.shape
+    planes = torch.tensordot(x_samples, weight, dims=([3], [2]))  # (A, M, Y, O, C, N_k)
+    planes = planes.movedim(1, -2).reshape(a, y * o * c, m * n_k)
+    taps = h_samples.movedim(2, -1).reshape(a, m * n_k, -1)
+    return torch.bmm(planes, taps).view(a, y, o, c, -1)
+
+
+def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
+    # The same sum the other way round, cheaper where N_k is not small: (A, Y, O, C, N_in).
+    a, m, y, n_x = x_samples.shape
+    o, c, _, n_k = weight.shape
+    coefficients = weight.movedim(2, 0).reshape(1, n_x * o * c, n_k).expand(a * m, -1, -1)
+    taps = torch.bmm(coefficients, h_samples.flatten(0, 1).mT)  # (A M, N_x O C, N_in)
+    taps = taps.view(a, m * n_x, -1)
+    points = x_samples.transpose(1, 2).reshape(a, y, m * n_x)
+    return torch.bmm(points, taps).view(a, y, o, c, -1)
+
+
+def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
+    for axis, (outer, inner) in enumerate(zip(largest, window, strict=True)):
+        sampled = sampled.narrow(axis + 3, (outer - inner) // 2, inner)
+    # A smaller window sits in the middle of the largest one: it needs less padding, or none of x's border.
+    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
+    for axis, border in enumerate(borders):
+        if border < 0:
+            x = x.narrow(axis + 2, -border, x.shape[axis + 2] + 2 * border)
+    out = _plain(x, sampled.flatten(0, 1), stride, tuple(max(border, 0) for border in borders))
+    return out.view(out.shape[0], *sampled.shape[:2], *out.shape[2:])
+
+
+def _plain(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
+    match len(stride):
+        case 0:
+            return F.linear(x, weight)
+        case 1:
+            return F.conv1d(x, weight, None, stride, padding)
+        case 2:
+            return F.conv2d(x, weight, None, stride, padding)
+        case _:
+            return F.conv3d(x, weight, None, stride, padding)
