@@ -1,0 +1,107 @@
+"""Files that are whole or absent, and errors that name the file and the row."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+SHOWN = 20
+# Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken or hostile.
+MOST_COMPRESSED = 1032
+
+
+class DataError(ValueError):
+    """Data that cannot be used; `problems` says file by file and row by row why, and what to do."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        lines = self.problems[:SHOWN]
+        if len(self.problems) > SHOWN:
+            lines.append(f"… and {len(self.problems) - SHOWN} more problems")
+        super().__init__("\n".join(lines))
+
+
+def existing(path: Path, what: str) -> Path:
+    """The path itself, or a DataError that says what was expected there."""
+    if not path.is_file():
+        state = "is not a plain file" if path.exists() else "does not exist"
+        raise DataError(f"{path}: {state}; expected {what}")
+    return path
+
+
+def check_declared_size(path: Path, declared: int, what: str) -> None:
+    """Refuse a header that promises more bytes than the file can hold, before any memory is taken."""
+    size = path.stat().st_size
+    if declared > size * MOST_COMPRESSED:
+        raise DataError(
+            f"{path}: declares {what}, {declared:,} bytes, but has only {size:,} and cannot hold them; "
+            "it is truncated or damaged: fetch it again"
+        )
+
+
+def check_free_space(folder: Path, needed: int) -> None:
+    """Refuse to begin a file that the disk has no room for."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise DataError(
+            f"{folder}: needs {needed:,} free bytes and has {free:,}; free some or choose another folder"
+        )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Write `path` so that it is either the old file or the complete new one, whatever kills us.
+
+    The bytes go to `path.part`, are flushed to disk, then renamed. A killed writer leaves only the `.part`
+    file, which the next one starts anew. One writer at a time: where others may write, hold `lock` around it.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        with open(part, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DataError(f"{path}: cannot be written ({error.strerror}); nothing was replaced") from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small text file whole or not at all."""
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+@contextmanager
+def lock(path: Path, wait: bool) -> Iterator[None]:
+    """Hold `path` for this process until the block ends or the process dies.
+
+    Without `wait` a second process is refused with the first one's number. The file stays: removing it would
+    let a third process lock a new file of that name while a second one still waits on the old.
+    """
+    try:
+        stream = open(path, "a+")  # noqa: SIM115
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); choose a folder you can write to"
+        ) from error
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            stream.seek(0)
+            holder = stream.read(20).strip() or "unknown"
+            raise DataError(
+                f"{path.parent}: process {holder} is working there; wait for it or choose another folder"
+            ) from None
+        stream.truncate(0)
+        stream.write(str(os.getpid()))
+        stream.flush()
+        yield

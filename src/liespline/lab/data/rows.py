@@ -1,0 +1,124 @@
+"""Equal-sized records of a file, memory-mapped: what every fast reader here is made of."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .files import DataError, check_free_space, lock, replacing
+
+Array = NDArray[Any]
+
+
+class Rows:
+    """Row i of a file: the `shape`d array of `dtype` at byte `offsets[i]`.
+
+    Nothing is read until rows are asked for. The mapping is opened on first use and never pickled, so that
+    each loader process opens its own and the pages are shared.
+    """
+
+    def __init__(
+        self, path: Path, offsets: NDArray[np.int64], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.path, self.offsets, self.shape, self.dtype = path, offsets, shape, dtype
+        self._row_bytes = int(np.prod(shape)) * dtype.itemsize
+        self._bytes: NDArray[np.uint8] | None = None
+        size, end = path.stat().st_size, int(offsets.max(initial=0)) + self._row_bytes
+        if len(offsets) and end > size:
+            row = int(np.argmax(offsets + self._row_bytes > size))
+            raise DataError(
+                f"{path}, row {row}: ends at byte {end:,} of {size:,}; the file is truncated: fetch it again"
+            )
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_bytes": None}
+
+    def read(self, rows: Sequence[int], window: tuple[slice, ...] = ()) -> Array:
+        """The rows in the order asked for, each cut to `window`, freshly allocated: (len(rows), *cut)."""
+        if self._bytes is None:
+            self._bytes = np.memmap(self.path, mode="r")
+        cut = np.empty(self.shape, np.uint8)[window].shape if window else self.shape
+        out = np.empty((len(rows), *cut), self.dtype)
+        for target, row in zip(out, rows, strict=True):
+            start = self.offsets[row]
+            record = self._bytes[start : start + self._row_bytes].view(self.dtype).reshape(self.shape)
+            target[...] = record[window]
+        return out
+
+
+def npy_rows(path: Path) -> Rows:
+    """The first axis of a `.npy` file as rows."""
+    try:
+        # Only the header is read here; a pickled file (object dtype) is refused by NumPy itself.
+        array = np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: is no whole .npy file ({error}); prepare it again") from error
+    if array.ndim < 1 or not array.flags.c_contiguous:
+        raise DataError(f"{path}: has shape {array.shape}; expected rows along the first axis in C order")
+    row_bytes = array.nbytes // max(len(array), 1)
+    offsets = array.offset + row_bytes * np.arange(len(array), dtype=np.int64)
+    return Rows(path, offsets, array.shape[1:], array.dtype)
+
+
+def write_npy(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[Array]) -> None:
+    """Write `blocks`, which together have `shape`, as one `.npy` file, whole or not at all."""
+    check_free_space(path.parent, int(np.prod(shape)) * dtype.itemsize)
+    with replacing(path) as stream:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(stream, header)
+        written = 0
+        for block in blocks:
+            stream.write(np.ascontiguousarray(block, dtype).tobytes())
+            written += len(block)
+        if written != shape[0]:
+            raise DataError(f"{path}: {written} of {shape[0]} rows were written; nothing was kept")
+
+
+def cached_rows(
+    source: Path,
+    key: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    blocks: Callable[[], Iterable[Array]],
+) -> Rows:
+    """Rows of what `blocks()` decodes from `source`, decoded once and kept as a `.npy` file.
+
+    The file lies in `.liespline-cache` beside the source, or in $LIESPLINE_CACHE. Its name holds a digest of
+    `key` (whatever the content depends on), so that a changed source is decoded anew; its older files go.
+    """
+    folder = Path(os.environ.get("LIESPLINE_CACHE") or source.parent / ".liespline-cache")
+    family = f"{source.name}.{digest(str(source.absolute()))}"
+    target = folder / f"{family}.{digest(f'{key} {shape} {dtype.str}')}.npy"
+    if not target.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"{folder}: cannot be made ({error.strerror}) for the decoded copy of {source}; "
+                "set LIESPLINE_CACHE to a folder you can write to"
+            ) from error
+        with lock(folder / f"{family}.lock", wait=True):
+            if not target.exists():
+                write_npy(target, shape, dtype, blocks())
+            for other in folder.iterdir():
+                if other.name.startswith(f"{family}.") and other.suffix == ".npy" and other != target:
+                    other.unlink(missing_ok=True)
+    return npy_rows(target)
+
+
+def digest(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def file_key(path: Path) -> str:
+    """What changes whenever the file's content is replaced."""
+    status = path.stat()
+    return f"{path.name} {status.st_size} {status.st_mtime_ns}"
