@@ -1,0 +1,88 @@
+"""A finite set of group elements with what it takes to integrate over the group."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ..groups import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Elements h_i of a group with Haar quadrature weights w_i: ∫ f dh ≈ Σ w_i f(h_i).
+
+    Values are float64 on the CPU, whatever the layers that use them compute in. Two grids with equal contents are
+    equal and hash alike, so what is derived from a grid can be computed once and shared.
+    """
+
+    group: Group
+    elements: Tensor
+    """`(N, *element_shape)`"""
+    weights: Tensor
+    """`(N,)`"""
+    spacing: float
+    """Distance between neighbours, ‖Log h_i⁻¹h_j‖: the natural scale of splines centred on the grid."""
+
+    def __post_init__(self) -> None:
+        group, shape = self.group, self.group.element_shape
+        elements = torch.as_tensor(self.elements).detach().to("cpu", torch.float64)
+        if elements.ndim != 1 + len(shape) or elements.shape[1:] != shape or len(elements) == 0:
+            raise ValueError(
+                f"Grid: elements has shape {tuple(elements.shape)}; {group!r} needs (N, "
+                + ", ".join(map(str, shape))
+                + ") with N ≥ 1"
+            )
+        weights = torch.as_tensor(self.weights).detach().to("cpu", torch.float64)
+        if weights.shape != elements.shape[:1] or not weights.isfinite().all():
+            raise ValueError(
+                f"Grid: weights has shape {tuple(weights.shape)}; needs {len(elements)} finite numbers, one an element"
+            )
+        if not 0 < self.spacing < float("inf"):
+            raise ValueError(f"Grid: spacing = {self.spacing}, must be positive")
+        # Exp ∘ Log is the identity on every group, so it tells members from non-members without asking more of a
+        # group than its five methods; multiplying by e first brings angles into their own range.
+        elements = group.product(group.identity(dtype=torch.float64), elements)
+        gap = (group.exp(group.log(elements)) - elements).flatten(1).abs().amax(1) if shape != (0,) else None
+        if gap is not None and not (gap < 1e-6).all():
+            index = int((~(gap < 1e-6)).nonzero()[0])
+            raise ValueError(
+                f"Grid: elements[{index}] = {elements[index].tolist()} is not an element of {group!r}: Exp(Log h) ≠ h"
+            )
+        object.__setattr__(self, "elements", elements.clone())
+        object.__setattr__(self, "weights", weights.clone())
+        object.__setattr__(self, "spacing", float(self.spacing))
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        content = hashlib.sha256(self.elements.numpy().tobytes())
+        content.update(self.weights.numpy().tobytes())
+        return content.hexdigest() + repr(self.spacing)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Grid)
+            and self.group == other.group
+            and len(self) == len(other)
+            and self._fingerprint == other._fingerprint
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.group, self._fingerprint))
+
+    def __repr__(self) -> str:
+        return f"Grid({self.group!r}, {len(self)} elements, spacing={self.spacing:.4g})"
+
+
+def whole(where: str, name: str, value: object) -> int:
+    """Return value as a count, or say that it has to be a whole number ≥ 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ 1")
+    return value

@@ -1,0 +1,44 @@
+"""Rotations of the plane (app. B)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from .base import Group
+
+
+class SO2(Group):
+    """Rotations of R², elements are angles `(*batch, 1)` in [−π, π); a positive one is counter-clockwise on screen.
+
+    Coordinate 0 of a point runs down the rows of an image and coordinate 1 along its columns, so the usual
+    matrix of R_θ turns an image the way `torch.rot90(image, 1, (-2, -1))` does.
+    """
+
+    dim = 1
+    space_dim = 2
+    element_shape = (1,)
+    period = 2 * math.pi
+
+    def product(self, g: Tensor, h: Tensor) -> Tensor:
+        return _wrap(g + h)
+
+    def inverse(self, h: Tensor) -> Tensor:
+        return _wrap(-h)
+
+    def exp(self, a: Tensor) -> Tensor:
+        return _wrap(a)
+
+    def log(self, h: Tensor) -> Tensor:
+        return _wrap(h)
+
+    def act(self, h: Tensor, x: Tensor) -> Tensor:
+        cos, sin = h[..., 0].cos(), h[..., 0].sin()
+        return torch.stack((cos * x[..., 0] - sin * x[..., 1], sin * x[..., 0] + cos * x[..., 1]), -1)
+
+
+def _wrap(angle: Tensor) -> Tensor:
+    """Return the angle in [−π, π); those already there come back unrounded."""
+    return angle - 2 * math.pi * torch.floor((angle + math.pi) / (2 * math.pi))

@@ -1,0 +1,30 @@
+"""R^d itself (app. B): the group on which spatial spline centres live."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from .base import Group, positive_dimension
+
+
+class Translation(Group):
+    """Translations of R^d; elements, algebra vectors and points are all `(*batch, d)`."""
+
+    def __init__(self, space_dim: int = 2) -> None:
+        self.dim = self.space_dim = positive_dimension("Translation", space_dim)
+        self.element_shape = (space_dim,)
+
+    def product(self, g: Tensor, h: Tensor) -> Tensor:
+        return g + h
+
+    def inverse(self, h: Tensor) -> Tensor:
+        return -h
+
+    def exp(self, a: Tensor) -> Tensor:
+        return a
+
+    def log(self, h: Tensor) -> Tensor:
+        return h
+
+    def act(self, h: Tensor, x: Tensor) -> Tensor:
+        return h + x

@@ -1,0 +1,33 @@
+"""H = {e}: the plain CNN as a special case, not as another code path."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .base import Group, positive_dimension
+
+
+class Trivial(Group):
+    """The group of one element acting on R^d; elements and algebra vectors are empty, `(*batch, 0)`."""
+
+    dim = 0
+    element_shape = (0,)
+
+    def __init__(self, space_dim: int = 2) -> None:
+        self.space_dim = positive_dimension("Trivial", space_dim)
+
+    def product(self, g: Tensor, h: Tensor) -> Tensor:
+        return g + h
+
+    def inverse(self, h: Tensor) -> Tensor:
+        return h
+
+    def exp(self, a: Tensor) -> Tensor:
+        return a
+
+    def log(self, h: Tensor) -> Tensor:
+        return h
+
+    def act(self, h: Tensor, x: Tensor) -> Tensor:
+        return x.expand(*torch.broadcast_shapes(h.shape[:-1], x.shape[:-1]), self.space_dim)
