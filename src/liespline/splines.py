@@ -1,0 +1,169 @@
+"""B-splines on R^d, on Lie groups and on the sphere (defs. cardinalRd, splineRd, splineH, eq. splineS2)."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .grids import Grid
+
+
+def bspline(x: Tensor, degree: int) -> Tensor:
+    """Return the cardinal B-spline Bⁿ(x), the n-fold convolution of the unit box with itself, elementwise.
+
+    It is evaluated piece by piece on its support [−(n+1)/2, (n+1)/2] and is exactly 0 outside; autograd gives its
+    derivative. The box itself (n = 0) holds its left end and not its right one, so that shifted boxes add up to 1.
+    """
+    _check_degree("bspline", degree)
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        found = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"bspline: x must be a floating-point tensor, not {found}")
+    if degree == 0:
+        return ((x >= -0.5) & (x < 0.5)).to(x.dtype)
+    distance = x.abs()
+    value = torch.zeros_like(x)
+    for low, centre, coefficients in _pieces(degree):
+        v = distance - centre  # in [−½, ½] on this piece, which keeps the polynomial well conditioned
+        piece = torch.full_like(x, coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            piece = piece * v + c
+        value = torch.where((distance >= low) & (distance < centre + 0.5), piece, value)
+    return value
+
+
+@lru_cache
+def _pieces(degree: int) -> list[tuple[float, float, list[float]]]:
+    """Return for each polynomial piece of Bⁿ(|x|) where it starts, its centre, and its coefficients about that."""
+    n, pieces = degree, []
+    for q in range((n + 2) // 2):
+        centre = Fraction(q) + (Fraction(1, 2) if n % 2 else 0)
+        coefficients = [Fraction(0)] * (n + 1)
+        for k in range(n + 2):  # Bⁿ(x) = Σ_k (−1)^k C(n+1, k) (x − t_k)₊ⁿ / n!, exact in fractions
+            knot = k - Fraction(n + 1, 2)
+            if knot < centre:
+                lead = Fraction((-1) ** k * math.comb(n + 1, k), math.factorial(n))
+                for m in range(n + 1):
+                    coefficients[m] += lead * math.comb(n, m) * (centre - knot) ** (n - m)
+        pieces.append((max(float(centre) - 0.5, 0.0), float(centre), [float(c) for c in coefficients]))
+    return pieces
+
+
+@dataclass(frozen=True)
+class SplineBasis:
+    """The functions B(Log(h_i⁻¹h) / scale) centred on the elements of a grid (eq. BSplineOnH), as a value.
+
+    Dense, local, atrous and deformable kernels are choices of the arguments: centres all over the group, a few near
+    the identity, centres further apart than `scale`, or `trainable` centres. On SO(2) the splines are periodic.
+    """
+
+    grid: Grid
+    scale: float | None = None
+    """Width of one spline; the grid's spacing unless given."""
+    degree: int = 3
+    trainable: bool = False
+    """Whether the layer that uses this basis learns where the centres are."""
+    _owner: list[weakref.ref[Any]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_degree("SplineBasis", self.degree)
+        if not isinstance(self.grid, Grid):
+            raise ValueError(f"SplineBasis: grid is a {type(self.grid).__name__}, must be a Grid such as uniform(SO2(), 8)")
+        scale = self.grid.spacing if self.scale is None else float(self.scale)
+        if not 0 < scale < math.inf:
+            raise ValueError(f"SplineBasis: scale = {self.scale}, must be a positive number")
+        object.__setattr__(self, "scale", scale)
+
+    def __len__(self) -> int:
+        return len(self.grid)
+
+    @property
+    def width(self) -> float:
+        """The scale as a plain number."""
+        assert self.scale is not None  # set in __post_init__
+        return self.scale
+
+    @property
+    def reach(self) -> float:
+        """Distance in the algebra from a centre to where its spline ends, along each axis."""
+        return (self.degree + 1) / 2 * self.width
+
+    def __call__(self, h: Tensor, centres: Tensor | None = None) -> Tensor:
+        """Return the value of each of the N basis functions at h, `(*batch, N)`; `centres` replace the grid's."""
+        group = self.grid.group
+        if centres is None:
+            centres = self.grid.elements.to(h)
+        offset = group.offset(centres, h.unsqueeze(-1 - len(group.element_shape)))  # (*batch, N, dim)
+        if group.period is None:
+            return bspline(offset / self.width, self.degree).prod(-1)
+        turns = math.ceil(max(self.reach / group.period - 0.5, 0.0))
+        images = offset + group.period * torch.arange(-turns, turns + 1).to(offset)  # (*batch, N, images), dim is 1
+        return bspline(images / self.width, self.degree).sum(-1)
+
+    def centres(self, log: Tensor) -> Tensor:
+        """Return the centres Exp(log) for log-coordinates `(N, dim)`, the form in which centres are learned."""
+        return self.grid.group.exp(log)
+
+    def fit(self, h: Tensor, values: Tensor) -> Tensor:
+        """Return the coefficients c minimising Σ_p |Σ_i c_i B_i(h_p) − values_p|², shape `(N, *values.shape[1:])`.
+
+        `h` is `(P, *element_shape)` and `values` `(P, *rest)`. Solved by conjugate gradients on the sparse system, so
+        thousands of centres are fine; of several solutions it returns the smallest.
+        """
+        shape = self.grid.group.element_shape
+        if h.shape[1:] != shape or len(h) != len(values) or len(h) == 0:
+            raise ValueError(
+                f"SplineBasis.fit: h {tuple(h.shape)} and values {tuple(values.shape)} must be (P, "
+                + ", ".join(map(str, shape))
+                + ") and (P, ...) with the same P ≥ 1"
+            )
+        chunk = max(1, 2_000_000 // len(self))
+        blocks = [self(part).to_sparse() for part in h.split(chunk)]
+        matrix = torch.cat(blocks).coalesce()  # (P, N)
+        solution = _least_squares(matrix, values.reshape(len(values), -1).to(h))
+        return solution.reshape(len(self), *values.shape[1:])
+
+    def claim(self, owner: object) -> None:
+        """Note that `owner` learns the centres of this basis, which only one layer can do."""
+        current = self._owner[0]() if self._owner else None
+        if current is not None and current is not owner:
+            raise ValueError(
+                f"trainable basis {self!r} already belongs to another layer, whose centres it would share; "
+                "give each layer its own: SplineBasis(grid, ..., trainable=True)"
+            )
+        self._owner[:] = [weakref.ref(owner)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_owner": []}  # weak references do not pickle, and a copy has no owner yet
+
+
+def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:
+    """Return the least-squares solution of a sparse system for every column of values, by CGLS from zero."""
+    solution = torch.zeros(matrix.shape[1], values.shape[1], dtype=values.dtype, device=values.device)
+    adjoint = matrix.t().coalesce()
+    residual = values
+    gradient = direction = adjoint @ residual
+    energy = start = gradient.square().sum(0)
+    tiny = torch.finfo(values.dtype).eps ** 2
+    for _ in range(2 * matrix.shape[1] + 50):
+        image = matrix @ direction
+        step = energy / image.square().sum(0).clamp_min(torch.finfo(values.dtype).tiny)
+        solution = solution + step * direction
+        residual = residual - step * image
+        gradient = adjoint @ residual
+        previous, energy = energy, gradient.square().sum(0)
+        if bool((energy <= tiny * start).all()):
+            break
+        direction = gradient + energy / previous.clamp_min(torch.finfo(values.dtype).tiny) * direction
+    return solution
+
+
+def _check_degree(where: str, degree: int) -> None:
+    if not isinstance(degree, int) or isinstance(degree, bool) or degree < 0:
+        raise ValueError(f"{where}: degree = {degree!r}, must be a whole number ≥ 0")
