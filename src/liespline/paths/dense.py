@@ -21,7 +21,7 @@ def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
     space_first = points * n_k * (n_x + n_in) <= n_in * n_x * (n_k + points)
     contract = _space_first if space_first else _group_first
     sampled = contract(weight, x_samples, h_samples).permute(2, 0, 3, 4, 1)  # (O, A, C, N_in, Y)
-    return sampled.view(*sampled.shape[:4], *window)
+    return torch.reshape(sampled, (*sampled.shape[:4], *window))
 
 
 def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
@@ -49,6 +49,22 @@ def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, 
     if order == sorted(order):
         return joined
     return torch.stack([joined.select(2, order.index(a)) for a in range(len(sizes))], dim=2)
+
+
+def crop(sampled: Tensor, axis: int, window: Size) -> Tensor:
+    """The middle of a tensor whose axes from `axis` on are a larger window."""
+    for i, size in enumerate(window):
+        sampled = sampled.narrow(axis + i, (sampled.shape[axis + i] - size) // 2, size)
+    return sampled
+
+
+def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, Size]:
+    """The input and zero padding that leave a smaller window, centred in the largest, where it was."""
+    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
+    for axis, border in enumerate(borders, start=x.ndim - len(borders)):
+        if border < 0:
+            x = x.narrow(axis, -border, x.shape[axis] + 2 * border)
+    return x, tuple(max(border, 0) for border in borders)
 
 
 def accumulate_dtype(*tensors: Tensor) -> torch.dtype:
@@ -84,14 +100,9 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
 
 
 def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
-    for axis, (outer, inner) in enumerate(zip(largest, window, strict=True)):
-        sampled = sampled.narrow(axis + 3, (outer - inner) // 2, inner)
-    # A smaller window sits in the middle of the largest one: it needs less padding, or none of x's border.
-    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
-    for axis, border in enumerate(borders):
-        if border < 0:
-            x = x.narrow(axis + 2, -border, x.shape[axis + 2] + 2 * border)
-    out = _plain(x, sampled.flatten(0, 1), stride, tuple(max(border, 0) for border in borders))
+    sampled = crop(sampled, 3, window)
+    x, padding = fit(x, largest, window, padding)
+    out = _plain(x, sampled.flatten(0, 1), stride, padding)
     return out.view(out.shape[0], *sampled.shape[:2], *out.shape[2:])
 
 
