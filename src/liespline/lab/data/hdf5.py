@@ -27,7 +27,9 @@ def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype
             _check_layout(path, name, dataset, row_shape, dtype)
             offsets = _row_offsets(path, dataset)
             count = len(dataset)
-    except (OSError, RuntimeError, KeyError, TypeError) as error:
+    except DataError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{path}: cannot be read as HDF5 ({error}); it is truncated or damaged: fetch it again"
         ) from error

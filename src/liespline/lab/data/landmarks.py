@@ -1,0 +1,56 @@
+"""Landmark localisation as the paper does it: heatmaps, the balanced loss's weights, the success rate."""
+
+import kornia
+import torch
+from torch import Tensor
+
+SIGMA = 1.5
+RADIUS = 10.0
+
+
+def heatmaps(landmarks: Tensor, space: tuple[int, int], sigma: float = SIGMA) -> Tensor:
+    """A Gaussian of height 1 at each landmark (paper, section 4: σ = 1.5 pixels).
+
+    `landmarks` (B, L, 2) in (row, column) pixels; returns (B, L, *space).
+    """
+    # exp(-r²/2σ²) is the product of a row profile and a column profile: two short vectors, not one large map.
+    profiles = []
+    for axis, size in enumerate(space):
+        at = torch.arange(size, device=landmarks.device, dtype=landmarks.dtype)
+        profiles.append(torch.exp(-((at - landmarks[..., axis, None]) ** 2) / (2 * sigma**2)))
+    return profiles[0].unsqueeze(-1) * profiles[1].unsqueeze(-2)
+
+
+def balancing_weights(targets: Tensor) -> Tensor:
+    """Weights under which landmark and background count the same in each heatmap, of mean 1.
+
+    w = ½ t / mean(t) + ½ (1 − t) / mean(1 − t) for targets t (B, L, H, W); 1 where a heatmap is empty (its
+    landmark has left the image).
+    """
+    share = targets.mean((-2, -1), keepdim=True)
+    empty = share < 1e-6
+    safe = torch.where(empty, torch.full_like(share, 0.5), share)
+    balanced = 0.5 * targets / safe + 0.5 * (1 - targets) / (1 - safe)
+    return torch.where(empty, torch.ones_like(targets), balanced)
+
+
+def locate(maps: Tensor, blur: float = 0.0) -> Tensor:
+    """The highest pixel of each map, in (row, column): (B, L, H, W) to (B, L, 2).
+
+    `blur` smooths first with a Gaussian of that σ (the released scripts: 1; the paper: none).
+    """
+    if blur:
+        size = 2 * round(3 * blur) + 1
+        maps = kornia.filters.gaussian_blur2d(maps, (size, size), (blur, blur))
+    best = maps.flatten(-2).argmax(-1)
+    width = maps.shape[-1]
+    return torch.stack([best // width, best % width], dim=-1)
+
+
+def found(located: Tensor, landmarks: Tensor, radius: float = RADIUS) -> Tensor:
+    """Which landmarks were found, i.e. located less than `radius` pixels away: (B, L) booleans.
+
+    Their mean over landmarks and images is the paper's success rate.
+    """
+    distance: Tensor = torch.linalg.vector_norm(located - landmarks, dim=-1)
+    return distance < radius

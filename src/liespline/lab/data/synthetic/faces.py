@@ -1,0 +1,49 @@
+"""Synthetic faces written as CelebA's official in-the-wild files."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ..celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
+from ..files import lock, write_text
+from ..journal import Progress
+from .face import Person, draw_face
+from .work import draw_all, synthetic_folder
+
+_HEADER = "lefteye_x lefteye_y righteye_x righteye_y nose_x nose_y leftmouth_x leftmouth_y rightmouth_x rightmouth_y"
+
+
+def synthesize(
+    out: Path,
+    identities: int = 1000,
+    pictures: int = 4,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Draw `pictures` of each of `identities` people into `out`, in the official layout. Same seed, same files."""
+    if identities < 1 or pictures < 1:
+        raise ValueError(f"{identities} identities with {pictures} pictures each: both must be at least 1")
+    out = Path(out)
+    synthetic_folder(out, f"Synthetic faces: {identities} identities × {pictures} pictures, seed {seed}.")
+    with lock(out / ".lock", wait=False):
+        (out / IMAGES).mkdir(exist_ok=True)
+        people = []
+        lines = []
+        items = list(np.ndindex(identities, pictures))
+        drawing = draw_all(partial(_picture, out / IMAGES, pictures, seed), items, jobs, progress, "faces")
+        for (identity, _), (name, points) in zip(items, drawing, strict=True):
+            people.append(f"{name} {identity + 1}\n")
+            lines.append(f"{name} {' '.join(map(str, points))}\n")
+        write_text(out / IDENTITY_FILE, "".join(people))
+        write_text(out / LANDMARKS_FILE, f"{len(items)}\n{_HEADER}\n" + "".join(lines))
+
+
+def _picture(folder: Path, pictures: int, seed: int, item: tuple[int, int]) -> tuple[str, list[int]]:
+    identity, number = item
+    person = Person.draw(np.random.default_rng([seed, 0, identity]))
+    image, points = draw_face(person, np.random.default_rng([seed, 1, identity, number]))
+    name = f"{identity * pictures + number + 1:06d}.jpg"
+    image.save(folder / name, quality=90)
+    return name, np.clip(np.rint(points), 0, np.array(image.size) - 1).astype(int).reshape(-1).tolist()
