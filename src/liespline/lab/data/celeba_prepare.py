@@ -1,7 +1,7 @@
 """From the official CelebA files to the paper's 128×128 set (section 4), in one resumable pass.
 
-While it works, `OUT/.work` holds two journals: the size of each image, then each chosen picture. The result is
-written whole at the end, `prepared.json` last: without it the folder is not a data set.
+While it works, `OUT/.work` holds two journals: the size of each image, then each chosen picture. The result
+is written whole at the end, `prepared.json` last: without it the folder is not a data set.
 """
 
 import csv
@@ -38,7 +38,7 @@ _BLOCK = 256
 
 
 def prepare(src: Path, out: Path, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
-    """Write the paper's set to `out`; return its summary (counts, mean eye distance, what was dropped and why).
+    """Write the paper's set to `out` and return its summary: counts, mean eye distance, what was left out.
 
     Every usable image is scaled to a longest side of 128 and zero-padded; eye distances below their mean make
     small faces, the others large ones; each identity that has both gives one image of each, chosen by `seed`;

@@ -35,7 +35,8 @@ def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype
         ) from error
     if offsets is not None:
         return Rows(path, offsets, row_shape, dtype)
-    return cached_rows(path, file_key(path), (count, *row_shape), dtype, lambda: _decoded(path, name, count))
+    shape = (count, *row_shape)
+    return cached_rows(path, file_key(path), lambda: (shape, dtype, _decoded(path, name, count)))
 
 
 def _plain_dataset(path: Path, file: h5py.File, name: str) -> h5py.Dataset:

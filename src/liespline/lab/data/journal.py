@@ -25,8 +25,8 @@ def journal(
 ) -> Array:
     """Records 0 … total − 1, made in order by `make` on several threads and appended to `path`: (total,).
 
-    What is there already is kept, up to the first record that is cut off or whose field `checksum` is not the CRC-32
-    of its field `image`. `progress(name, done, total)` is called between blocks.
+    What is there already is kept, up to the first record that is cut off or whose field `checksum` is not the
+    CRC-32 of its field `image`. `progress(name, done, total)` is called between blocks.
     """
     try:
         with open(path, "ab") as stream, ThreadPoolExecutor(os.cpu_count()) as pool:

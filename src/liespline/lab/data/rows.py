@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,36 +82,41 @@ def write_npy(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: 
             raise DataError(f"{path}: {written} of {shape[0]} rows were written; nothing was kept")
 
 
-def cached_rows(
-    source: Path,
-    key: str,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    blocks: Callable[[], Iterable[Array]],
-) -> Rows:
-    """Rows of what `blocks()` decodes from `source`, decoded once and kept as a `.npy` file.
+Decoded = tuple[tuple[int, ...], np.dtype[Any], Iterable[Array]]  # shape, dtype, blocks of rows
 
-    The file lies in `.liespline-cache` beside the source, or in $LIESPLINE_CACHE. Its name holds a digest of
-    `key` (whatever the content depends on), so that a changed source is decoded anew; its older files go.
+
+def cached_rows(source: Path, key: str, decode: Callable[[], Decoded]) -> Rows:
+    """Rows of what `decode()` reads from `source`, decoded once and kept as a `.npy` file.
+
+    The file's name holds a digest of `key` (whatever the content depends on), so that a changed source is
+    decoded anew; its older files go.
     """
-    folder = Path(os.environ.get("LIESPLINE_CACHE") or source.parent / ".liespline-cache")
+    folder = _cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
-    target = folder / f"{family}.{digest(f'{key} {shape} {dtype.str}')}.npy"
+    target = folder / f"{family}.{digest(key)}.npy"
     if not target.exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(
-                f"{folder}: cannot be made ({error.strerror}) for the decoded copy of {source}; "
-                "set LIESPLINE_CACHE to a folder you can write to"
-            ) from error
         with lock(folder / f"{family}.lock", wait=True):
             if not target.exists():
-                write_npy(target, shape, dtype, blocks())
+                write_npy(target, *decode())
             for other in folder.iterdir():
                 if other.name.startswith(f"{family}.") and other.suffix == ".npy" and other != target:
                     other.unlink(missing_ok=True)
     return npy_rows(target)
+
+
+def _cache_folder(source: Path) -> Path:
+    """$LIESPLINE_CACHE; else `.liespline-cache` beside the source or, if read-only, the user's cache."""
+    chosen = os.environ.get("LIESPLINE_CACHE")
+    usual = [source.parent / ".liespline-cache", Path.home() / ".cache" / "liespline"]
+    for folder in [Path(chosen)] if chosen else usual:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    raise DataError(
+        f"{chosen or usual[0]}: cannot be written, and a decoded copy of {source} is needed; "
+        "set LIESPLINE_CACHE to a folder you can write to"
+    )
 
 
 def digest(text: str) -> str:

@@ -19,6 +19,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     `images` are rows of a file or an array (N, *space), or (N, *space, C) when `channels_last`; batches
     come out as (B, C, *space) in the stored dtype: uint8 crosses to the device at a quarter of float's
     cost; `as_float` is for there. `rows` picks and orders the images used, one for each of `targets`.
+    `notes` say what was left out.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         channels_last: bool = False,
         window: tuple[slice, ...] = (),
         synthetic: bool = False,
+        notes: Sequence[str] = (),
     ) -> None:
         self._images, self._channels_last, self._window = images, channels_last, window
         self._rows = np.arange(len(images)) if rows is None else rows
@@ -39,7 +41,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
             raise DataError(
                 f"{len(self._rows)} images but {len(self.targets)} targets; they must match one to one"
             )
-        self.classes, self.synthetic = tuple(classes), synthetic
+        self.classes, self.synthetic, self.notes = tuple(classes), synthetic, tuple(notes)
         shape = tuple(self._read([0]).shape[1:]) if len(self) else (1, *images.shape[-2:])
         self.in_channels, self.space = shape[0], shape[1:]
 

@@ -1,153 +1,23 @@
-"""One synthetic face: a shaded ellipsoid head with features on it, somewhere in a cluttered picture.
-
-Face coordinates: the eyes lie one unit apart, x to the right, y down, z towards the viewer, origin between the eyes.
-"""
-
-from dataclasses import dataclass
+"""One synthetic face: a shaded ellipsoid head with features on it, somewhere in a cluttered picture."""
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageFilter
 
-Points = NDArray[np.float64]
-Colour = tuple[int, int, int]
+from .canvas import Canvas, muted, oval, rotation
+from .person import Person, Points, landmarks_of, rgb
 
 SUPERSAMPLING = 2
-_SKIN = np.array(
-    [(255, 222, 196), (241, 194, 160), (224, 172, 125), (198, 134, 92), (141, 90, 60), (92, 58, 40)]
-)
-_HAIR = np.array(
-    [
-        (28, 22, 20),
-        (62, 42, 30),
-        (112, 74, 44),
-        (176, 136, 84),
-        (226, 196, 140),
-        (128, 46, 26),
-        (170, 168, 166),
-    ]
-)
-_IRIS = np.array([(70, 44, 28), (96, 70, 40), (74, 110, 140), (86, 116, 80), (60, 60, 64)])
-
-
-@dataclass(frozen=True)
-class Person:
-    """What stays the same over one identity's pictures."""
-
-    skin: Points
-    hair: Points
-    iris: Colour
-    jaw: float  # half-width of the head
-    length: float  # half-height of the head
-    eye: float  # half-width of an eye
-    nose: float  # y of the nose tip
-    mouth: float  # y of the mouth
-    mouth_width: float
-    brow: float
-    long_hair: bool
-    bald: bool
-    beard: bool
-    glasses: bool
-
-    @staticmethod
-    def draw(rng: np.random.Generator) -> "Person":
-        tone, next_tone = rng.integers(len(_SKIN)), rng.integers(len(_SKIN))
-        blend = rng.uniform(0, 0.3)
-        return Person(
-            skin=(1 - blend) * _SKIN[tone] + blend * _SKIN[next_tone],
-            hair=_HAIR[rng.integers(len(_HAIR))] * rng.uniform(0.8, 1.1),
-            iris=_rgb(_IRIS[rng.integers(len(_IRIS))]),
-            jaw=rng.uniform(0.98, 1.2),
-            length=rng.uniform(1.35, 1.6),
-            eye=rng.uniform(0.17, 0.23),
-            nose=rng.uniform(0.55, 0.7),
-            mouth=rng.uniform(0.98, 1.12),
-            mouth_width=rng.uniform(0.33, 0.45),
-            brow=rng.uniform(0.04, 0.09),
-            long_hair=bool(rng.random() < 0.45),
-            bald=bool(rng.random() < 0.1),
-            beard=bool(rng.random() < 0.2),
-            glasses=bool(rng.random() < 0.2),
-        )
-
-
-class Canvas:
-    """A picture under work with a projection from face coordinates to its pixels."""
-
-    def __init__(self, image: Image.Image, turn: Points, centre: Points, unit: float) -> None:
-        self.image, self.turn, self.centre, self.unit = image, turn, centre, unit
-        self.pen = ImageDraw.Draw(image)
-
-    def project(self, points: Points) -> Points:
-        """(…, 3) face coordinates to (…, 2) pixels (x, y)."""
-        return self.centre + self.unit * (points @ self.turn.T)[..., :2]
-
-    def polygon(self, points: Points, colour: Points | Colour) -> None:
-        self.pen.polygon([(x, y) for x, y in self.project(points)], fill=_rgb(colour))
-
-    def line(self, points: Points, colour: Points | Colour, width: float) -> None:
-        thick = max(1, round(width * self.unit))
-        self.pen.line(
-            [(x, y) for x, y in self.project(points)], fill=_rgb(colour), width=thick, joint="curve"
-        )
-
-
-def _rgb(colour: Points | Colour) -> Colour:
-    red, green, blue = np.clip(np.asarray(colour), 0, 255).astype(int).tolist()
-    return red, green, blue
-
-
-def _muted(rng: np.random.Generator, count: int = 1) -> Points:
-    """Colours as rooms and streets have them: any brightness, seldom vivid. (count, 3)"""
-    grey, vividness = rng.uniform(15, 240, (count, 1)), rng.beta(1.3, 3.5, (count, 1))
-    return np.clip(grey + 110 * vividness * rng.uniform(-1, 1, (count, 3)), 0, 255)
-
-
-def _oval(x: float, y: float, z: float, a: float, b: float, count: int = 28, lid: float = 1.0) -> Points:
-    """An ellipse in the face's frontal plane; `lid` < 1 flattens its upper half."""
-    t = np.linspace(0, 2 * np.pi, count, endpoint=False)
-    up = np.where(np.sin(t) < 0, lid, 1.0)
-    return np.stack([x + a * np.cos(t), y + b * up * np.sin(t), np.full(count, z)], axis=-1)
-
-
-def _turn(yaw: float, pitch: float, roll: float) -> Points:
-    cy, sy, cp, sp, cr, sr = (
-        np.cos(yaw),
-        np.sin(yaw),
-        np.cos(pitch),
-        np.sin(pitch),
-        np.cos(roll),
-        np.sin(roll),
-    )
-    about_y = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
-    about_x = np.array([[1, 0, 0], [0, cp, -sp], [0, sp, cp]])
-    about_z = np.array([[cr, -sr, 0], [sr, cr, 0], [0, 0, 1]])
-    return about_z @ about_x @ about_y
-
-
-def landmarks_of(person: Person) -> Points:
-    """The five landmarks in face coordinates, image-left first: (5, 3)."""
-    mouth = person.mouth_width
-    return np.array(
-        [
-            (-0.5, 0.0, 0.0),
-            (0.5, 0.0, 0.0),
-            (0.0, person.nose, 0.42),
-            (-mouth, person.mouth, 0.02),
-            (mouth, person.mouth, 0.02),
-        ]
-    )
 
 
 def draw_face(person: Person, rng: np.random.Generator) -> tuple[Image.Image, Points]:
     """A new picture of a person and its landmarks (5, 2) in (x, y) pixels.
 
-    Eye distances spread evenly in logarithm over 4–36 % of the longer side, so that no single scale serves all.
+    Eye distances spread evenly in logarithm over 4–36 % of the longer side: no single scale serves all.
     """
     width, height = (int(rng.integers(150, 257)) for _ in range(2))
     longest = max(width, height)
     yaw, pitch, roll = rng.normal(0, (0.3, 0.12, 0.15)).clip(-0.7, 0.7)
-    turn = _turn(yaw, pitch, roll)
+    turn = rotation(yaw, pitch, roll)
     flat = landmarks_of(person) @ turn.T
     largest = 0.36 * longest
     for _ in range(50):
@@ -170,15 +40,15 @@ def draw_face(person: Person, rng: np.random.Generator) -> tuple[Image.Image, Po
 
 
 def _background(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Out-of-focus clutter of every size, discs and pairs of dots among it, so that an eye is no mere blob."""
+    """Out-of-focus clutter of every size, discs and pairs of dots among it: an eye is no mere blob."""
     width, height = canvas.image.size
-    corners = Image.fromarray(_muted(rng, 9).reshape(3, 3, 3).astype(np.uint8))
+    corners = Image.fromarray(muted(rng, 9).reshape(3, 3, 3).astype(np.uint8))
     canvas.image.paste(corners.resize((width, height), Image.Resampling.BICUBIC))
     for focus in (0.02, 0.006, 0.0):
         for _ in range(rng.integers(4, 14)):
             x, y = rng.uniform(0, width), rng.uniform(0, height)
             a, b = np.exp(rng.uniform(np.log(0.01), np.log(0.25), 2)) * max(width, height)
-            colour = _rgb(_muted(rng)[0])
+            colour = rgb(muted(rng)[0])
             kind = rng.integers(4)
             if kind == 0:
                 canvas.pen.rectangle((x - a, y - b, x + a, y + b), fill=colour)
@@ -197,15 +67,15 @@ def _background(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def _body(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
-    cloth = _muted(rng)[0]
+    cloth = muted(rng)[0]
     lean = Canvas(
         canvas.image, np.eye(3), canvas.centre, canvas.unit
     )  # shoulders do not follow the head's turn
     if person.long_hair and not person.bald:
-        canvas.polygon(_oval(0, 0.75, -0.6, person.jaw * 1.3, person.length * 1.35), person.hair * 0.7)
+        canvas.polygon(oval(0, 0.75, -0.6, person.jaw * 1.3, person.length * 1.35), person.hair * 0.7)
     if not person.bald:
-        canvas.polygon(_oval(0, 0.0, -0.7, person.jaw * 1.12, person.length * 0.98), person.hair * 0.8)
-    lean.polygon(_oval(0, 4.2, 0, rng.uniform(2.2, 2.7), rng.uniform(1.9, 2.2), 60), cloth)
+        canvas.polygon(oval(0, 0.0, -0.7, person.jaw * 1.12, person.length * 0.98), person.hair * 0.8)
+    lean.polygon(oval(0, 4.2, 0, rng.uniform(2.2, 2.7), rng.uniform(1.9, 2.2), 60), cloth)
     neck = np.array([(-0.55, 1.0, 0), (0.55, 1.0, 0), (0.75, 2.6, 0), (0, 2.9, 0), (-0.75, 2.6, 0)])
     lean.polygon(neck, person.skin * 0.62)
     fold = np.array([(-1.0, 3.3, 0), (-0.6, 4.2, 0), (0.7, 3.2, 0), (0.9, 4.4, 0)])
@@ -218,7 +88,7 @@ def _head(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
     middle = np.array([0.0, 0.28, -0.65])
     axes = np.array([person.jaw, person.length, 1.1])
     for side in (-1, 1):
-        canvas.polygon(_oval(side * person.jaw * 0.99, 0.25, -0.65, 0.16, 0.27), person.skin * 0.8)
+        canvas.polygon(oval(side * person.jaw * 0.99, 0.25, -0.65, 0.16, 0.27), person.skin * 0.8)
     # Silhouette and normals of the turned ellipsoid: x = M u with |u| = 1; normals are M⁻ᵀ u.
     shape = canvas.turn @ np.diag(axes)
     spread = np.sqrt((shape[:2] ** 2).sum(1))
@@ -269,10 +139,10 @@ def _features(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
     lid, gaze = rng.uniform(0.45, 1.0), rng.uniform(-0.06, 0.06)
     dark, rosy = person.skin * 0.45, person.skin * (0.82, 0.58, 0.56)
     for side in (-0.5, 0.5):
-        canvas.polygon(_oval(side, 0.0, 0, person.eye * 1.25, person.eye * 0.8), person.skin * 0.78)
-        canvas.polygon(_oval(side, 0.0, 0.02, person.eye, person.eye * 0.5, lid=lid), (236, 232, 228))
-        canvas.polygon(_oval(side + gaze, 0.0, 0.03, 0.09, 0.09, lid=lid), person.iris)
-        canvas.polygon(_oval(side + gaze, 0.0, 0.03, 0.045, 0.045, lid=lid), (12, 10, 10))
+        canvas.polygon(oval(side, 0.0, 0, person.eye * 1.25, person.eye * 0.8), person.skin * 0.78)
+        canvas.polygon(oval(side, 0.0, 0.02, person.eye, person.eye * 0.5, lid=lid), (236, 232, 228))
+        canvas.polygon(oval(side + gaze, 0.0, 0.03, 0.09, 0.09, lid=lid), person.iris)
+        canvas.polygon(oval(side + gaze, 0.0, 0.03, 0.045, 0.045, lid=lid), (12, 10, 10))
         arch = np.linspace(-1, 1, 9)
         upper = np.stack(
             [side + person.eye * arch, -0.5 * person.eye * lid * (1 - arch**2), 0 * arch], axis=-1
@@ -285,9 +155,9 @@ def _features(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
         [(0.1, 0.05, 0.1), (0.07, 0.3, 0.25), (0.13, nose - 0.03, 0.3), (0.0, nose + 0.05, 0.4)]
     )
     canvas.line(bridge, person.skin * 0.72, 0.045)
-    canvas.polygon(_oval(0, nose - 0.02, 0.42, 0.085, 0.075), person.skin * 1.08)
+    canvas.polygon(oval(0, nose - 0.02, 0.42, 0.085, 0.075), person.skin * 1.08)
     for side in (-0.085, 0.085):
-        canvas.polygon(_oval(side, nose + 0.075, 0.33, 0.05, 0.028), dark * 0.7)
+        canvas.polygon(oval(side, nose + 0.075, 0.33, 0.05, 0.028), dark * 0.7)
     x = np.linspace(-1, 1, 15)
     bend = person.mouth + smile * (1 - x**2)  # the corners stay where the landmarks are
     depth = 0.02 + 0.16 * (1 - x**2)
@@ -305,7 +175,7 @@ def _features(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
     if person.glasses:
         shaded = rng.random() < 0.35
         for side in (-0.5, 0.5):
-            rim = _oval(side, 0.04, 0.15, 0.34, 0.26)
+            rim = oval(side, 0.04, 0.15, 0.34, 0.26)
             if shaded:
                 canvas.polygon(rim, (26, 24, 28))
             canvas.line(np.concatenate([rim, rim[:1]]), (30, 28, 30), 0.035)

@@ -8,10 +8,12 @@ import numpy as np
 from ..celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
 from ..files import lock, write_text
 from ..journal import Progress
-from .face import Person, draw_face
+from .face import draw_face
+from .person import Person
 from .work import draw_all, synthetic_folder
 
-_HEADER = "lefteye_x lefteye_y righteye_x righteye_y nose_x nose_y leftmouth_x leftmouth_y rightmouth_x rightmouth_y"
+_POINTS = ("lefteye", "righteye", "nose", "leftmouth", "rightmouth")
+_HEADER = " ".join(f"{point}_{axis}" for point in _POINTS for axis in "xy")
 
 
 def synthesize(
@@ -22,7 +24,7 @@ def synthesize(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Draw `pictures` of each of `identities` people into `out`, in the official layout. Same seed, same files."""
+    """Draw `pictures` of each of `identities` people in the official layout; same seed, same files."""
     if identities < 1 or pictures < 1:
         raise ValueError(f"{identities} identities with {pictures} pictures each: both must be at least 1")
     out = Path(out)

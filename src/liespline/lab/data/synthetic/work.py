@@ -1,4 +1,4 @@
-"""Drawing many pictures on several processes, each from its own seed, so that the number of processes is no input."""
+"""Drawing many pictures on several processes, each from its own seed: how many never shows."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -38,5 +38,7 @@ def synthetic_folder(out: Path, text: str) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{out}: cannot be made ({error.strerror}); choose a folder you can write to") from error
+        raise DataError(
+            f"{out}: cannot be made ({error.strerror}); choose a folder you can write to"
+        ) from error
     write_text(out / "SYNTHETIC.txt", f"{text}\nNo real data: every picture here is drawn by a program.\n")

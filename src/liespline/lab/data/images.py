@@ -1,0 +1,169 @@
+"""A user's own images: one folder a class, or such folders under train, valid and test."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from .files import DataError
+from .pictures import SUFFIXES, read_array, strict_pillow
+from .rows import Array, Decoded, cached_rows, file_key
+from .split import SPLITS, Split, check_split, stratified
+
+FEWEST = 3  # one image a class for each of train, valid and test
+_BLOCK = 64
+
+
+def check(path: Path, size: int | None = None) -> list[str]:
+    """Every problem that would stop training on the folder; reads all images and keeps them decoded."""
+    problems = []
+    for split in SPLITS if (Path(path) / "train").is_dir() else ("train",):
+        try:
+            load(path, split, size)
+        except DataError as error:
+            problems += error.problems
+    return list(dict.fromkeys(problems))
+
+
+def load(path: Path, split: str, size: int | None = None, seed: int = 0) -> Split:
+    """A split: images (B, C, H, W), uint8 or uint16 as stored, C = 1 where all are grey, targets (B,).
+
+    Folders without train, valid and test are split 70/15/15 within each class. With `size`, images are scaled
+    to that shorter side and cut to a centred square; without, all must have one size. Decoded once and kept.
+    """
+    path, split = Path(path), check_split(split)
+    if size is not None and size < 1:
+        raise ValueError(f"size {size} must be at least 1 pixel")
+    folder = _split_folder(path, split)
+    listing = _list(folder or path)
+    if folder is not None and listing.classes != (
+        known := _list(_split_folder(path, "train") or path).classes
+    ):
+        raise DataError(f"{folder}: has classes {listing.classes}; train has {known}: both must be the same")
+    key = "\n".join(f"{file.parent.name}/{file_key(file)}" for file in listing.files) + f"\n{size}"
+    images = cached_rows(folder or path, key, lambda: _decode(listing, size))
+    rows = np.arange(len(listing.files)) if folder else stratified(listing.labels, split, seed)
+    channels_last = len(images.shape) == 3
+    labels = listing.labels[rows]
+    return Split(images, labels, listing.classes, rows=rows, channels_last=channels_last, notes=listing.notes)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of a folder with their classes."""
+
+    files: list[Path]
+    labels: Array
+    classes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def _split_folder(path: Path, split: str) -> Path | None:
+    """Where a split lies if the data come with splits, else None."""
+    if not (path / "train").is_dir():
+        return None
+    names = ("valid", "val") if split == "valid" else (split,)
+    for name in names:
+        if (path / name).is_dir():
+            return path / name
+    raise DataError(
+        f"{path}: has a folder train but none named {' or '.join(names)}; add it, or leave only class folders"
+    )
+
+
+def _list(path: Path) -> Listing:
+    if not path.is_dir():
+        raise DataError(f"{path}: is no folder; expected a folder with one folder a class in it")
+    folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if len(folders) < 2:
+        found = f"only {folders[0].name!r}" if folders else "none"
+        raise DataError(
+            f"{path}: needs at least two class folders and has {found}; put each class in its own folder"
+        )
+    files: list[Path] = []
+    labels: list[int] = []
+    others: list[Path] = []
+    problems = []
+    for label, folder in enumerate(folders):
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
+        others += sorted(set(entries) - set(images))
+        if len(images) < FEWEST:
+            problems.append(
+                f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {FEWEST} are needed"
+            )
+        files += images
+        labels += [label] * len(images)
+    if problems:
+        raise DataError(problems)
+    notes = (
+        [f"{len(others)} entries are no PNG, JPEG or TIFF files and are left out, {others[0]} first"]
+        if others
+        else []
+    )
+    return Listing(files, np.array(labels, np.int64), tuple(folder.name for folder in folders), tuple(notes))
+
+
+def _decode(listing: Listing, size: int | None) -> Decoded:
+    """All images in one shape and dtype; raises DataError naming each file that does not fit."""
+    with strict_pillow(), ThreadPoolExecutor() as pool:
+        kinds = list(pool.map(lambda file: _kind(file, size), listing.files))
+    problems = [kind for kind in kinds if isinstance(kind, str)]
+    good = [kind for kind in kinds if not isinstance(kind, str)]
+    usual, count = Counter(kind[0] for kind in good).most_common(1)[0] if good else ((0, 0), 0)
+    for file, kind in zip(listing.files, kinds, strict=True):
+        if not isinstance(kind, str) and kind[0] != usual:
+            problems.append(
+                f"{file}: is {kind[0][1]}×{kind[0][0]} where {count} images are {usual[1]}×{usual[0]}; "
+                "resize it, or choose a common size with --size"
+            )
+    if problems:
+        raise DataError(problems)
+    colour = (3,) if any(kind[1] for kind in good) else ()
+    dtype = np.dtype(np.uint16 if any(kind[2] for kind in good) else np.uint8)
+    shape = (len(listing.files), *usual, *colour)
+
+    def blocks() -> Iterator[Array]:
+        with strict_pillow(), ThreadPoolExecutor() as pool:
+            for start in range(0, len(listing.files), _BLOCK):
+                files = listing.files[start : start + _BLOCK]
+                yield np.stack(list(pool.map(lambda file: _uniform(file, size, shape[1:], dtype), files)))
+
+    return shape, dtype, blocks()
+
+
+def _kind(file: Path, size: int | None) -> tuple[tuple[int, int], bool, bool] | str:
+    """((height, width) it will have, coloured, 16-bit), or what is wrong with the file."""
+    try:
+        array = read_array(file)
+    except DataError as error:
+        return error.problems[0]
+    height, width = array.shape[:2]
+    return ((size, size) if size else (height, width)), array.ndim == 3, array.dtype == np.uint16
+
+
+def _uniform(file: Path, size: int | None, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """The image with the set's shape and dtype: grey among RGB is repeated, 8 bit among 16 bit stretched."""
+    array = read_array(file)
+    if dtype == np.uint16 and array.dtype == np.uint8:
+        array = array.astype(np.uint16) * 257  # 255 becomes 65,535
+    if len(shape) == 3 and array.ndim == 2:
+        array = np.repeat(array[..., None], 3, axis=-1)
+    return array if size is None else _square(array, size)
+
+
+def _square(array: Array, size: int) -> Array:
+    """Scaled to the shorter side `size`, smoothed where it shrinks, then the centre cut out."""
+    planes = torch.from_numpy(array.astype(np.float32).reshape(*array.shape[:2], -1)).permute(2, 0, 1)
+    scale = size / min(array.shape[:2])
+    target = [max(size, round(side * scale)) for side in array.shape[:2]]
+    scaled = torch.nn.functional.interpolate(planes.unsqueeze(0), target, mode="bicubic", antialias=True)[0]
+    top, left = ((side - size) // 2 for side in target)
+    cut = scaled[:, top : top + size, left : left + size].permute(1, 2, 0).numpy()
+    whole: Array = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
+    return whole.reshape(size, size, *array.shape[2:])

@@ -1,0 +1,194 @@
+"""Synthetic tissue written as PCam's official files: structure decides the label, colour says nothing.
+
+Both classes have the same stains, the same number, size and shape of nuclei, the same glands and sheets. In
+class 0 (normal) nuclei lie along the layer they belong to, in class 1 (tumour) they stand across it, like
+palisades. So the label hangs on the angle between a nucleus and its surroundings, whatever the
+orientation of both: mirror images and turned patches keep it.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files import lock
+from ..journal import Progress
+from ..pcam import PATCH, file_name
+from ..split import SPLITS
+from .work import draw_all, synthetic_folder
+
+Map = NDArray[np.float64]
+# Optical density of the two stains in red, green and blue (Ruifrok and Johnston's vectors).
+_HAEMATOXYLIN, _EOSIN = np.array([0.65, 0.70, 0.29]), np.array([0.07, 0.99, 0.11])
+_AXES = np.stack(np.meshgrid(np.arange(PATCH), np.arange(PATCH), indexing="ij"), axis=-1).astype(np.float64)
+
+
+def synthesize(
+    out: Path,
+    train: int = 8192,
+    valid: int = 2048,
+    test: int = 2048,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Draw the splits into `out` under the official names, half of each positive; same seed, same images."""
+    if min(train, valid, test) < 2:
+        raise ValueError(f"{train} train, {valid} valid, {test} test patches: each split needs at least 2")
+    out = Path(out)
+    synthetic_folder(
+        out, f"Synthetic tissue: {train} train, {valid} valid, {test} test patches, seed {seed}."
+    )
+    with lock(out / ".lock", wait=False):
+        for number, (split, count) in enumerate(zip(SPLITS, (train, valid, test), strict=True)):
+            labels = np.random.default_rng([seed, number]).permutation(np.arange(count) % 2).astype(np.uint8)
+            items = list(enumerate(labels.tolist()))
+            patches = draw_all(partial(_numbered_patch, seed, number), items, jobs, progress, split)
+            _write(out / file_name(split, "x"), "x", (count, PATCH, PATCH, 3), patches)
+            _write(out / file_name(split, "y"), "y", (count, 1, 1, 1), iter(labels.reshape(-1, 1, 1, 1)))
+
+
+def _write(path: Path, name: str, shape: tuple[int, ...], rows: Iterator[NDArray[np.uint8]]) -> None:
+    part = path.with_name(path.name + ".part")
+    with h5py.File(part, "w") as file:
+        data = file.create_dataset(name, shape, np.uint8, chunks=(min(64, shape[0]), *shape[1:]))
+        file.attrs["synthetic"] = "drawn by liespline: no real tissue"
+        for index, row in enumerate(rows):
+            data[index] = row
+    part.replace(path)
+
+
+def _numbered_patch(seed: int, split: int, item: tuple[int, int]) -> NDArray[np.uint8]:
+    index, label = item
+    return draw_patch(label, np.random.default_rng([seed, split, index]))
+
+
+def draw_patch(label: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """One patch (96, 96, 3) of the class."""
+    texture = _noise(rng, 1.2)
+    eosin = 0.32 + 0.10 * _noise(rng, 9.0) + 0.09 * _fibres(rng) + 0.03 * texture
+    haematoxylin = np.maximum(0.05 + 0.02 * _noise(rng, 5.0), 0)
+    cells = [*_layers(label, eosin, rng), *_scattered(rng)]
+    for place, angle, long, short, dark in cells:
+        _add_nucleus(haematoxylin, texture, place, angle, long, short, dark, rng)
+    return _stained(haematoxylin, np.maximum(eosin, 0), rng)
+
+
+Cell = tuple[
+    Map, float, float, float, float
+]  # place (row, column), angle of the long axis, half-axes, darkness
+
+
+def _layers(label: int, eosin: Map, rng: np.random.Generator) -> list[Cell]:
+    """A gland with its lumen, or two to four layers of a larger bend, through the middle of the patch."""
+    radius = float(np.exp(rng.uniform(np.log(11), np.log(60))))
+    towards = rng.uniform(0, 2 * np.pi)
+    near = (PATCH - 1) / 2 + rng.uniform(-7, 7, 2)
+    gland = radius < 19
+    centre = near if gland else near - radius * np.array([np.cos(towards), np.sin(towards)])
+    distance = np.linalg.norm(_AXES - centre, axis=-1)
+    count = 1 if gland and rng.random() < 0.6 else int(rng.integers(2, 5))
+    spacing = rng.uniform(9, 11.5)
+    radii = [radius + spacing * (k if gland else k - (count - 1) / 2) for k in range(count)]
+    eosin += 0.16 * _soft(0.5 * (radii[-1] - radii[0]) + 7 - np.abs(distance - np.mean(radii)), 5)
+    if gland:
+        eosin *= 1 - rng.uniform(0.7, 1.0) * _soft(radius - rng.uniform(4.5, 6) - distance, 2)
+
+    cells: list[Cell] = []
+    for r in radii:
+        if r < 6:
+            continue
+        steps = int(2 * np.pi * r / rng.uniform(6.6, 8.2))
+        at = rng.uniform(0, 2 * np.pi) + 2 * np.pi * (np.arange(steps) + rng.normal(0, 0.12, steps)) / steps
+        for angle in at[rng.random(steps) > 0.12]:
+            place = centre + (r + rng.normal(0, 0.9)) * np.array([np.cos(angle), np.sin(angle)])
+            # Rows and columns: the angle points from the centre outwards, so across the layer.
+            axis = angle + (0 if label else np.pi / 2) + rng.normal(0, 0.38)
+            cells.append((place, axis, *_shape(rng)))
+    return cells
+
+
+def _scattered(rng: np.random.Generator) -> list[Cell]:
+    """Bystanders of either class: spindle cells at every angle and round lymphocytes."""
+    cells: list[Cell] = []
+    for _ in range(rng.integers(8, 22)):
+        cells.append((rng.uniform(0, PATCH, 2), rng.uniform(0, np.pi), *_shape(rng)))
+    for _ in range(rng.integers(2, 16)):
+        round_axis = rng.uniform(1.9, 2.7)
+        cells.append((rng.uniform(0, PATCH, 2), 0.0, round_axis * rng.uniform(1, 1.15), round_axis, 1.15))
+    return cells
+
+
+def _shape(rng: np.random.Generator) -> tuple[float, float, float]:
+    short = rng.uniform(1.9, 2.6)
+    return short * rng.uniform(1.45, 2.1), short, rng.uniform(0.65, 1.05)
+
+
+def _add_nucleus(
+    density: Map,
+    texture: Map,
+    place: Map,
+    angle: float,
+    long: float,
+    short: float,
+    dark: float,
+    rng: np.random.Generator,
+) -> None:
+    """An uneven ellipse with grainy chromatin and a darker rim, drawn where it is densest."""
+    reach = int(np.ceil(1.3 * long)) + 1
+    low = np.maximum(np.floor(place).astype(int) - reach, 0)
+    high = np.minimum(np.floor(place).astype(int) + reach + 1, PATCH)
+    if (low >= high).any():
+        return
+    window = (slice(low[0], high[0]), slice(low[1], high[1]))
+    rows, columns = np.moveaxis(_AXES[window] - place, -1, 0)
+    along, across = np.cos(angle), np.sin(angle)
+    u, v = (rows * along + columns * across) / long, (columns * along - rows * across) / short
+    around = np.arctan2(v, u)
+    bumps = (
+        1 + 0.08 * np.cos(2 * around + rng.uniform(0, 6.3)) + 0.07 * np.cos(3 * around + rng.uniform(0, 6.3))
+    )
+    edge = (1 - np.hypot(u, v) / bumps) * short  # roughly the distance inwards, in pixels
+    rim = np.exp(-((edge - 0.4) ** 2))
+    grain = 0.85 + 0.22 * texture[window] + 0.2 * rim
+    density[window] = np.maximum(density[window], dark * grain * _soft(edge, 1.2))
+
+
+def _soft(distance: Map, width: float) -> Map:
+    """0 to 1 across an edge that is `width` pixels wide."""
+    return np.clip(0.5 + distance / width, 0, 1)
+
+
+def _noise(rng: np.random.Generator, scale: float, stretch: float = 1.0, angle: float = 0.0) -> Map:
+    """Noise of unit variance, smooth over `scale` pixels and `stretch` times as far in one direction."""
+    frequency = np.fft.fftfreq(PATCH)
+    rows, columns = np.meshgrid(frequency, frequency, indexing="ij")
+    along = rows * np.cos(angle) + columns * np.sin(angle)
+    across = columns * np.cos(angle) - rows * np.sin(angle)
+    filtered = np.exp(-2 * (np.pi * scale) ** 2 * ((stretch * along) ** 2 + across**2))
+    noise = np.fft.ifft2(np.fft.fft2(rng.normal(size=(PATCH, PATCH))) * filtered).real
+    unit: Map = noise / noise.std()
+    return unit
+
+
+def _fibres(rng: np.random.Generator) -> Map:
+    """Collagen: streaks of one direction, which has nothing to do with the label."""
+    return _noise(rng, 1.0, rng.uniform(5, 12), rng.uniform(0, np.pi))
+
+
+def _stained(haematoxylin: Map, eosin: Map, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Light through two dyes of slightly varying hue and strength, then focus and sensor noise."""
+    purple, pink = (vector + rng.normal(0, 0.04, 3) for vector in (_HAEMATOXYLIN, _EOSIN))
+    density = haematoxylin[..., None] * purple * rng.uniform(0.9, 1.7) + eosin[
+        ..., None
+    ] * pink * rng.uniform(0.5, 1.5)
+    light = np.exp(-np.maximum(density, 0)) * rng.uniform(0.9, 1.0)
+    blur = rng.uniform(0.3, 1.0)
+    frequency = np.fft.fftfreq(PATCH)
+    lens = np.exp(-2 * (np.pi * blur) ** 2 * (frequency[:, None] ** 2 + frequency**2))[..., None]
+    image = np.fft.ifft2(np.fft.fft2(light, axes=(0, 1)) * lens, axes=(0, 1)).real
+    image = 255 * image + rng.normal(0, rng.uniform(1, 5), image.shape)
+    return np.clip(np.rint(image), 0, 255).astype(np.uint8)
