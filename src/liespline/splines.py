@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import weakref
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -29,7 +27,7 @@ def bspline(x: Tensor, degree: int) -> Tensor:
         return ((x >= -0.5) & (x < 0.5)).to(x.dtype)
     distance = x.abs()
     value = torch.zeros_like(x)
-    for low, centre, coefficients in _pieces(degree):
+    for low, centre, coefficients in _PIECES.get(degree) or _pieces(degree):
         v = distance - centre  # in [−½, ½] on this piece, which keeps the polynomial well conditioned
         piece = torch.full_like(x, coefficients[-1])
         for c in reversed(coefficients[:-1]):
@@ -38,21 +36,25 @@ def bspline(x: Tensor, degree: int) -> Tensor:
     return value
 
 
-@lru_cache
-def _pieces(degree: int) -> list[tuple[float, float, list[float]]]:
+def _pieces(n: int) -> list[tuple[float, float, list[float]]]:
     """Return for each polynomial piece of Bⁿ(|x|) where it starts, its centre, and its coefficients about that."""
-    n, pieces = degree, []
+    pieces = []
     for q in range((n + 2) // 2):
-        centre = Fraction(q) + (Fraction(1, 2) if n % 2 else 0)
-        coefficients = [Fraction(0)] * (n + 1)
-        for k in range(n + 2):  # Bⁿ(x) = Σ_k (−1)^k C(n+1, k) (x − t_k)₊ⁿ / n!, exact in fractions
-            knot = k - Fraction(n + 1, 2)
-            if knot < centre:
-                lead = Fraction((-1) ** k * math.comb(n + 1, k), math.factorial(n))
-                for m in range(n + 1):
-                    coefficients[m] += lead * math.comb(n, m) * (centre - knot) ** (n - m)
-        pieces.append((max(float(centre) - 0.5, 0.0), float(centre), [float(c) for c in coefficients]))
+        twice_centre = 2 * q + n % 2
+        coefficients = []
+        for m in range(n + 1):
+            # Bⁿ(x) = Σ_k (−1)^k C(n+1, k) (x − t_k)₊ⁿ / n!, in whole numbers until the very last division
+            total = 0
+            for k in range(n + 2):
+                twice_distance = twice_centre - (2 * k - n - 1)
+                if twice_distance > 0:
+                    total += (-1) ** k * math.comb(n + 1, k) * math.comb(n, m) * twice_distance ** (n - m)
+            coefficients.append(total / (math.factorial(n) * 2 ** (n - m)))
+        pieces.append((max(twice_centre - 1, 0) / 2, twice_centre / 2, coefficients))
     return pieces
+
+
+_PIECES = {degree: _pieces(degree) for degree in range(10)}  # ready-made, so that torch.compile sees constants
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class SplineBasis:
                 + ", ".join(map(str, shape))
                 + ") and (P, ...) with the same P ≥ 1"
             )
-        chunk = max(1, 2_000_000 // len(self))
+        chunk = max(1, 200_000 // len(self))
         blocks = [self(part).to_sparse() for part in h.split(chunk)]
         matrix = torch.cat(blocks).coalesce()  # (P, N)
         solution = _least_squares(matrix, values.reshape(len(values), -1).to(h))
@@ -150,15 +152,15 @@ def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:
     residual = values
     gradient = direction = adjoint @ residual
     energy = start = gradient.square().sum(0)
-    tiny = torch.finfo(values.dtype).eps ** 2
-    for _ in range(2 * matrix.shape[1] + 50):
+    enough = (16 * torch.finfo(values.dtype).eps) ** 2 if values.dtype == torch.float32 else 1e-24
+    for _ in range(500):
         image = matrix @ direction
         step = energy / image.square().sum(0).clamp_min(torch.finfo(values.dtype).tiny)
         solution = solution + step * direction
         residual = residual - step * image
         gradient = adjoint @ residual
         previous, energy = energy, gradient.square().sum(0)
-        if bool((energy <= tiny * start).all()):
+        if bool((energy <= enough * start).all()):
             break
         direction = gradient + energy / previous.clamp_min(torch.finfo(values.dtype).tiny) * direction
     return solution

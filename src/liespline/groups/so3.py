@@ -33,7 +33,7 @@ class SO3(Group):
         return vector
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
-        return (h @ x.unsqueeze(-1)).squeeze(-1)
+        return apply(h, x)
 
     def contains(self, h: Tensor) -> Tensor:
         """Rotation matrices have orthonormal columns and determinant +1."""
@@ -54,10 +54,16 @@ class SO3(Group):
         gamma = torch.where(
             pole, torch.atan2(-h[..., 0, 1], h[..., 1, 1]), torch.atan2(h[..., 1, 2], h[..., 0, 2])
         )
-        return _turn(alpha), beta, _turn(gamma)
+        return turn(alpha), beta, turn(gamma)
 
 
-def _turn(angle: Tensor) -> Tensor:
+def apply(matrix: Tensor, x: Tensor) -> Tensor:
+    """Return the matrix-vector product, column by column: many small products that broadcast are slow as a batch."""
+    return sum((matrix[..., i] * x[..., i : i + 1] for i in range(1, 3)), matrix[..., 0] * x[..., :1])
+
+
+def turn(angle: Tensor) -> Tensor:
+    """Return the angle in [0, 2π)."""
     angle = torch.remainder(angle, 2 * math.pi)
     return torch.where(angle >= 2 * math.pi, 0.0, angle)  # remainder rounds tiny negative angles up to 2π
 

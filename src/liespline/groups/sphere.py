@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .base import Group
-from .so3 import SO3, _turn
+from .so3 import SO3, apply, turn
 
 
 class Sphere(Group):
@@ -48,7 +48,7 @@ class Sphere(Group):
         return torch.where((near & (h[..., 2] < 0)).unsqueeze(-1), antipode, log)
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
-        return (self.rotation(h) @ x.unsqueeze(-1)).squeeze(-1)
+        return apply(self.rotation(h), x)
 
     def relative(self, g: Tensor, h: Tensor) -> Tensor:
         """Return R_g⁻¹ h (a quotient has to say this itself)."""
@@ -56,7 +56,7 @@ class Sphere(Group):
 
     def pull(self, h: Tensor, x: Tensor) -> Tensor:
         """Return R_h⁻¹ x."""
-        return (self.rotation(h).transpose(-1, -2) @ x.unsqueeze(-1)).squeeze(-1)
+        return apply(self.rotation(h).transpose(-1, -2), x)
 
     def contains(self, h: Tensor) -> Tensor:
         """Points of the sphere have length 1."""
@@ -78,7 +78,7 @@ class Sphere(Group):
 
     def to_angles(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Return β in [0, π] and γ in [0, 2π) of points on the sphere."""
-        return torch.atan2(_planar_radius(h), h[..., 2]), _turn(torch.atan2(h[..., 1], h[..., 0]))
+        return torch.atan2(_planar_radius(h), h[..., 2]), turn(torch.atan2(h[..., 1], h[..., 0]))
 
 
 def _safe_norm(a: Tensor) -> tuple[Tensor, Tensor]:
