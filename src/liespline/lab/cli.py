@@ -1,0 +1,268 @@
+"""The `liespline` command. Its commands import the heavy libraries they need, so that help is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from . import cli_options as opt
+from .cli_data import data_app
+from .config import ConfigError
+
+app = typer.Typer(
+    name="liespline",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
+    "Begin with [bold]liespline demo[/]: it needs no data and takes under three minutes. Then train on your "
+    "own images, one folder a class: [bold]liespline train images --data DIR --group so2[/].",
+)
+app.add_typer(data_app, name="data")
+console = Console()
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the runs and the report go.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+) -> None:
+    """Train three networks of equal size on upright digits and test them on rotated ones.
+
+    A plain 2-D network, the same with rotated training images, and an SE(2) network that never sees a rotated
+    digit. Prints one table and writes OUT/report.html.
+    """
+    from .demo import run_demo
+
+    run_demo(out, seed, console)
+
+
+@app.command()
+def tasks() -> None:
+    """List what can be trained."""
+    from .tasks import SUMMARIES
+
+    table = Table(box=None)
+    table.add_column("task", style="bold")
+    table.add_column("what it is")
+    for name, summary in SUMMARIES.items():
+        table.add_row(name, summary)
+    console.print(table)
+
+
+@app.command()
+def train(
+    task: opt.MaybeTask = None,
+    data: opt.Data = None,
+    size: opt.Size = None,
+    config: opt.ConfigFile = None,
+    resume: opt.Resume = None,
+    out: opt.Out = None,
+    seed: opt.Seed = None,
+    preset: opt.Preset = None,
+    quiet: opt.Quiet = False,
+    group: opt.GroupName = None,
+    n_h: opt.NH = None,
+    kernel: opt.Kernel = None,
+    n_k: opt.NK = None,
+    kernel_size: opt.KernelSize = None,
+    widths: opt.Widths = None,
+    weights: opt.Weights = None,
+    epochs: opt.Epochs = None,
+    batch: opt.Batch = None,
+    optimiser: opt.Optimiser = None,
+    lr: opt.Rate = None,
+    decay: opt.Decay = None,
+    augment: opt.Augment = None,
+    no_rot90: opt.NoRot90 = False,
+    patience: opt.Patience = None,
+    precision: opt.Precision = None,
+    accelerator: opt.Accelerator = None,
+    devices: opt.Devices = None,
+    nodes: opt.Nodes = None,
+    workers: opt.Workers = None,
+    compile: opt.Compile = None,
+) -> None:
+    """Train a network, test it, and write its report.
+
+    Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
+    network by validation), results.json and report.html. Killed at any moment, the run goes on with
+    --resume FOLDER.
+
+    Examples: [bold]liespline train images --data DIR --group so2[/],
+    [bold]liespline train volumes --data FILE.npz --group so3 --n-h 24[/],
+    [bold]liespline train --resume runs/images-so2[/].
+    """
+    from .train import start, start_config
+
+    network: dict[str, Any] = {"group": group, "n_h": n_h, "kernel": kernel, "n_k": n_k, "kernel_size": kernel_size}
+    network |= {"widths": parse_widths(widths), "weights": weights}
+    training = {"epochs": epochs, "batch": batch, "optimiser": optimiser, "lr": lr, "decay": decay}
+    training |= {"augment": "no-rot90" if no_rot90 else augment, "patience": patience, "precision": precision}
+    training |= {"accelerator": accelerator, "devices": devices, "nodes": nodes, "workers": workers}
+    training |= {"compile": compile}
+    own = {"data": None if data is None else str(data), "size": size, "seed": seed, "preset": preset}
+    changed = [k for part in (network, training, own) for k, v in part.items() if v is not None]
+    if resume is not None and (changed or task or config or out):
+        raise ConfigError(
+            f"--resume {resume} goes on with that run as it was begun; "
+            f"leave out {', '.join(changed) or 'the rest'}"
+        )
+    chosen = None if resume is not None else start_config(task, config).updated(network, training, **own)
+    results = start(chosen, resume or out, progress=not quiet, console=console)
+    if results is not None:
+        show_results(results, as_json=False)
+
+
+@app.command()
+def evaluate(
+    checkpoint: opt.Checkpoint,
+    data: opt.Data = None,
+    split: Annotated[str, typer.Option(metavar="train|valid|test", help="Which images.")] = "test",
+    as_json: opt.Json = False,
+) -> None:
+    """Score a trained network on a split of its data, upright and moved."""
+    from .finish import score_file
+
+    show_results(score_file(checkpoint, data, split), as_json)
+
+
+@app.command()
+def predict(
+    checkpoint: opt.Checkpoint,
+    images: Annotated[
+        list[Path], typer.Argument(metavar="IMAGE…", help="PNG, JPEG or TIFF files.", show_default=False)
+    ],
+    as_json: opt.Json = False,
+) -> None:
+    """Print class and confidence of image files."""
+    from .predict import predict_files
+
+    rows = predict_files(checkpoint, images)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    table = Table()
+    for name in ("image", "class", "confidence"):
+        table.add_column(name, justify="right" if name == "confidence" else "left")
+    for row in rows:
+        table.add_row(str(row["image"]), str(row["class"]), f"{100 * row['confidence']:.1f} %")
+    console.print(table)
+
+
+@app.command()
+def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
+    """Measure how far each layer of a trained network is from equivariant, element by element."""
+    from .equivariance import measure
+
+    rows = measure(checkpoint)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    table = Table(title="relative error of L(h·f) against h·L(f)")
+    for name in rows[0]:
+        table.add_column(name, justify="left" if name == "layer" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:.2e}" if isinstance(v, float) else str(v) for v in row.values()))
+    console.print(table)
+
+
+@app.command()
+def export(
+    checkpoint: opt.Checkpoint,
+    onnx: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)
+    ],
+) -> None:
+    """Write a trained network as a plain convolutional one, for ONNX runtimes."""
+    from .predict import export_onnx
+
+    size = export_onnx(checkpoint, onnx)
+    console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+
+
+@app.command()
+def sweep(
+    task: opt.TaskName,
+    data: opt.Data = None,
+    chosen: Annotated[
+        str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")
+    ] = "paper",
+    out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
+    jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
+    preset: opt.Preset = None,
+    epochs: opt.Epochs = None,
+    batch: opt.Batch = None,
+    precision: opt.Precision = None,
+    accelerator: opt.Accelerator = None,
+    workers: opt.Workers = None,
+    compile: opt.Compile = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
+) -> None:
+    """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
+    from .sweep import plan
+    from .sweep import sweep as do_all
+
+    changes = {"epochs": epochs, "batch": batch, "precision": precision, "accelerator": accelerator}
+    changes |= {"workers": workers, "compile": compile}
+    own = {"data": None if data is None else str(data), "preset": preset}
+    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, changes, own)
+    if dry_run:
+        for entry in planned:
+            console.print(f"{entry.name}: {'done' if entry.run.finished else 'to do'}", highlight=False)
+        return
+    failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}", highlight=False))
+    if failed:
+        raise ConfigError(
+            f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again"
+        )
+
+
+def show_results(results: dict[str, Any], as_json: bool) -> None:
+    """The final numbers, for people or for programs."""
+    if as_json:
+        typer.echo(json.dumps(results, indent=1))
+        return
+    table = Table(show_header=False)
+    for name, value in results["test"].items():
+        table.add_row(name, f"{value:.4f}" if name in ("loss", "auc") else f"{100 * value:.2f} %")
+    if moves := results.get("moves"):
+        table.add_row(f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.2f} %")
+        table.add_row("change of output when moved", f"{100 * moves['change']:.2f} %")
+    table.add_row("weights", f"{results['weights']:,}")
+    console.print(table)
+
+
+def parse_widths(text: str | None) -> tuple[int, ...] | None:
+    """`8,12,16` as numbers."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"widths {text!r}: expected whole numbers with commas, such as 8,12,16") from None
+
+
+def main() -> None:
+    """Run the command; a mistake of the user's ends with one clear message, not with a traceback."""
+    try:
+        app()
+    except ValueError as error:
+        if os.environ.get("LIESPLINE_DEBUG"):
+            raise
+        Console(stderr=True).print(f"Error: {error}", style="red", markup=False, highlight=False)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What every task consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torch import nn
+
+from ..config import Config, ConfigError, one_of
+from ..data import Split
+from ..network import Signature, make_classifier
+from ..objectives import Classification, Objective
+
+
+def classification(config: Config, signature: Signature) -> Objective:
+    """The objective of every task that sorts images into classes."""
+    return Classification(signature.classes)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Data, defaults, augmentation, network and objective of one task."""
+
+    defaults: Config
+    load_split: Callable[[Config, str], Split]
+    augmentations: Mapping[str, Callable[[Config], nn.Module]]
+    """Name, as in `--augment NAME`, to the module that augments a batch on the device."""
+    data_help: str | None = None
+    """What `--data` must name; None if the task brings its own."""
+    check: Callable[[Path, Config], list[str]] | None = None
+    """Every problem that would stop training, file by file."""
+    sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
+    """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
+    network: Callable[[Config, Signature], nn.Module] = make_classifier
+    objective: Callable[[Config, Signature], Objective] = classification
+
+    @property
+    def name(self) -> str:
+        """The word on the command line."""
+        return self.defaults.task
+
+    def load(self, config: Config, split: str) -> Split:
+        """One split of the task's data; without `--data` where one is needed, the error says what is."""
+        self.data_path(config)
+        return self.load_split(config, split)
+
+    def data_path(self, config: Config) -> Path | None:
+        """Where the data are, or None for a task that brings its own."""
+        if self.data_help is None:
+            return None
+        if config.data is None:
+            raise ConfigError(f"task {self.name} needs --data: {self.data_help}")
+        return Path(config.data)
+
+    def augmentation(self, config: Config) -> nn.Module:
+        """The augmentation that the configuration names."""
+        name = one_of(f"augment (task {self.name})", config.training.augment, self.augmentations)
+        return self.augmentations[name](config)

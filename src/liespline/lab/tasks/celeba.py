@@ -1,0 +1,36 @@
+"""The paper's second experiment: facial landmarks in CelebA, scales (section 4, tab. GCNNCelebA)."""
+
+from pathlib import Path
+
+from torch import nn
+
+from ... import models
+from ..config import Config, Network, Training
+from ..data import celeba
+from ..data.augment import Plain, Zoom
+from ..network import Signature
+from ..objectives import Landmarks
+from .base import Task
+
+
+def network(config: Config, signature: Signature) -> nn.Module:
+    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column."""
+    choice = config.network
+    n_h = 1 if choice.group == "none" else choice.n_h
+    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    return models.celeba(n_h, n_k, choice.kernel)
+
+
+TASK = Task(
+    defaults=Config(
+        task="celeba",
+        network=Network(group="scale", n_h=5, n_k=3, kernel="local"),
+        training=Training(epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4),
+    ),
+    data_help="a folder made by `liespline data prepare celeba SRC OUT`",
+    check=lambda path, config: celeba.check(path),
+    load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
+    augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
+    network=network,
+    objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),
+)

@@ -1,0 +1,16 @@
+"""Handwritten digits that ship with scikit-learn: the first thing to try."""
+
+from ..config import Config, Network, Training
+from ..data import digits
+from ..data.augment import Plain, Rotate
+from .base import Task
+
+TASK = Task(
+    defaults=Config(
+        task="digits",
+        network=Network(group="so2", n_h=8, widths=(8, 12, 16, 24)),
+        training=Training(epochs=12, batch=64, lr=0.02),
+    ),
+    load_split=lambda config, split: digits.load(split),
+    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+)

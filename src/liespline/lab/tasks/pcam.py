@@ -1,0 +1,56 @@
+"""The paper's first experiment: tumour tissue in PatchCamelyon, rotations (section 4, tab. GCNNPCAM)."""
+
+from pathlib import Path
+
+from torch import nn
+
+from ... import models
+from ..config import Config, Network, Training
+from ..data import pcam
+from ..data.augment import Plain
+from ..network import Signature
+from .base import Task
+
+
+def network(config: Config, signature: Signature) -> nn.Module:
+    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column."""
+    choice = config.network
+    n_h = 1 if choice.group == "none" else choice.n_h
+    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    return models.pcam(n_h, n_k, choice.kernel)
+
+
+DENSE = ((1, 1), (4, 4), (8, 8), (12, 12), (16, 16), (8, 4), (12, 4), (12, 8), (16, 4), (16, 8), (16, 12))
+ATROUS = ((8, 4), (12, 4), (12, 8), (16, 4), (16, 8), (16, 12))
+LOCAL = ((8, 3), (8, 5), (12, 3), (12, 5), (16, 3), (16, 5))
+UNTURNED = ((1, 1), (12, 12))
+
+
+def paper_runs(base: Config) -> dict[str, Config]:
+    """The 25 runs of the paper, by kernel, N_h and N_k; `unturned` ones train without quarter turns."""
+    runs = {}
+    for kernel, pairs in {"dense": DENSE, "atrous": ATROUS, "local": LOCAL, "unturned": UNTURNED}.items():
+        for n_h, n_k in pairs:
+            choice = {"kernel": "dense" if kernel == "unturned" else kernel, "n_h": n_h, "n_k": n_k}
+            augment = "no-rot90" if kernel == "unturned" else "rot90"
+            runs[f"{kernel}-{n_h}-{n_k}"] = base.updated(choice, {"augment": augment})
+    return runs
+
+
+TASK = Task(
+    defaults=Config(
+        task="pcam",
+        network=Network(group="so2", n_h=12, n_k=12, kernel="dense"),
+        training=Training(epochs=100, batch=32, optimiser="sgd", lr=0.01, decay=5e-4, augment="rot90"),
+    ),
+    data_help="the folder with the official camelyonpatch_level_2_split_….h5 files",
+    check=lambda path, config: pcam.check(path),
+    load_split=lambda config, split: pcam.load(Path(str(config.data)), split),
+    augmentations={
+        "rot90": lambda config: pcam.Augment(),
+        "no-rot90": lambda config: pcam.Augment(rot90=False),
+        "none": lambda config: Plain(),
+    },
+    sets={"paper": paper_runs},
+    network=network,
+)
