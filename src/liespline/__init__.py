@@ -1,0 +1,31 @@
+"""B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
+
+from . import functional, nn
+from .grids import Grid, disc, lattice, local, repulsion, uniform
+from .groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
+from .nn import GConv, Lift, Project
+from .splines import SplineBasis, bspline
+
+__all__ = [
+    "SO2",
+    "SO3",
+    "GConv",
+    "Grid",
+    "Group",
+    "Lift",
+    "Project",
+    "Scale",
+    "Sphere",
+    "SplineBasis",
+    "Translation",
+    "Trivial",
+    "bspline",
+    "disc",
+    "functional",
+    "lattice",
+    "local",
+    "nn",
+    "repulsion",
+    "uniform",
+]
+__version__ = "0.1.0"

@@ -22,9 +22,9 @@ _STAGES, _STEPS, _NEIGHBOURS = 12, 25, 24
 def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     """Return n elements of SO(3) or S² that push each other apart: the smallest ‖Log h_i⁻¹h_j‖ is maximised.
 
-    Starts from a spiral shaken by `seed` and lets near pairs repel with a force that grows ever steeper. The same
-    seed gives the same grid on any machine. Weights integrate constants, and harmonics of degree 1 and 2 as well
-    where that leaves them positive.
+    Starts from a spiral shaken by `seed` and lets near points repel each other. The same seed gives
+    the same grid on any machine. Weights integrate constants, and harmonics of degree 1 and 2 as well where that
+    leaves them positive.
     """
     whole("repulsion", "n", n)
     if not isinstance(group, SO3 | Sphere):
@@ -48,11 +48,14 @@ def _spread(points: Array, antipodal: bool, typical: float) -> Array:
     k = min(_NEIGHBOURS, points.shape[1] - 1)
     points = _unit(points)
     total = _STAGES * _STEPS if k else 0
+    # Few points find the arrangement with the widest closest pair; many would freeze into patches with gaps between
+    # them on the way there, so for those the force stays long-ranged, which keeps the density even.
+    steepest = 7 if points.shape[1] <= 256 else 2
     for step in range(total):
         stage, begins = divmod(step, _STEPS)
         if begins == 0:
             near, motion = _nearest(points, antipodal, k), np.zeros_like(points)
-        force = _force(points, near, antipodal, doublings=min(2 + stage, 7))
+        force = _force(points, near, antipodal, doublings=min(2 + stage, steepest))
         motion = 0.8 * motion + 0.2 * (force - points * _dot(points, force))
         fastest = float(np.sqrt(_dot(motion, motion)).max())
         if fastest > 0:

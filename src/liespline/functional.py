@@ -1,0 +1,199 @@
+"""What the layers compute, as pure functions on plain tensors (section 3.2, eq. BSplinesOnG).
+
+A layer is three steps: `*_points` says where the kernel is read for every output element h, `sample` evaluates the
+spline basis there, and `lift` or `correlate` applies the kernel that the coefficients make of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from . import paths
+from .grids import Grid
+from .splines import SplineBasis
+
+Size = tuple[int, ...]
+
+_HARMONICS, _ANGLES = 4, 32  # kernels on the sphere: frequencies about the axis, and samples that determine them
+
+
+@dataclass(frozen=True)
+class Window:
+    """The samples of R^d that a kernel covers: `kernel_size` at the identity, and its own `sizes` for every element."""
+
+    kernel_size: Size
+    sizes: tuple[Size, ...]
+
+    @property
+    def largest(self) -> Size:
+        """The window that holds all of them."""
+        if not self.kernel_size:
+            return ()
+        return tuple(max(axis) for axis in zip(*self.sizes, strict=True))
+
+
+def window(grid: Grid, kernel_size: Size) -> Window:
+    """Return the window of every element: the ellipsoid about the window of e, moved by h, and its bounding box.
+
+    Rotations leave a square window as it is; scalings grow it. Windows of one sample stay points for every h.
+    """
+    if max(kernel_size, default=1) == 1:
+        return Window(kernel_size, (kernel_size,) * len(grid))
+    matrices = grid.group.matrix(grid.elements)  # (A, d, d)
+    ends = torch.tensor([(k + 1) / 2 for k in kernel_size], dtype=matrices.dtype)  # the first sample left out at e
+    reach = (matrices * ends).square().sum(-1).sqrt() - 1e-6
+    odd = torch.tensor([k % 2 for k in kernel_size])
+    half = torch.where(odd == 1, torch.ceil(reach - 1).clamp_min(0), torch.ceil(reach - 0.5).clamp_min(1))
+    return Window(kernel_size, tuple(tuple(row) for row in (2 * half.int() + odd).tolist()))
+
+
+def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
+    """Return the points h⁻¹ ⊙ y where the kernel of each element is read, `(A, Y, d)`, and its factor there, `(A, Y)`.
+
+    y runs over the largest window; the factor is 1/|det h| inside the element's own window and 0 outside. A window of
+    one sample is a Dirac δ, which has no such factor: δ(h⁻¹y)/|det h| = δ(y).
+    """
+    group, d = grid.group, len(window.kernel_size)
+    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in window.largest]
+    y = torch.cartesian_prod(*axes).reshape(-1, d)  # (Y, d)
+    h = grid.elements.unsqueeze(1)
+    edge = torch.tensor(window.sizes, dtype=torch.float64).unsqueeze(1) / 2  # (A, 1, d)
+    inside = (y.abs() < edge).all(-1)
+    scale = group.det(grid.elements).abs() if math.prod(window.largest) > 1 else torch.ones(len(grid)).double()
+    return group.pull(h, y), inside / scale.unsqueeze(-1)
+
+
+def group_points(grid: Grid, out_grid: Grid) -> tuple[Tensor, Tensor]:
+    """Return the elements h⁻¹ h̃ for output h and input h̃, `(A, N, *element_shape)`, and their Haar weights `(1, N)`."""
+    h, points = out_grid.elements.unsqueeze(1), grid.elements
+    if grid.group == out_grid.group:
+        relative = grid.group.relative(h, points)
+    else:  # a function on the quotient S², lifted to SO(3): h acts on its points
+        relative = out_grid.group.pull(h, points)
+    return relative, grid.weights.unsqueeze(0)
+
+
+def sample(
+    basis: SplineBasis, points: Tensor, factor: Tensor, *, centres: Tensor | None = None, axial: bool = False
+) -> Tensor:
+    """Return the basis at the points times their factor, `(A, M, P, N)`, for points `(A, P, *shape)`.
+
+    For a group M is 1. `axial` makes kernels on R³ ⋊ S² symmetric about the reference axis: the product of two such
+    samples, summed over M, is the average of B_i(R_α x) B_j(R_α n) over all turns α about it (theorem, item 3).
+    """
+    if not axial:
+        return (basis(points, centres) * factor.unsqueeze(-1)).unsqueeze(1)
+    # Fourier coefficients about the axis depend on the radius and height alone, and turning a point by φ multiplies
+    # the k-th one by e^{ikφ}: kept as they are, the symmetry is exact, not only as good as a quadrature.
+    alpha = torch.arange(_ANGLES).to(points) * (2 * math.pi / _ANGLES)
+    radius = torch.hypot(points[..., 0], points[..., 1]).unsqueeze(-1)
+    circle = torch.stack((radius * alpha.cos(), radius * alpha.sin(), points[..., 2:].expand(*radius.shape[:-1], _ANGLES)), -1)
+    values = basis(circle, centres)  # (A, P, angles, N)
+    phi = torch.atan2(points[..., 1], points[..., 0]).unsqueeze(-1)
+    terms = [values.mean(-2)]
+    for k in range(1, _HARMONICS + 1):
+        for shift in (0.0, math.pi / 2):
+            wave = math.sqrt(2) * torch.cos(k * (alpha - phi) + shift)
+            terms.append((values * wave.unsqueeze(-1)).mean(-2))
+    return torch.stack(terms, 1) * factor.unsqueeze(1).unsqueeze(-1)
+
+
+@lru_cache(maxsize=256)
+def space_samples(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
+    """Return the spatial basis in the window of every element, `(A, M, *W, N_x)` in float64; computed once."""
+    points, factor = space_points(grid, window)
+    return sample(basis, points, factor, axial=axial(grid)).unflatten(2, window.largest)
+
+
+@lru_cache(maxsize=256)
+def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid) -> Tensor:
+    """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once."""
+    points, factor = group_points(grid, out_grid)
+    return sample(basis, points, factor, axial=axial(out_grid))
+
+
+def axial(out_grid: Grid) -> bool:
+    """Say whether kernels have to be symmetric about the axis that the output's quotient leaves out."""
+    return out_grid.group.quotient_of is not None
+
+
+def lift(
+    x: Tensor,
+    weight: Tensor,
+    x_samples: Tensor,
+    bias: Tensor | None = None,
+    *,
+    window: Window,
+    stride: Size,
+    padding: tuple[Size, Size],
+    padding_mode: str = "zeros",
+) -> Tensor:
+    """Return the lifting correlation (eq. liftingcor): out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) f(y).
+
+    x `(B, C, *space)`, weight `(O, C, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`.
+    """
+    x, borders = _pad(x, window, padding, padding_mode)
+    out = paths.lift(x, weight, x_samples, sizes=window.sizes, stride=stride, padding=borders)
+    return _add_bias(out, bias)
+
+
+def correlate(
+    x: Tensor,
+    weight: Tensor,
+    x_samples: Tensor,
+    h_samples: Tensor,
+    bias: Tensor | None = None,
+    *,
+    window: Window,
+    stride: Size,
+    padding: tuple[Size, Size],
+    padding_mode: str = "zeros",
+    plan: paths.Plan | None = None,
+) -> Tensor:
+    """Return the group correlation (eq. gcor): out(x, h) = 1/|det h| Σ_h̃ w(h̃) Σ_y K(h⁻¹(y − x), h⁻¹h̃) F(y, h̃).
+
+    x `(B, C, N, *space)`, weight `(O, C, N_x, N_k)`, x_samples `(A, M, *W, N_x)`, h_samples `(A, M, N, N_k)`
+    → `(B, O, A, *space)`.
+    """
+    x, borders = _pad(x, window, padding, padding_mode)
+    out = paths.correlate(
+        x, weight, x_samples, h_samples, sizes=window.sizes, stride=stride, padding=borders, plan=plan
+    )
+    return _add_bias(out, bias)
+
+
+def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
+    """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
+
+    "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum.
+    """
+    if reduce == "max":
+        return x.amax(2)
+    if reduce == "mean":
+        weights = weights / weights.sum()
+    return torch.movedim(x, 2, -1) @ weights.to(x)
+
+
+def _pad(x: Tensor, window: Window, padding: tuple[Size, Size], mode: str) -> tuple[Tensor, Size]:
+    """Return x and the zero padding left to do, so that every window sits where `kernel_size` alone would."""
+    grown = [(w - k) // 2 for w, k in zip(window.largest, window.kernel_size, strict=True)]
+    before, after = (tuple(p + g for p, g in zip(side, grown, strict=True)) for side in padding)
+    if before == after and (mode == "zeros" or not any(before)):
+        return x, before
+    spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
+    if mode == "zeros":
+        return F.pad(x, spread), (0,) * len(before)
+    # F.pad wants (batch, channel, *space); a feature map's H axis is one more channel axis to it
+    lead = x.ndim - len(before)
+    padded = F.pad(x.flatten(1, lead - 1), spread, mode=mode)
+    return padded.unflatten(1, x.shape[1:lead]), (0,) * len(before)
+
+
+def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
+    return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))

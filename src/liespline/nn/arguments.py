@@ -1,0 +1,148 @@
+"""What a layer may be asked for, and one clear message for everything else."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from .. import functional
+from ..functional import Size, Window
+from ..grids import Grid, disc
+from ..groups import Translation
+from ..splines import SplineBasis
+
+if TYPE_CHECKING:
+    from .layers import _Correlation
+
+_MODES = {"zeros": "zeros", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
+_told: set[tuple[SplineBasis, Size]] = set()
+
+
+def count(layer: str, name: str, value: int) -> int:
+    """Return a number of channels."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{layer}: {name} = {value!r}, must be a whole number ≥ 1")
+    return value
+
+
+def grid(layer: str, name: str, value: Grid) -> Grid:
+    """Return a grid."""
+    if not isinstance(value, Grid):
+        raise ValueError(f"{layer}: {name} is a {type(value).__name__}, must be a Grid such as uniform(SO2(), 12)")
+    return value
+
+
+def sizes(layer: str, name: str, value: int | Sequence[int], dims: int, least: int) -> Size:
+    """Return one whole number for each space axis."""
+    result = (value,) * dims if isinstance(value, int) else tuple(value)
+    if len(result) != dims or any(not isinstance(v, int) or isinstance(v, bool) or v < least for v in result):
+        raise ValueError(f"{layer}: {name} = {value!r}, must be a whole number ≥ {least}, or {dims} of them")
+    return result
+
+
+def kernel_size(layer: str, value: int | Sequence[int] | None, dims: int) -> Size:
+    """Return the window at the identity; () where there is no space."""
+    return () if value is None else sizes(layer, "kernel_size", value, dims, least=1)
+
+
+def padding(layer: str, value: int | Sequence[int] | str, window: Size, stride: Size) -> tuple[Size, Size]:
+    """Return how far each space axis is padded before its first and after its last sample."""
+    if isinstance(value, str):
+        if value != "same":
+            raise ValueError(f'{layer}: padding = {value!r}, must be a whole number, {len(window)} of them or "same"')
+        if any(s != 1 for s in stride):
+            raise ValueError(f'{layer}: padding = "same" keeps the size of its input, which stride = {stride} does not')
+        return tuple((k - 1) // 2 for k in window), tuple(k // 2 for k in window)
+    both = sizes(layer, "padding", value, len(window), least=0)
+    return both, both
+
+
+def padding_mode(layer: str, value: str) -> str:
+    """Return how the padding is filled."""
+    if value not in _MODES:
+        raise ValueError(f"{layer}: padding_mode = {value!r}, must be one of {', '.join(_MODES)}")
+    return value
+
+
+def same_group(layer: str, given: Grid, out: Grid, window: object) -> None:
+    """Check that features on one grid can be correlated to features on the other."""
+    if given.group == out.group or (window is None and given.group.quotient_of == out.group):
+        return
+    hint = " (from the sphere to SO(3), functions have no space axes: kernel_size=None)" if given.group.quotient_of else ""
+    raise ValueError(f"{layer}: grid lies on {given.group!r} and out_grid on {out.group!r}; they must be the same{hint}")
+
+
+def x_basis(layer: str, basis: SplineBasis | None, window: Size, dims: int) -> SplineBasis:
+    """Return the spatial basis; by default the disc one ring inside the window, where rotated kernels still fit."""
+    if not window:
+        if basis is not None:
+            raise ValueError(f"{layer}: x_basis is given, but kernel_size = None leaves no space for it")
+        return SplineBasis(disc(1, dims), degree=0)
+    if basis is None:
+        # One ring inside a 3-wide window there is a single centre, which is useless: that window keeps its nine.
+        return SplineBasis(disc(tuple(k - 2 if k > 3 else k for k in window), dims))
+    if basis.grid.group != Translation(dims):
+        raise ValueError(f"{layer}: x_basis lies on {basis.grid.group!r}, must lie on {Translation(dims)!r}: lattice or disc")
+    return basis
+
+
+def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
+    """Return the basis on H; by default a spline on every element of the input's grid."""
+    if basis is None:
+        return SplineBasis(grid)
+    if basis.grid.group != grid.group:
+        raise ValueError(f"{layer}: h_basis lies on {basis.grid.group!r} but the input's grid on {grid.group!r}")
+    return basis
+
+
+def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
+    """Say once how much of a kernel falls outside its window, and so how far turning it is from exact."""
+    if len(grid) == 1 or math.prod(window.kernel_size) == 1 or (basis, window.kernel_size) in _told:
+        return
+    roomy = functional.window(grid, tuple(k + 2 * math.ceil(basis.reach + k) for k in window.kernel_size))
+    whole = _energy(basis, grid, roomy)
+    lost = float((1 - _energy(basis, grid, window) / whole).max())
+    if lost > 0.03:
+        _told.add((basis, window.kernel_size))
+        size = "×".join(map(str, window.kernel_size))
+        fits = "×".join(str(k + 2) for k in window.kernel_size)
+        warnings.warn(
+            f"{layer}: up to {lost:.0%} of a basis function's energy falls outside the {size} window when the kernel "
+            f"is transformed, which costs equivariance in proportion. A {fits} window, or centres further inside "
+            f"({len(basis)} now), or the default x_basis of a window of 5 or more avoids it.",
+            stacklevel=5,
+        )
+
+
+def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
+    points, factor = functional.space_points(grid, window)
+    return (basis(points) * factor.unsqueeze(-1)).square().sum(1)  # (A, N_x)
+
+
+def feature_map(layer: _Correlation, x: Tensor, axes: Size, layout: str) -> None:
+    """Check an input against what the layer was built for."""
+    name, d = type(layer).__name__, len(layer.kernel_size)
+    expected = ("B", *map(str, axes), *("S" * d))
+    if x.ndim != len(expected) or tuple(x.shape[1 : 1 + len(axes)]) != axes:
+        raise ValueError(f"{name}: x has shape {tuple(x.shape)}; expected ({', '.join(expected)}), that is {layout}")
+    if x.device != layer.weight.device:
+        raise ValueError(f"{name}: x is on {x.device} but the layer's weight on {layer.weight.device}")
+    if x.dtype != layer.weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{name}: x is {x.dtype} but the layer's weight {layer.weight.dtype}; cast one to the other")
+    space = x.shape[x.ndim - d :]
+    before, after = layer.padding
+    for axis, (size, k, p, q) in enumerate(zip(space, layer.kernel_size, before, after, strict=True)):
+        if not torch.compiler.is_compiling() and size + p + q < k:
+            raise ValueError(
+                f"{name}: space axis {axis} of x has {size} samples, {size + p + q} with its padding, "
+                f"fewer than the window's {k}: x has shape {tuple(x.shape)}"
+            )
+    # Looking at values would stall a GPU and cannot be traced.
+    if x.device.type == "cpu" and not torch.compiler.is_compiling() and not layer.weight.isfinite().all():
+        bad = int((~layer.weight.isfinite()).sum())
+        raise ValueError(f"{name}: {bad} of the {layer.weight.numel()} weights are NaN or infinite; training diverged?")
