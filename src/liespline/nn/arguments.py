@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -102,21 +103,27 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
 
 def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
     """Say once how much of a kernel falls outside its window, and so how far turning it is from exact."""
-    if len(grid) == 1 or math.prod(window.kernel_size) == 1 or (basis, window.kernel_size) in _told:
+    if len(grid) == 1 or math.prod(window.kernel_size) == 1:
         return
-    roomy = functional.window(grid, tuple(k + 2 * math.ceil(basis.reach + k) for k in window.kernel_size))
-    whole = _energy(basis, grid, roomy)
-    lost = float((1 - _energy(basis, grid, window) / whole).max())
-    if lost > 0.03:
+    lost = _lost(basis, grid, window)
+    if lost > 0.03 and (basis, window.kernel_size) not in _told:
         _told.add((basis, window.kernel_size))
-        size = "×".join(map(str, window.kernel_size))
-        fits = "×".join(str(k + 2) for k in window.kernel_size)
+        size, fits = ("×".join(str(k + more) for k in window.kernel_size) for more in (0, 2))
         warnings.warn(
             f"{layer}: up to {lost:.0%} of a basis function's energy falls outside the {size} window when the kernel "
             f"is transformed, which costs equivariance in proportion. A {fits} window, or centres further inside "
             f"({len(basis)} now), or the default x_basis of a window of 5 or more avoids it.",
             stacklevel=5,
         )
+
+
+@lru_cache(maxsize=256)
+def _lost(basis: SplineBasis, grid: Grid, window: Window) -> float:
+    """Return the largest share of a basis function's energy that its window cuts off."""
+    radius = float(basis.grid.elements.norm(dim=-1).max()) + basis.reach * math.sqrt(len(window.kernel_size))
+    roomy = tuple(2 * math.ceil(radius) + k % 2 for k in window.kernel_size)
+    kept, whole = (_energy(basis, grid, w) for w in (window, functional.window(grid, roomy)))
+    return float((1 - kept / whole).max())
 
 
 def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:

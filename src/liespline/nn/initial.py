@@ -1,38 +1,48 @@
-"""How coefficients are drawn, so that activations keep their size through any number of layers."""
+"""How coefficients are drawn, so that activations keep their size through many layers, whatever the kernel."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 
-_COMMON = 0.85  # share of a feature map that neighbouring samples have in common; see docs on initialisation
+_DEPTH = 10
 
 
 @torch.no_grad()
 def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     """Draw spline coefficients `(O, C, N_x[, N_k])` for layers followed by ReLU.
 
-    Overlapping splines would make the kernel's samples agree with each other, so coefficients are drawn as white noise
-    on the kernel's samples seen through the basis: c = G^{−½} z with G the Gram matrix of the sampled basis. Their size
-    then follows He: the output's second moment is twice the input's, taken over all output elements, for inputs of
-    which `_COMMON` is the same everywhere in the window and the rest independent.
+    They are independent, which makes kernels smooth and so as equivariant as their basis allows. Their size is He's,
+    generalised to kernels whose gain differs between what neighbouring samples share and what they do not, and between
+    group elements: it keeps the second moment over ten such layers, by the mean-field recursion of `_gain`.
     """
     x = x_samples.flatten(2, -2).double()  # (A, M, Y, N_x)
     h = torch.ones(*x.shape[:2], 1, 1, dtype=x.dtype) if h_samples is None else h_samples.double()
-    x_root, h_root = _whitener(x), _whitener(h)
-    x, h = x @ x_root, h @ h_root
-    independent = (torch.einsum("amyi,anyi->amn", x, x) * torch.einsum("amyi,anyi->amn", h, h)).sum((1, 2)).mean()
-    x_sum, h_sum = x.sum(2), h.sum(2)
-    common = (torch.einsum("ami,ani->amn", x_sum, x_sum) * torch.einsum("ami,ani->amn", h_sum, h_sum)).sum((1, 2)).mean()
-    gain = weight.shape[1] * ((1 - _COMMON) * independent + _COMMON * common)
-    noise = torch.randn(*weight.shape[:2], x.shape[-1], h.shape[-1], device=weight.device).to(weight)
-    drawn = torch.einsum("ocij,ki,lj->ockl", noise, x_root.to(noise), h_root.to(noise)) * (2 / gain).sqrt().to(noise)
-    weight.copy_(drawn.reshape(weight.shape))
+    scale = math.sqrt(2 / (weight.shape[1] * _gain(x, h, width=weight.shape[0])))
+    torch.nn.init.normal_(weight, std=scale)
 
 
-def _whitener(samples: Tensor) -> Tensor:
-    """Return G^{−½} of the Gram matrix of samples `(A, M, P, N)`, averaged over elements; it ignores null directions."""
-    gram = torch.einsum("ampi,ampj->ij", samples, samples) / len(samples)
-    values, vectors = torch.linalg.eigh(gram)
-    values = values.clamp_min(1e-3 * values.max())
-    return vectors / values.sqrt() @ vectors.T
+def _gain(x: Tensor, h: Tensor, width: int) -> float:
+    """Return by how much one layer with unit coefficients multiplies the second moment of its input.
+
+    The input of a layer has a second moment f_b on each element b, of which a share ρ is common to all its samples and
+    the rest independent. ReLU halves the moment and turns a correlation c of what it gets into κ(c) (the arc-cosine
+    kernel), so ρ grows from 0 at a network's input; the gain is the geometric mean over its first layers. In nets of
+    finite width the typical moment falls short of the expected one by e^{−5ρ/(2·width)} a layer, which is made good.
+    """
+    # alone[a, b]: independent samples; joint[a, b, b']: common ones, whose contributions add up before they are squared
+    alone = torch.einsum("amn,amnb->ab", torch.einsum("amyi,anyi->amn", x, x), torch.einsum("ambj,anbj->amnb", h, h))
+    x_sum = x.sum(2)
+    joint = torch.einsum("amn,ambj,ancj->abc", torch.einsum("ami,ani->amn", x_sum, x_sum), h, h)
+    moment, common, log_gain = torch.ones(h.shape[2], dtype=h.dtype), 0.0, 0.0
+    square = len(x) == len(moment)  # otherwise the layer changes the grid, and there is no second such layer
+    for _ in range(_DEPTH):
+        shared = torch.einsum("abc,b,c->a", joint, moment.sqrt(), moment.sqrt()).clamp_min(0)
+        total = (1 - common) * (alone @ moment) + common * shared
+        log_gain += math.log(float(total.mean() / moment.mean())) - 2.5 * common / width
+        c = float((common * shared / total).mean().clamp(0, 1))
+        common = (math.sqrt(1 - c * c) + (math.pi - math.acos(c)) * c) / math.pi
+        moment = total / total.mean() if square else moment
+    return math.exp(log_gain / _DEPTH)

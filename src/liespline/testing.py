@@ -1,0 +1,200 @@
+"""Checks for users' own groups and networks: are the axioms true, and how equivariant is the network?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from .grids import Grid
+from .groups import Group
+
+_TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5}
+
+
+def check_group(group: Group, *, n: int = 1000, radius: float = 1.0, seed: int = 0) -> None:
+    """Check that five methods make a Lie group, in float64 and float32; raise AssertionError naming what is broken.
+
+    The n elements tried are Exp of algebra vectors up to `radius` long; keep it so small that products of two of them
+    stay where Log undoes Exp. A quotient such as the sphere is checked for what holds on one.
+    """
+    broken = []
+    for dtype, tolerance in _TOLERANCES.items():
+        axioms = _quotient_axioms if group.quotient_of is not None else _axioms
+        for name, error in axioms(group, n, radius, dtype, torch.Generator().manual_seed(seed)):
+            if not error <= tolerance:  # NaN counts as broken
+                broken.append(f"{name}: off by {error:.2g} in {dtype} (allowed {tolerance:.0e})")
+    if broken:
+        raise AssertionError(f"{group!r} is not a Lie group acting on R^{group.space_dim}:\n  " + "\n  ".join(broken))
+
+
+def _axioms(
+    group: Group, n: int, radius: float, dtype: torch.dtype, generator: torch.Generator
+) -> Iterator[tuple[str, float]]:
+    a, b, c = (_vectors(group.dim, n, radius, dtype, generator) for _ in range(3))
+    x = _vectors(group.space_dim, n, radius, dtype, generator)
+    g, h, k = group.exp(a), group.exp(b), group.exp(c)
+    e, gh = group.identity(dtype=dtype), group.product(g, h)
+    gap = _Gap(group)
+    yield "closure, Exp(Log(g h)) = g h", gap(group.exp(group.log(gh)), gh)
+    yield "associativity, (g h) k = g (h k)", gap(group.product(gh, k), group.product(g, group.product(h, k)))
+    yield "identity, e h = h", gap(group.product(e, h), h)
+    yield "identity, h e = h", gap(group.product(h, e), h)
+    yield "inverse, h⁻¹ h = e", gap(group.product(group.inverse(h), h), e)
+    yield "inverse, h h⁻¹ = e", gap(group.product(h, group.inverse(h)), e)
+    yield "the action is a homomorphism, g ⊙ (h ⊙ x) = (g h) ⊙ x", _apart(
+        group.act(g, group.act(h, x)), group.act(gh, x)
+    )
+    yield "det is multiplicative, det(g h) = det g · det h", _apart(group.det(gh) / group.det(g), group.det(h))
+    yield "e ⊙ x = x", _apart(group.act(e, x), x)
+    yield from _common(group, gap, a, x)
+
+
+def _quotient_axioms(
+    group: Group, n: int, radius: float, dtype: torch.dtype, generator: torch.Generator
+) -> Iterator[tuple[str, float]]:
+    a, b = (_vectors(group.dim, n, radius, dtype, generator) for _ in range(2))
+    x = _vectors(group.space_dim, n, radius, dtype, generator)
+    g, h, e = group.exp(a), group.exp(b), group.identity(dtype=dtype)
+    gap = _Gap(group)
+    yield "g carries the reference point to itself, g e = g", gap(group.product(g, e), g)
+    yield "relative undoes product, g⁻¹(g h) = h", gap(group.relative(g, group.product(g, h)), h)
+    yield "pull undoes act, g⁻¹ ⊙ (g ⊙ x) = x", _apart(group.pull(g, group.act(g, x)), x)
+    yield from _common(group, gap, a, x)
+
+
+def _common(group: Group, gap: _Gap, a: Tensor, x: Tensor) -> Iterator[tuple[str, float]]:
+    h = group.exp(a)
+    yield "Exp(Log h) = h", gap(group.exp(group.log(h)), h)
+    yield "Log(Exp a) = a", _apart(group.log(h), a)
+    small = 1e-3 * a  # a Log that loses digits near e would spoil every local kernel
+    yield "Log near the identity, Log(Exp εa) / ε = a", 1e-3 * _apart(1e3 * group.log(group.exp(small)), a)
+    if group.quotient_of is None:
+        halves = group.product(group.exp(0.25 * a), group.exp(0.75 * a))
+        yield "Exp of a line is a subgroup, Exp(a/4) Exp(3a/4) = Exp a", gap(halves, h)
+    linear = (group.matrix(h) @ x.unsqueeze(-1)).squeeze(-1) + group.act(h, torch.zeros_like(x))
+    yield "the action is linear (or affine), h ⊙ x = M x + t", _apart(group.act(h, x), linear)
+    yield "batch dimensions broadcast", _apart(group.act(h[:4].unsqueeze(1), x[:3]), _looped(group.act, h[:4], x[:3]))
+    yield "results keep the dtype", float(any(t.dtype != a.dtype for t in (h, group.log(h), group.act(h, x))))
+    yield "gradients are finite (1 means they are not)", _bad_gradients(group, a, x)
+
+
+class _Gap:
+    """How far two elements are apart: by what leads from one to the other, and by what they do to R^d."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    def __call__(self, g: Tensor, h: Tensor) -> float:
+        if self.group.quotient_of is not None:  # which rotation stands for a point jumps at the pole; the point does not
+            return _apart(g, h)
+        step = self.group.offset(g, h)
+        return max(_apart(step, torch.zeros_like(step)), _apart(self.group.matrix(g), self.group.matrix(h)))
+
+
+def _apart(left: Tensor, right: Tensor) -> float:
+    if left.numel() == 0 or right.numel() == 0:
+        return 0.0
+    return float((left - right).abs().max() / right.abs().max().clamp_min(1))
+
+
+def _looped(act: Callable[[Tensor, Tensor], Tensor], h: Tensor, x: Tensor) -> Tensor:
+    return torch.stack([torch.stack([act(one, point) for point in x]) for one in h])
+
+
+def _bad_gradients(group: Group, a: Tensor, x: Tensor) -> float:
+    with torch.enable_grad():
+        a = torch.cat([torch.zeros_like(a[:1]), a]).requires_grad_()  # at the identity too
+        h = group.exp(a)
+        moved = group.act(h, x[:1])
+        total = group.log(h).sum() + group.inverse(h).sum() + group.product(h, h).sum() + moved.sum()
+        (gradient,) = torch.autograd.grad(total, a)
+    return float(not gradient.isfinite().all())
+
+
+def _vectors(dim: int, n: int, radius: float, dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    """Return n vectors spread over the ball of that radius, small ones among them."""
+    v = torch.randn(n, dim, dtype=torch.float64, generator=generator)
+    length = radius * torch.rand(n, 1, dtype=torch.float64, generator=generator)
+    return (length * v / v.norm(dim=-1, keepdim=True).clamp_min(1e-12)).to(dtype)
+
+
+@torch.no_grad()
+def equivariance_error(
+    module: nn.Module,
+    grid: Grid,
+    *,
+    size: int,
+    in_channels: int = 1,
+    elements: Tensor | None = None,
+    images: int = 8,
+    blur: float = 2.0,
+    seed: int = 0,
+) -> float:
+    """Return ‖Φ(L_h f) − L_h Φ(f)‖ / ‖Φ(f)‖ at the centre of the image, over all `elements` h (default: the grid's).
+
+    The inputs f are mixtures of Gaussians (standard deviation `blur` samples and up) evaluated at h⁻¹ ⊙ x, so they are
+    transformed exactly and nothing is interpolated. The module maps images `(B, in_channels, *(size,)·d)` to feature maps
+    `(B, C, N_h, *space)` on `grid`, or to `(B, C, *space)` or `(B, C)`, which should not change at all. Elements
+    h′ for which h⁻¹h′ is not on the grid have nothing to be compared with and are left out, such as the ends of a
+    scale grid.
+    """
+    group = grid.group
+    like = next(module.parameters(), torch.zeros(()))
+    generator = torch.Generator().manual_seed(seed)
+    mixture = _Mixture(images, in_channels, group.space_dim, size, blur, generator)
+    axis = torch.arange(size, dtype=torch.float64) - (size - 1) / 2
+    points = torch.cartesian_prod(*[axis] * group.space_dim).reshape(*[size] * group.space_dim, group.space_dim)
+    still = _centre(module(mixture(points).to(like)), group.space_dim)
+    error = total = 0.0
+    for h in grid.elements if elements is None else elements.to(torch.float64):
+        turned = _centre(module(mixture(group.pull(h, points)).to(like)), group.space_dim)
+        if turned.ndim == 2:
+            expected, found = still, turned
+        else:
+            to, origin = _matches(grid, h)
+            expected, found = still[:, :, origin], turned[:, :, to]
+        error += float((found - expected).double().square().sum())
+        total += float(expected.double().square().sum())
+    if total == 0:
+        raise ValueError(f"equivariance_error: nothing to compare; no product of these elements lies on {grid!r}")
+    return (error / total) ** 0.5
+
+
+def _matches(grid: Grid, h: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the index pairs (i, j) with h⁻¹ h_i = h_j."""
+    group = grid.group
+    moved = group.relative(h, grid.elements)
+    distance = group.offset(moved.unsqueeze(1), grid.elements).norm(dim=-1)  # (N, N)
+    pairs = (distance < 1e-6 * grid.spacing).nonzero()
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _centre(out: Tensor, d: int) -> Tensor:
+    """Return the sample at the centre of space, (B, C) or (B, C, N_h)."""
+    space = out.shape[out.ndim - d :] if out.ndim >= 2 + d else ()
+    if any(n % 2 == 0 for n in space):
+        raise ValueError(
+            f"equivariance_error: the output has shape {tuple(out.shape)}, whose even space axes have no central sample; "
+            "choose `size` so that they come out odd"
+        )
+    for n in reversed(space):
+        out = out.select(-1, n // 2)
+    return out
+
+
+class _Mixture:
+    """Images that are known at every point: sums of anisotropic Gaussians with random signs."""
+
+    def __init__(self, images: int, channels: int, d: int, size: int, blur: float, generator: torch.Generator) -> None:
+        shape = (images, channels, 12)
+        self.means = size / 4 * torch.randn(*shape, d, dtype=torch.float64, generator=generator)
+        self.heights = torch.randn(shape, dtype=torch.float64, generator=generator)
+        self.widths = blur * (1 + torch.rand(shape, dtype=torch.float64, generator=generator))
+
+    def __call__(self, points: Tensor) -> Tensor:
+        flat = points.reshape(-1, points.shape[-1])
+        square = (flat - self.means.unsqueeze(-2)).square().sum(-1)  # (B, C, blobs, points)
+        values = (self.heights.unsqueeze(-1) * (-square / (2 * self.widths.unsqueeze(-1).square())).exp()).sum(2)
+        return values.reshape(*values.shape[:2], *points.shape[:-1])
