@@ -59,7 +59,9 @@ def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
     y runs over the largest window; the factor is 1/|det h| inside the element's own window and 0 outside. A window of
     one sample is a Dirac δ, which has no such factor: δ(h⁻¹y)/|det h| = δ(y).
     """
-    group, d = grid.group, len(window.kernel_size)
+    group, d = grid.group, grid.group.space_dim
+    if not window.kernel_size:  # no space: the kernel is read at the origin alone
+        return torch.zeros(len(grid), 1, d, dtype=torch.float64), torch.ones(len(grid), 1, dtype=torch.float64)
     axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in window.largest]
     y = torch.cartesian_prod(*axes).reshape(-1, d)  # (Y, d)
     h = grid.elements.unsqueeze(1)
@@ -72,11 +74,9 @@ def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
 def group_points(grid: Grid, out_grid: Grid) -> tuple[Tensor, Tensor]:
     """Return the elements h⁻¹ h̃ for output h and input h̃, `(A, N, *element_shape)`, and their Haar weights `(1, N)`."""
     h, points = out_grid.elements.unsqueeze(1), grid.elements
-    if grid.group == out_grid.group:
-        relative = grid.group.relative(h, points)
-    else:  # a function on the quotient S², lifted to SO(3): h acts on its points
-        relative = out_grid.group.pull(h, points)
-    return relative, grid.weights.unsqueeze(0)
+    # Between different groups it is a function on the quotient S² lifted to SO(3), which acts on its points.
+    move = grid.group.relative if grid.group == out_grid.group else out_grid.group.pull
+    return move(h, points), grid.weights.unsqueeze(0)
 
 
 def sample(
@@ -93,7 +93,8 @@ def sample(
     # the k-th one by e^{ikφ}: kept as they are, the symmetry is exact, not only as good as a quadrature.
     alpha = torch.arange(_ANGLES).to(points) * (2 * math.pi / _ANGLES)
     radius = torch.hypot(points[..., 0], points[..., 1]).unsqueeze(-1)
-    circle = torch.stack((radius * alpha.cos(), radius * alpha.sin(), points[..., 2:].expand(*radius.shape[:-1], _ANGLES)), -1)
+    height = points[..., 2:].expand(*points.shape[:-1], _ANGLES)
+    circle = torch.stack((radius * alpha.cos(), radius * alpha.sin(), height), -1)
     values = basis(circle, centres)  # (A, P, angles, N)
     phi = torch.atan2(points[..., 1], points[..., 0]).unsqueeze(-1)
     terms = [values.mean(-2)]
@@ -108,7 +109,12 @@ def sample(
 def space_samples(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
     """Return the spatial basis in the window of every element, `(A, M, *W, N_x)` in float64; computed once."""
     points, factor = space_points(grid, window)
-    return sample(basis, points, factor, axial=axial(grid)).unflatten(2, window.largest)
+    return in_window(sample(basis, points, factor, axial=axial(grid)), window)
+
+
+def in_window(samples: Tensor, window: Window) -> Tensor:
+    """Return samples `(A, M, Y, N)` with the axes of the largest window in place of Y."""
+    return samples.reshape(*samples.shape[:2], *window.largest, samples.shape[-1])
 
 
 @lru_cache(maxsize=256)

@@ -76,7 +76,8 @@ class SplineBasis:
     def __post_init__(self) -> None:
         _check_degree("SplineBasis", self.degree)
         if not isinstance(self.grid, Grid):
-            raise ValueError(f"SplineBasis: grid is a {type(self.grid).__name__}, must be a Grid such as uniform(SO2(), 8)")
+            found = type(self.grid).__name__
+            raise ValueError(f"SplineBasis: grid is a {found}, must be a Grid such as uniform(SO2(), 8)")
         scale = self.grid.spacing if self.scale is None else float(self.scale)
         if not 0 < scale < math.inf:
             raise ValueError(f"SplineBasis: scale = {self.scale}, must be a positive number")

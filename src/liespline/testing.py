@@ -87,7 +87,7 @@ class _Gap:
         self.group = group
 
     def __call__(self, g: Tensor, h: Tensor) -> float:
-        if self.group.quotient_of is not None:  # which rotation stands for a point jumps at the pole; the point does not
+        if self.group.quotient_of is not None:  # the rotation that stands for a point jumps at the pole
             return _apart(g, h)
         step = self.group.offset(g, h)
         return max(_apart(step, torch.zeros_like(step)), _apart(self.group.matrix(g), self.group.matrix(h)))

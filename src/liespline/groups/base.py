@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from types import FunctionType
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -158,7 +159,8 @@ def _checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Ten
         return method(self, *args, **kwargs)
 
     # A code object of its own: torch.compile counts recompilations per code object, and this one would be shared.
-    call.__code__ = call.__code__.replace(co_name=method.__name__)
+    own = cast(FunctionType, call)
+    own.__code__ = own.__code__.replace(co_name=method.__name__)
     return call
 
 

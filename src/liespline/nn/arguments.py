@@ -20,7 +20,7 @@ from ..splines import SplineBasis
 if TYPE_CHECKING:
     from .layers import _Correlation
 
-_MODES = {"zeros": "zeros", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
+_MODES = ("zeros", "reflect", "replicate", "circular")
 _told: set[tuple[SplineBasis, Size]] = set()
 
 
@@ -74,8 +74,8 @@ def same_group(layer: str, given: Grid, out: Grid, window: object) -> None:
     """Check that features on one grid can be correlated to features on the other."""
     if given.group == out.group or (window is None and given.group.quotient_of == out.group):
         return
-    hint = " (from the sphere to SO(3), functions have no space axes: kernel_size=None)" if given.group.quotient_of else ""
-    raise ValueError(f"{layer}: grid lies on {given.group!r} and out_grid on {out.group!r}; they must be the same{hint}")
+    hint = "; from S² to SO(3) functions have no space axes: kernel_size=None" if given.group.quotient_of else ""
+    raise ValueError(f"{layer}: grid lies on {given.group!r} and out_grid on {out.group!r}, must be the same{hint}")
 
 
 def x_basis(layer: str, basis: SplineBasis | None, window: Size, dims: int) -> SplineBasis:
@@ -88,7 +88,8 @@ def x_basis(layer: str, basis: SplineBasis | None, window: Size, dims: int) -> S
         # One ring inside a 3-wide window there is a single centre, which is useless: that window keeps its nine.
         return SplineBasis(disc(tuple(k - 2 if k > 3 else k for k in window), dims))
     if basis.grid.group != Translation(dims):
-        raise ValueError(f"{layer}: x_basis lies on {basis.grid.group!r}, must lie on {Translation(dims)!r}: lattice or disc")
+        right = Translation(dims)
+        raise ValueError(f"{layer}: x_basis lies on {basis.grid.group!r}, must lie on {right!r}: lattice or disc")
     return basis
 
 

@@ -20,8 +20,14 @@ def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     """
     x = x_samples.flatten(2, -2).double()  # (A, M, Y, N_x)
     h = torch.ones(*x.shape[:2], 1, 1, dtype=x.dtype) if h_samples is None else h_samples.double()
-    scale = math.sqrt(2 / (weight.shape[1] * _gain(x, h, width=weight.shape[0])))
-    torch.nn.init.normal_(weight, std=scale)
+    # Along the direction that answers to constant inputs, which deep features come close to, channels are mixed by an
+    # orthogonal matrix: it keeps their size in every draw, not on average only.
+    constant = (x.sum((1, 2)).mean(0).unsqueeze(1) * h.sum((1, 2)).mean(0)).flatten()
+    constant = (constant / constant.norm().clamp_min(1e-12)).to(weight)
+    noise = torch.randn_like(weight).flatten(2)
+    mixing = torch.nn.init.orthogonal_(torch.empty_like(noise[:, :, 0]), gain=math.sqrt(max(weight.shape[:2])))
+    noise += (mixing - noise @ constant).unsqueeze(-1) * constant
+    weight.copy_(noise.reshape(weight.shape) * math.sqrt(2 / (weight.shape[1] * _gain(x, h, width=weight.shape[0]))))
 
 
 def _gain(x: Tensor, h: Tensor, width: int) -> float:

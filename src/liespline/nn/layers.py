@@ -89,7 +89,7 @@ class _Correlation(nn.Module):
                 fixed = functional.sample(
                     basis, points, factor, centres=centres, axial=functional.axial(self.out_grid)
                 )
-                fixed = fixed.unflatten(2, self.window.largest) if axis == "x" and self.kernel_size else fixed
+                fixed = functional.in_window(fixed, self.window) if axis == "x" else fixed
             result.append(fixed)
         x_samples, h_samples = result
         assert x_samples is not None
@@ -107,7 +107,7 @@ class _Correlation(nn.Module):
         return x_samples, functional.group_samples(self.h_basis, self.grid, self.out_grid)
 
     def _renew_buffers(self) -> None:
-        kept = {"device": self.weight.device, "dtype": self._sample_dtype}
+        device, dtype = self.weight.device, self._sample_dtype
         x_samples, h_samples = self._exact_samples()
         sources: dict[str, tuple[SplineBasis | None, Tensor | None, Callable[[], tuple[Tensor, Tensor]]]] = {
             "x": (self.x_basis, x_samples, lambda: functional.space_points(self.out_grid, self.window)),
@@ -115,15 +115,15 @@ class _Correlation(nn.Module):
         }
         for axis, (basis, exact, where) in sources.items():
             learned = basis is not None and basis.trainable
-            fixed = None if learned or exact is None else exact.to(**kept)
+            fixed = None if learned or exact is None else exact.to(device, dtype)
             self.register_buffer(f"{axis}_samples", fixed, persistent=False)
             if learned:
                 points, factor = where()
-                self.register_buffer(f"{axis}_points", points.to(**kept), persistent=False)
-                self.register_buffer(f"{axis}_factor", factor.to(**kept), persistent=False)
+                self.register_buffer(f"{axis}_points", points.to(device, dtype), persistent=False)
+                self.register_buffer(f"{axis}_factor", factor.to(device, dtype), persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Correlation:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        super()._apply(fn, recurse)
         self._renew_buffers()
         return self
 
@@ -191,8 +191,8 @@ class GConv(_Correlation):
     """Group correlation (eq. gcor): `(B, in, N_h, *space)` to `(B, out, N_h_out, *space)`.
 
     `weight` is `(out, in, N_x, N_k)`. `h_basis` decides the kind of kernel on H: dense (a spline on every element of
-    the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H alone,
-    `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) that lifts functions on S² to SO(3).
+    the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
+    alone, `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) it lifts functions on S² to SO(3).
     """
 
     def __init__(
@@ -220,8 +220,8 @@ class GConv(_Correlation):
             stride, padding, padding_mode, bias, device, dtype,
         )  # fmt: skip
         _, h_samples = self._exact_samples()
-        assert h_samples is not None and self.h_basis is not None
-        planned = h_samples.shape[1] == 1 and not self.h_basis.trainable
+        assert h_samples is not None
+        planned = h_samples.shape[1] == 1 and "h_centres" not in self._parameters
         self.plan = paths.Plan(h_samples, self.window.sizes).to(self.weight.device) if planned else None
 
     def kernel(self) -> Tensor:
@@ -257,7 +257,7 @@ class Project(nn.Module):
         self.register_buffer("weights", grid.weights.to(torch.get_default_dtype()), persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Project:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        super()._apply(fn, recurse)
         self.weights = self.grid.weights.to(self.weights)
         return self
 
