@@ -48,15 +48,11 @@ def load(path: Path, split: str) -> Split:
         )
     table = _index(path / INDEX)
     if len(table) != len(images):
-        raise DataError(
-            f"{path / INDEX}: has {len(table)} rows for {len(images)} images; prepare the set again"
-        )
+        raise DataError(f"{path / INDEX}: has {len(table)} rows for {len(images)} images; prepare the set again")
     points = np.array([row[_POINTS:] for row in table], np.float32).reshape(-1, len(LANDMARKS), 2)
     outside = np.flatnonzero(~((points > -1) & (points < SIDE)).all((1, 2)))
     if outside.size:
-        raise DataError(
-            f"{path / INDEX}, row {outside[0] + 1}: a landmark lies outside the image; prepare it again"
-        )
+        raise DataError(f"{path / INDEX}, row {outside[0] + 1}: a landmark lies outside the image; prepare it again")
     rows = np.flatnonzero([row[COLUMNS.index("split")] == split for row in table])
     if not rows.size:
         raise DataError(f"{path / INDEX}: has no row of split {split!r}; prepare the set again")
@@ -86,9 +82,7 @@ def _index(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: has columns {header[:9]}; prepare the set again")
     for number, row in enumerate(table, 1):
         try:
-            fits = (
-                len(row) == len(COLUMNS) and np.isfinite([float(value) for value in row[_POINTS - 1 :]]).all()
-            )
+            fits = len(row) == len(COLUMNS) and np.isfinite([float(value) for value in row[_POINTS - 1 :]]).all()
         except ValueError:
             fits = False
         if not fits or row[COLUMNS.index("split")] not in SPLITS:

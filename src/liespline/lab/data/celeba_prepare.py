@@ -50,9 +50,7 @@ def prepare(src: Path, out: Path, seed: int = 0, progress: Progress | None = Non
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(
-            f"{out}: cannot be made ({error.strerror}); choose a folder you can write to"
-        ) from error
+        raise DataError(f"{out}: cannot be made ({error.strerror}); choose a folder you can write to") from error
     with lock(out / ".lock", wait=False), strict_pillow():
         fingerprint = _fingerprint(src, seed)
         if (out / MARKER).exists():
@@ -91,9 +89,7 @@ def _fingerprint(src: Path, seed: int) -> str:
 def _finished(out: Path, fingerprint: str) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads((out / MARKER).read_text())
     if summary.get("fingerprint") != fingerprint:
-        raise DataError(
-            f"{out}: holds a set prepared from other files or another seed; choose an empty folder"
-        )
+        raise DataError(f"{out}: holds a set prepared from other files or another seed; choose an empty folder")
     return summary
 
 
@@ -102,9 +98,7 @@ def _work_folder(out: Path, fingerprint: str) -> Path:
     work.mkdir(exist_ok=True)
     plan = work / "fingerprint"
     if plan.exists() and plan.read_text() != fingerprint:
-        raise DataError(
-            f"{work}: belongs to a preparation from other files or another seed; remove it to start anew"
-        )
+        raise DataError(f"{work}: belongs to a preparation from other files or another seed; remove it to start anew")
     write_text(plan, fingerprint)
     return work
 

@@ -50,16 +50,13 @@ def read_source(folder: Path) -> Source:
         raise DataError(problems)
     if len(points) != len(people):
         problems.append(
-            f"{identity_path}: has {len(people):,} rows but {landmarks_path.name} has {len(points):,}; "
-            "fetch both again"
+            f"{identity_path}: has {len(people):,} rows but {landmarks_path.name} has {len(points):,}; fetch both again"
         )
     pairs = ((points, landmarks_path, people, identity_path), (people, identity_path, points, landmarks_path))
     for names_in, path, names_out, other_path in pairs:
         for row, name in enumerate(names_in, 1):
             if name not in names_out:
-                problems.append(
-                    f"{other_path}: says nothing of {name}, row {row} of {path.name}; fetch both again"
-                )
+                problems.append(f"{other_path}: says nothing of {name}, row {row} of {path.name}; fetch both again")
     if problems:
         raise DataError(problems)
     names = list(points)
@@ -94,9 +91,7 @@ def _read_table(path: Path, columns: int, problems: list[str], has_header: bool)
         if not fields:
             continue
         if len(fields) != 1 + columns or not all(_NUMBER.fullmatch(f) for f in fields[1:]):
-            problems.append(
-                f"{path}, line {row}: is {line[:60]!r}; expected a file name and {columns} whole numbers"
-            )
+            problems.append(f"{path}, line {row}: is {line[:60]!r}; expected a file name and {columns} whole numbers")
         elif not _NAME.fullmatch(fields[0]):
             problems.append(f"{path}, line {row}: {fields[0][:60]!r} is no plain file name")
         elif fields[0] in table:
@@ -119,9 +114,7 @@ def _lines(path: Path, problems: list[str]) -> Iterator[tuple[int, str]]:
         while raw := stream.readline(_LONGEST_LINE + 1):
             row += 1
             if len(raw) > _LONGEST_LINE or not raw.isascii():
-                problems.append(
-                    f"{path}, line {row}: is no text line of at most {_LONGEST_LINE} plain characters"
-                )
+                problems.append(f"{path}, line {row}: is no text line of at most {_LONGEST_LINE} plain characters")
                 return
             if row > _MOST_LINES or len(problems) > _MOST_PROBLEMS:
                 problems.append(f"{path}, line {row}: not read further; is this the official file?")

@@ -46,9 +46,7 @@ def check_free_space(folder: Path, needed: int) -> None:
     """Refuse to begin a file that the disk has no room for."""
     free = shutil.disk_usage(folder).free
     if needed > free:
-        raise DataError(
-            f"{folder}: needs {needed:,} free bytes and has {free:,}; free some or choose another folder"
-        )
+        raise DataError(f"{folder}: needs {needed:,} free bytes and has {free:,}; free some or choose another folder")
 
 
 @contextmanager
@@ -89,9 +87,7 @@ def lock(path: Path, wait: bool) -> Iterator[None]:
     try:
         stream = open(path, "a+")  # noqa: SIM115
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); choose a folder you can write to"
-        ) from error
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose a folder you can write to") from error
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

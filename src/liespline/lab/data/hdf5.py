@@ -71,9 +71,7 @@ def _row_offsets(path: Path, dataset: h5py.Dataset) -> NDArray[np.int64] | None:
     if dataset.chunks is None:
         start = dataset.id.get_offset()
         if start is None and count:
-            raise DataError(
-                f"{path}: {dataset.name!r} was declared but never written; fetch the official file"
-            )
+            raise DataError(f"{path}: {dataset.name!r} was declared but never written; fetch the official file")
         if count * row_bytes > path.stat().st_size:
             raise DataError(f"{path}: is shorter than its {count:,} rows; it is truncated: fetch it again")
         return int(start or 0) + row_bytes * np.arange(count, dtype=np.int64)
@@ -85,9 +83,7 @@ def _row_offsets(path: Path, dataset: h5py.Dataset) -> NDArray[np.int64] | None:
     for row in range(0, count, height):
         if row not in starts:
             last = min(row + height, count) - 1
-            raise DataError(
-                f"{path}, rows {row} to {last}: were never written; the file is incomplete: fetch it again"
-            )
+            raise DataError(f"{path}, rows {row} to {last}: were never written; the file is incomplete: fetch it again")
     if filtered or dataset.chunks[1:] != dataset.shape[1:]:
         return None
     firsts = np.array([starts[row] for row in range(0, count, height)], np.int64)

@@ -41,9 +41,7 @@ def load(path: Path, split: str, size: int | None = None, seed: int = 0) -> Spli
         raise ValueError(f"size {size} must be at least 1 pixel")
     folder = _split_folder(path, split)
     listing = _list(folder or path)
-    if folder is not None and listing.classes != (
-        known := _list(_split_folder(path, "train") or path).classes
-    ):
+    if folder is not None and listing.classes != (known := _list(_split_folder(path, "train") or path).classes):
         raise DataError(f"{folder}: has classes {listing.classes}; train has {known}: both must be the same")
     key = "\n".join(f"{file.parent.name}/{file_key(file)}" for file in listing.files) + f"\n{size}"
     images = cached_rows(folder or path, key, lambda: _decode(listing, size))
@@ -82,9 +80,7 @@ def _list(path: Path) -> Listing:
     folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if len(folders) < 2:
         found = f"only {folders[0].name!r}" if folders else "none"
-        raise DataError(
-            f"{path}: needs at least two class folders and has {found}; put each class in its own folder"
-        )
+        raise DataError(f"{path}: needs at least two class folders and has {found}; put each class in its own folder")
     files: list[Path] = []
     labels: list[int] = []
     others: list[Path] = []
@@ -94,17 +90,13 @@ def _list(path: Path) -> Listing:
         images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
         others += sorted(set(entries) - set(images))
         if len(images) < FEWEST:
-            problems.append(
-                f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {FEWEST} are needed"
-            )
+            problems.append(f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {FEWEST} are needed")
         files += images
         labels += [label] * len(images)
     if problems:
         raise DataError(problems)
     notes = (
-        [f"{len(others)} entries are no PNG, JPEG or TIFF files and are left out, {others[0]} first"]
-        if others
-        else []
+        [f"{len(others)} entries are no PNG, JPEG or TIFF files and are left out, {others[0]} first"] if others else []
     )
     return Listing(files, np.array(labels, np.int64), tuple(folder.name for folder in folders), tuple(notes))
 

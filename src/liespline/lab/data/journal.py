@@ -39,9 +39,7 @@ def journal(
                 stream.flush()
                 done = block.stop
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); make room, then run again to go on"
-        ) from error
+        raise DataError(f"{path}: cannot be written ({error.strerror}); make room, then run again to go on") from error
     progress(path.name, total, total)
     return np.memmap(path, record, mode="r", shape=(total,)) if total else np.empty(0, record)
 

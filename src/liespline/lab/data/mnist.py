@@ -122,9 +122,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
             check_declared_size(path, size, f"shape {shape}")
             body = stream.read(size + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path}: cannot be unpacked ({error}); it is truncated or damaged: fetch it again"
-        ) from error
+        raise DataError(f"{path}: cannot be unpacked ({error}); it is truncated or damaged: fetch it again") from error
     if len(shape) != magic[3] or len(body) != size:
         have = "more" if len(body) > size else f"{len(body):,}"
         raise DataError(f"{path}: declares shape {shape}, {size:,} bytes, but holds {have}; fetch it again")

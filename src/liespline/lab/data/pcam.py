@@ -50,9 +50,7 @@ def load(path: Path, split: str) -> Split:
     images = hdf5_rows(x_path, "x", (PATCH, PATCH, 3), np.dtype(np.uint8))
     labels = hdf5_rows(y_path, "y", (1, 1, 1), np.dtype(np.uint8))
     if len(images) != len(labels):
-        raise DataError(
-            f"{x_path} has {len(images):,} rows but {y_path} has {len(labels):,}; fetch both again"
-        )
+        raise DataError(f"{x_path} has {len(images):,} rows but {y_path} has {len(labels):,}; fetch both again")
     if not len(images):
         raise DataError(f"{x_path}: has no rows; fetch it again")
     y = labels.read(range(len(labels))).reshape(-1)

@@ -34,9 +34,7 @@ def picture(path: Path) -> Iterator[Image.Image]:
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
-                raise DataError(
-                    f"{path}: has {image.width}×{image.height} pixels; at most {MOST_PIXELS:,} are read"
-                )
+                raise DataError(f"{path}: has {image.width}×{image.height} pixels; at most {MOST_PIXELS:,} are read")
             yield image
     except DataError:
         raise
@@ -57,9 +55,7 @@ def read_array(path: Path) -> Array:
     with picture(path) as image:
         if image.mode == "RGB" and _depth(path, image) == 16:
             # Pillow would drop the low byte of each colour without a word.
-            read = (
-                kornia_rs.io.read_image_png_u16 if image.format == "PNG" else kornia_rs.io.read_image_tiff_u16
-            )
+            read = kornia_rs.io.read_image_png_u16 if image.format == "PNG" else kornia_rs.io.read_image_tiff_u16
             return np.asarray(read(str(path), "rgb"))
         upright = ImageOps.exif_transpose(image)
         if upright.mode.startswith("I;16"):

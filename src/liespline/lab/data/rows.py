@@ -22,9 +22,7 @@ class Rows:
     each loader process opens its own and the pages are shared.
     """
 
-    def __init__(
-        self, path: Path, offsets: NDArray[np.int64], shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, path: Path, offsets: NDArray[np.int64], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.path, self.offsets, self.shape, self.dtype = path, offsets, shape, dtype
         self._row_bytes = int(np.prod(shape)) * dtype.itemsize
         self._bytes: NDArray[np.uint8] | None = None

@@ -38,9 +38,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         self._rows = np.arange(len(images)) if rows is None else rows
         self.targets = torch.from_numpy(np.ascontiguousarray(targets))
         if len(self.targets) != len(self._rows):
-            raise DataError(
-                f"{len(self._rows)} images but {len(self.targets)} targets; they must match one to one"
-            )
+            raise DataError(f"{len(self._rows)} images but {len(self.targets)} targets; they must match one to one")
         self.classes, self.synthetic, self.notes = tuple(classes), synthetic, tuple(notes)
         shape = tuple(self._read([0]).shape[1:]) if len(self) else (1, *images.shape[-2:])
         self.in_channels, self.space = shape[0], shape[1:]

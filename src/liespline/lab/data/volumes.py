@@ -39,13 +39,9 @@ def load(path: Path, split: str) -> Split:
     if len(known) < 2:
         raise DataError(f"{path}: train_labels has one class only ({known.tolist()}); two or more are needed")
     if (bad := np.flatnonzero(~np.isin(labels, known))).size:
-        raise DataError(
-            f"{path}, {name}_labels row {bad[0]}: class {labels[bad[0]]} does not occur in train_labels"
-        )
+        raise DataError(f"{path}, {name}_labels row {bad[0]}: class {labels[bad[0]]} does not occur in train_labels")
     source = path.with_name(f"{path.name}.{name}")
-    rows = cached_rows(
-        source, file_key(path), lambda: (shape, dtype, _stream(path, f"{name}_images", shape, dtype))
-    )
+    rows = cached_rows(source, file_key(path), lambda: (shape, dtype, _stream(path, f"{name}_images", shape, dtype)))
     classes = [str(label) for label in known]
     return Split(rows, np.searchsorted(known, labels), classes, channels_last=len(shape) == 5)
 
@@ -54,9 +50,7 @@ def _image_header(path: Path, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]
     with _member(path, key) as stream:
         shape, dtype = _header(path, key, stream)
     if len(shape) not in (4, 5) or (len(shape) == 4) == (shape[-1] <= 4):
-        raise DataError(
-            f"{path}: {key} has shape {shape}; expected volumes (N, D, H, W) or (N, D, H, W, channels ≤ 4)"
-        )
+        raise DataError(f"{path}: {key} has shape {shape}; expected volumes (N, D, H, W) or (N, D, H, W, channels ≤ 4)")
     if min(shape) < 1:
         raise DataError(f"{path}: {key} has shape {shape}, so no volumes at all")
     if dtype not in (np.uint8, np.uint16, np.float32):
@@ -71,12 +65,8 @@ def _labels(path: Path, name: str, count: int | None) -> Array:
     with _member(path, key) as stream:
         shape, dtype = _header(path, key, stream)
         if shape not in ((expected,), (expected, 1)) or dtype.kind not in "iu":
-            raise DataError(
-                f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one an image"
-            )
-        return np.frombuffer(_exactly(path, key, stream, expected * dtype.itemsize, 0), dtype).astype(
-            np.int64
-        )
+            raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one an image")
+        return np.frombuffer(_exactly(path, key, stream, expected * dtype.itemsize, 0), dtype).astype(np.int64)
 
 
 def _stream(path: Path, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
@@ -89,13 +79,8 @@ def _stream(path: Path, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) 
             count = min(step, shape[0] - start)
             raw = _exactly(path, key, stream, count * row_bytes, start)
             block = np.frombuffer(raw, dtype).reshape(count, *shape[1:])
-            if (
-                dtype.kind == "f"
-                and (bad := np.flatnonzero(~np.isfinite(block.reshape(count, -1)).all(1))).size
-            ):
-                raise DataError(
-                    f"{path}, {key} row {start + bad[0]}: has values that are not finite; repair it"
-                )
+            if dtype.kind == "f" and (bad := np.flatnonzero(~np.isfinite(block.reshape(count, -1)).all(1))).size:
+                raise DataError(f"{path}, {key} row {start + bad[0]}: has values that are not finite; repair it")
             yield block
 
 
@@ -103,9 +88,7 @@ def _exactly(path: Path, key: str, stream: IO[bytes], size: int, row: int) -> by
     try:
         raw = stream.read(size)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path}, {key} from row {row}: cannot be unpacked ({error}); fetch it again"
-        ) from error
+        raise DataError(f"{path}, {key} from row {row}: cannot be unpacked ({error}); fetch it again") from error
     if len(raw) != size:
         raise DataError(f"{path}, {key} from row {row}: ends too early; fetch it again")
     return raw
@@ -119,9 +102,7 @@ def _member(path: Path, key: str) -> IO[bytes]:
             check_declared_size(path, info.file_size, f"{key} of {info.file_size:,} bytes")
             return archive.open(info)
     except KeyError as error:
-        raise DataError(
-            f"{path}: has no array {key!r}; expected train_images, train_labels, val_…, test_…"
-        ) from error
+        raise DataError(f"{path}: has no array {key!r}; expected train_images, train_labels, val_…, test_…") from error
     except (OSError, RuntimeError, NotImplementedError, ValueError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
             raise
@@ -132,9 +113,7 @@ def _header(path: Path, key: str, stream: IO[bytes]) -> tuple[tuple[int, ...], n
     """Shape and dtype of an array before any of it is read."""
     try:
         version = np.lib.format.read_magic(stream)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: {key} is no NumPy array ({error}); fetch it again") from error
@@ -142,7 +121,5 @@ def _header(path: Path, key: str, stream: IO[bytes]) -> tuple[tuple[int, ...], n
         raise DataError(f"{path}: {key} holds pickled objects, which can run code; save it as plain numbers")
     if fortran and len(shape) > 1:
         raise DataError(f"{path}: {key} is in Fortran order; save it with numpy.ascontiguousarray")
-    check_declared_size(
-        path, int(np.prod([float(n) for n in shape])) * dtype.itemsize, f"{key} of shape {shape}"
-    )
+    check_declared_size(path, int(np.prod([float(n) for n in shape])) * dtype.itemsize, f"{key} of shape {shape}")
     return shape, dtype

@@ -55,9 +55,7 @@ def _background(canvas: Canvas, rng: np.random.Generator) -> None:
             elif kind == 1:
                 canvas.pen.ellipse((x - a, y - b, x + a, y + b), fill=colour)
             elif kind == 2:
-                canvas.pen.line(
-                    (x, y, *rng.uniform(0, (width, height))), fill=colour, width=max(1, int(b / 8))
-                )
+                canvas.pen.line((x, y, *rng.uniform(0, (width, height))), fill=colour, width=max(1, int(b / 8)))
             else:
                 r = min(a, b) / 4
                 for shift in (-a / 2, a / 2):
@@ -68,9 +66,7 @@ def _background(canvas: Canvas, rng: np.random.Generator) -> None:
 
 def _body(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
     cloth = muted(rng)[0]
-    lean = Canvas(
-        canvas.image, np.eye(3), canvas.centre, canvas.unit
-    )  # shoulders do not follow the head's turn
+    lean = Canvas(canvas.image, np.eye(3), canvas.centre, canvas.unit)  # shoulders do not follow the head's turn
     if person.long_hair and not person.bald:
         canvas.polygon(oval(0, 0.75, -0.6, person.jaw * 1.3, person.length * 1.35), person.hair * 0.7)
     if not person.bald:
@@ -122,9 +118,7 @@ def _head(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
         waves = rng.uniform(30, 50) * local[..., 0] + rng.uniform(-9, 9) * local[..., 1] ** 2
         strands = 0.92 + 0.14 * np.sin(waves) * np.sin(0.37 * waves + 1)
         hair = _step((hairline - local[..., 1]) / 0.06 + rng.normal(0, 0.3, hairline.shape))
-        colour = (
-            colour * (1 - hair[..., None]) + (person.hair * (strands * shade)[..., None]) * hair[..., None]
-        )
+        colour = colour * (1 - hair[..., None]) + (person.hair * (strands * shade)[..., None]) * hair[..., None]
     patch = Image.fromarray(np.clip(colour, 0, 255).astype(np.uint8))
     canvas.image.paste(patch, (int(left), int(top)), Image.fromarray((inside * 255).astype(np.uint8)))
 
@@ -144,16 +138,12 @@ def _features(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
         canvas.polygon(oval(side + gaze, 0.0, 0.03, 0.09, 0.09, lid=lid), person.iris)
         canvas.polygon(oval(side + gaze, 0.0, 0.03, 0.045, 0.045, lid=lid), (12, 10, 10))
         arch = np.linspace(-1, 1, 9)
-        upper = np.stack(
-            [side + person.eye * arch, -0.5 * person.eye * lid * (1 - arch**2), 0 * arch], axis=-1
-        )
+        upper = np.stack([side + person.eye * arch, -0.5 * person.eye * lid * (1 - arch**2), 0 * arch], axis=-1)
         canvas.line(upper, dark * 0.6, 0.035)
         brow = np.stack([side * 1.02 + 0.27 * arch, -0.27 - 0.07 * (1 - arch**2), 0.05 + 0 * arch], axis=-1)
         canvas.line(brow, person.hair * 0.7, person.brow)
     nose = person.nose
-    bridge = np.array(
-        [(0.1, 0.05, 0.1), (0.07, 0.3, 0.25), (0.13, nose - 0.03, 0.3), (0.0, nose + 0.05, 0.4)]
-    )
+    bridge = np.array([(0.1, 0.05, 0.1), (0.07, 0.3, 0.25), (0.13, nose - 0.03, 0.3), (0.0, nose + 0.05, 0.4)])
     canvas.line(bridge, person.skin * 0.72, 0.045)
     canvas.polygon(oval(0, nose - 0.02, 0.42, 0.085, 0.075), person.skin * 1.08)
     for side in (-0.085, 0.085):
@@ -162,9 +152,7 @@ def _features(canvas: Canvas, person: Person, rng: np.random.Generator) -> None:
     bend = person.mouth + smile * (1 - x**2)  # the corners stay where the landmarks are
     depth = 0.02 + 0.16 * (1 - x**2)
     across = person.mouth_width * x
-    upper = np.stack(
-        [across, bend - 0.075 * (1 - x**2) * (1 - 0.3 * np.exp(-((4 * x) ** 2))), depth], axis=-1
-    )
+    upper = np.stack([across, bend - 0.075 * (1 - x**2) * (1 - 0.3 * np.exp(-((4 * x) ** 2))), depth], axis=-1)
     lower = np.stack([across, bend + (0.1 + opening) * (1 - x**2), depth], axis=-1)
     canvas.polygon(np.concatenate([upper, lower[::-1]]), rosy)
     gap = np.stack([across, bend + opening * (1 - x**2), depth], axis=-1)

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 Points = NDArray[np.float64]
 Colour = tuple[int, int, int]
 
-_SKIN = np.array(
-    [(255, 222, 196), (241, 194, 160), (224, 172, 125), (198, 134, 92), (141, 90, 60), (92, 58, 40)]
-)
+_SKIN = np.array([(255, 222, 196), (241, 194, 160), (224, 172, 125), (198, 134, 92), (141, 90, 60), (92, 58, 40)])
 _HAIR = np.array(
     [
         (28, 22, 20),

@@ -9,6 +9,7 @@ orientation of both: mirror images and turned patches keep it.
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -23,6 +24,9 @@ from .work import draw_all, synthetic_folder
 Map = NDArray[np.float64]
 # Optical density of the two stains in red, green and blue (Ruifrok and Johnston's vectors).
 _HAEMATOXYLIN, _EOSIN = np.array([0.65, 0.70, 0.29]), np.array([0.07, 0.99, 0.11])
+_MIDDLE = np.full(2, (PATCH - 1) / 2)
+# How far nuclei stray from their class's direction: radians, and the share that lies the other way.
+_JITTER, _CONTRARY = 0.38, 0.05
 _AXES = np.stack(np.meshgrid(np.arange(PATCH), np.arange(PATCH), indexing="ij"), axis=-1).astype(np.float64)
 
 
@@ -39,9 +43,7 @@ def synthesize(
     if min(train, valid, test) < 2:
         raise ValueError(f"{train} train, {valid} valid, {test} test patches: each split needs at least 2")
     out = Path(out)
-    synthetic_folder(
-        out, f"Synthetic tissue: {train} train, {valid} valid, {test} test patches, seed {seed}."
-    )
+    synthetic_folder(out, f"Synthetic tissue: {train} train, {valid} valid, {test} test patches, seed {seed}.")
     with lock(out / ".lock", wait=False):
         for number, (split, count) in enumerate(zip(SPLITS, (train, valid, test), strict=True)):
             labels = np.random.default_rng([seed, number]).permutation(np.arange(count) % 2).astype(np.uint8)
@@ -71,73 +73,71 @@ def draw_patch(label: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     texture = _noise(rng, 1.2)
     eosin = 0.32 + 0.10 * _noise(rng, 9.0) + 0.09 * _fibres(rng) + 0.03 * texture
     haematoxylin = np.maximum(0.05 + 0.02 * _noise(rng, 5.0), 0)
-    cells = [*_layers(label, eosin, rng), *_scattered(rng)]
-    for place, angle, long, short, dark in cells:
-        _add_nucleus(haematoxylin, texture, place, angle, long, short, dark, rng)
+    cells = _layers(label, _MIDDLE + rng.uniform(-7, 7, 2), eosin, rng)
+    if rng.random() < 0.25:  # a structure of any class at the border says nothing, as in the real data
+        away = rng.uniform(0, 2 * np.pi)
+        border = _MIDDLE + rng.uniform(38, 50) * np.array([np.cos(away), np.sin(away)])
+        cells += _layers(int(rng.integers(2)), border, eosin, rng)
+    for cell in cells + _scattered(rng):
+        _add_nucleus(haematoxylin, texture, cell, rng)
     return _stained(haematoxylin, np.maximum(eosin, 0), rng)
 
 
-Cell = tuple[
-    Map, float, float, float, float
-]  # place (row, column), angle of the long axis, half-axes, darkness
+class Cell(NamedTuple):
+    """A nucleus: where (row, column), the direction of its long axis, half-axes in pixels, darkness."""
+
+    place: Map
+    angle: float
+    long: float
+    short: float
+    dark: float
 
 
-def _layers(label: int, eosin: Map, rng: np.random.Generator) -> list[Cell]:
-    """A gland with its lumen, or two to four layers of a larger bend, through the middle of the patch."""
+def _layers(label: int, near: Map, eosin: Map, rng: np.random.Generator) -> list[Cell]:
+    """A gland with its lumen, or some layers of a larger bend, around or through the place `near`."""
     radius = float(np.exp(rng.uniform(np.log(11), np.log(60))))
     towards = rng.uniform(0, 2 * np.pi)
-    near = (PATCH - 1) / 2 + rng.uniform(-7, 7, 2)
     gland = radius < 19
     centre = near if gland else near - radius * np.array([np.cos(towards), np.sin(towards)])
     distance = np.linalg.norm(_AXES - centre, axis=-1)
-    count = 1 if gland and rng.random() < 0.6 else int(rng.integers(2, 5))
-    spacing = rng.uniform(9, 11.5)
+    count = int(rng.integers(1, 4) if gland else rng.integers(2, 5))
+    spacing = rng.uniform(9, 12)
     radii = [radius + spacing * (k if gland else k - (count - 1) / 2) for k in range(count)]
     eosin += 0.16 * _soft(0.5 * (radii[-1] - radii[0]) + 7 - np.abs(distance - np.mean(radii)), 5)
     if gland:
-        eosin *= 1 - rng.uniform(0.7, 1.0) * _soft(radius - rng.uniform(4.5, 6) - distance, 2)
+        eosin *= 1 - rng.uniform(0.4, 1.0) * _soft(radius - rng.uniform(4.5, 7) - distance, 3)
 
-    cells: list[Cell] = []
+    cells = []
     for r in radii:
-        if r < 6:
-            continue
-        steps = int(2 * np.pi * r / rng.uniform(6.6, 8.2))
-        at = rng.uniform(0, 2 * np.pi) + 2 * np.pi * (np.arange(steps) + rng.normal(0, 0.12, steps)) / steps
-        for angle in at[rng.random(steps) > 0.12]:
-            place = centre + (r + rng.normal(0, 0.9)) * np.array([np.cos(angle), np.sin(angle)])
-            # Rows and columns: the angle points from the centre outwards, so across the layer.
-            axis = angle + (0 if label else np.pi / 2) + rng.normal(0, 0.38)
-            cells.append((place, axis, *_shape(rng)))
+        steps = int(2 * np.pi * r / rng.uniform(6.5, 8.5))
+        at = rng.uniform(0, 2 * np.pi) + 2 * np.pi * (np.arange(steps) + rng.normal(0, 0.2, steps)) / steps
+        for outwards in at[rng.random(steps) > 0.15]:
+            place = centre + (r + rng.normal(0, 1.0)) * np.array([np.cos(outwards), np.sin(outwards)])
+            across = bool(label) != (rng.random() < _CONTRARY)
+            angle = outwards + (0 if across else np.pi / 2) + rng.normal(0, _JITTER)
+            cells.append(Cell(place, angle, *_shape(rng)))
     return cells
 
 
 def _scattered(rng: np.random.Generator) -> list[Cell]:
     """Bystanders of either class: spindle cells at every angle and round lymphocytes."""
-    cells: list[Cell] = []
-    for _ in range(rng.integers(8, 22)):
-        cells.append((rng.uniform(0, PATCH, 2), rng.uniform(0, np.pi), *_shape(rng)))
-    for _ in range(rng.integers(2, 16)):
-        round_axis = rng.uniform(1.9, 2.7)
-        cells.append((rng.uniform(0, PATCH, 2), 0.0, round_axis * rng.uniform(1, 1.15), round_axis, 1.15))
+    cells = []
+    for _ in range(rng.integers(8, 24)):
+        cells.append(Cell(rng.uniform(0, PATCH, 2), rng.uniform(0, np.pi), *_shape(rng)))
+    for _ in range(rng.integers(2, 20)):
+        axis = rng.uniform(1.9, 2.7)
+        cells.append(Cell(rng.uniform(0, PATCH, 2), 0.0, axis * rng.uniform(1, 1.15), axis, 1.15))
     return cells
 
 
 def _shape(rng: np.random.Generator) -> tuple[float, float, float]:
-    short = rng.uniform(1.9, 2.6)
-    return short * rng.uniform(1.45, 2.1), short, rng.uniform(0.65, 1.05)
+    short = rng.uniform(1.8, 2.6)
+    return short * rng.uniform(1.4, 2.1), short, rng.uniform(0.6, 1.05)
 
 
-def _add_nucleus(
-    density: Map,
-    texture: Map,
-    place: Map,
-    angle: float,
-    long: float,
-    short: float,
-    dark: float,
-    rng: np.random.Generator,
-) -> None:
+def _add_nucleus(density: Map, texture: Map, cell: Cell, rng: np.random.Generator) -> None:
     """An uneven ellipse with grainy chromatin and a darker rim, drawn where it is densest."""
+    place, angle, long, short, dark = cell
     reach = int(np.ceil(1.3 * long)) + 1
     low = np.maximum(np.floor(place).astype(int) - reach, 0)
     high = np.minimum(np.floor(place).astype(int) + reach + 1, PATCH)
@@ -148,9 +148,7 @@ def _add_nucleus(
     along, across = np.cos(angle), np.sin(angle)
     u, v = (rows * along + columns * across) / long, (columns * along - rows * across) / short
     around = np.arctan2(v, u)
-    bumps = (
-        1 + 0.08 * np.cos(2 * around + rng.uniform(0, 6.3)) + 0.07 * np.cos(3 * around + rng.uniform(0, 6.3))
-    )
+    bumps = 1 + 0.08 * np.cos(2 * around + rng.uniform(0, 6.3)) + 0.07 * np.cos(3 * around + rng.uniform(0, 6.3))
     edge = (1 - np.hypot(u, v) / bumps) * short  # roughly the distance inwards, in pixels
     rim = np.exp(-((edge - 0.4) ** 2))
     grain = 0.85 + 0.22 * texture[window] + 0.2 * rim
@@ -181,10 +179,8 @@ def _fibres(rng: np.random.Generator) -> Map:
 
 def _stained(haematoxylin: Map, eosin: Map, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Light through two dyes of slightly varying hue and strength, then focus and sensor noise."""
-    purple, pink = (vector + rng.normal(0, 0.04, 3) for vector in (_HAEMATOXYLIN, _EOSIN))
-    density = haematoxylin[..., None] * purple * rng.uniform(0.9, 1.7) + eosin[
-        ..., None
-    ] * pink * rng.uniform(0.5, 1.5)
+    purple, pink = (vector + rng.normal(0, 0.05, 3) for vector in (_HAEMATOXYLIN, _EOSIN))
+    density = haematoxylin[..., None] * purple * rng.uniform(0.9, 1.7) + eosin[..., None] * pink * rng.uniform(0.5, 1.5)
     light = np.exp(-np.maximum(density, 0)) * rng.uniform(0.9, 1.0)
     blur = rng.uniform(0.3, 1.0)
     frequency = np.fft.fftfreq(PATCH)

@@ -38,7 +38,5 @@ def synthetic_folder(out: Path, text: str) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(
-            f"{out}: cannot be made ({error.strerror}); choose a folder you can write to"
-        ) from error
+        raise DataError(f"{out}: cannot be made ({error.strerror}); choose a folder you can write to") from error
     write_text(out / "SYNTHETIC.txt", f"{text}\nNo real data: every picture here is drawn by a program.\n")
