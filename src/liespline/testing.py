@@ -43,8 +43,9 @@ def _axioms(
     yield "identity, h e = h", gap(group.product(h, e), h)
     yield "inverse, h⁻¹ h = e", gap(group.product(group.inverse(h), h), e)
     yield "inverse, h h⁻¹ = e", gap(group.product(h, group.inverse(h)), e)
-    yield "the action is a homomorphism, g ⊙ (h ⊙ x) = (g h) ⊙ x", _apart(
-        group.act(g, group.act(h, x)), group.act(gh, x)
+    yield (
+        "the action is a homomorphism, g ⊙ (h ⊙ x) = (g h) ⊙ x",
+        _apart(group.act(g, group.act(h, x)), group.act(gh, x)),
     )
     yield "det is multiplicative, det(g h) = det g · det h", _apart(group.det(gh) / group.det(g), group.det(h))
     yield "e ⊙ x = x", _apart(group.act(e, x), x)
@@ -135,10 +136,9 @@ def equivariance_error(
     """Return ‖Φ(L_h f) − L_h Φ(f)‖ / ‖Φ(f)‖ at the centre of the image, over all `elements` h (default: the grid's).
 
     The inputs f are mixtures of Gaussians (standard deviation `blur` samples and up) evaluated at h⁻¹ ⊙ x, so they are
-    transformed exactly and nothing is interpolated. The module maps images `(B, in_channels, *(size,)·d)` to feature maps
-    `(B, C, N_h, *space)` on `grid`, or to `(B, C, *space)` or `(B, C)`, which should not change at all. Elements
-    h′ for which h⁻¹h′ is not on the grid have nothing to be compared with and are left out, such as the ends of a
-    scale grid.
+    transformed exactly and nothing is interpolated. The module maps images `(B, in_channels, size, …)` to feature maps
+    `(B, C, N_h, *space)` on `grid`, or to `(B, C, *space)` or `(B, C)`, which should not change at all. Elements h′ for
+    which h⁻¹h′ is not on the grid have nothing to be compared with and are left out, such as the ends of a scale grid.
     """
     group = grid.group
     like = next(module.parameters(), torch.zeros(()))
@@ -176,8 +176,8 @@ def _centre(out: Tensor, d: int) -> Tensor:
     space = out.shape[out.ndim - d :] if out.ndim >= 2 + d else ()
     if any(n % 2 == 0 for n in space):
         raise ValueError(
-            f"equivariance_error: the output has shape {tuple(out.shape)}, whose even space axes have no central sample; "
-            "choose `size` so that they come out odd"
+            f"equivariance_error: the output has shape {tuple(out.shape)}, whose even space axes have no central "
+            "sample; choose `size` so that they come out odd"
         )
     for n in reversed(space):
         out = out.select(-1, n // 2)

@@ -94,9 +94,7 @@ class Group(ABC):
             a = a.detach().clone()
             moved = a.clone().requires_grad_()
             step = self.offset(self.exp(a), self.exp(moved))  # (*batch, dim), zero in value
-            rows = [
-                torch.autograd.grad(step[..., i].sum(), moved, retain_graph=True)[0] for i in range(self.dim)
-            ]
+            rows = [torch.autograd.grad(step[..., i].sum(), moved, retain_graph=True)[0] for i in range(self.dim)]
         if not rows:
             return torch.ones(a.shape[:-1], dtype=a.dtype, device=a.device)
         return torch.linalg.det(torch.stack(rows, -2)).abs()

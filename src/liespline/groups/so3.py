@@ -51,9 +51,7 @@ class SO3(Group):
         pole = sine < 8 * torch.finfo(h.dtype).eps
         alpha = torch.where(pole, 0.0, torch.atan2(h[..., 2, 1], -h[..., 2, 0]))
         # At a pole R = R_{z,γ} R_{y,β}, whose second column is (−sin γ, cos γ, 0).
-        gamma = torch.where(
-            pole, torch.atan2(-h[..., 0, 1], h[..., 1, 1]), torch.atan2(h[..., 1, 2], h[..., 0, 2])
-        )
+        gamma = torch.where(pole, torch.atan2(-h[..., 0, 1], h[..., 1, 1]), torch.atan2(h[..., 1, 2], h[..., 0, 2]))
         return turn(alpha), beta, turn(gamma)
 
 

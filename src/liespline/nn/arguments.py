@@ -114,7 +114,7 @@ def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) 
             f"{layer}: up to {lost:.0%} of a basis function's energy falls outside the {size} window when the kernel "
             f"is transformed, which costs equivariance in proportion. A {fits} window, or centres further inside "
             f"({len(basis)} now), or the default x_basis of a window of 5 or more avoids it.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

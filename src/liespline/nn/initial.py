@@ -18,7 +18,7 @@ def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     generalised to kernels whose gain differs between what neighbouring samples share and what they do not, and between
     group elements: it keeps the second moment over ten such layers, by the mean-field recursion of `_gain`.
     """
-    x = x_samples.flatten(2, -2).double()  # (A, M, Y, N_x)
+    x = x_samples.double().reshape(*x_samples.shape[:2], -1, x_samples.shape[-1])  # (A, M, Y, N_x)
     h = torch.ones(*x.shape[:2], 1, 1, dtype=x.dtype) if h_samples is None else h_samples.double()
     # Along the direction that answers to constant inputs, which deep features come close to, channels are mixed by an
     # orthogonal matrix: it keeps their size in every draw, not on average only.
@@ -36,18 +36,18 @@ def _gain(x: Tensor, h: Tensor, width: int) -> float:
     The input of a layer has a second moment f_b on each element b, of which a share ρ is common to all its samples and
     the rest independent. ReLU halves the moment and turns a correlation c of what it gets into κ(c) (the arc-cosine
     kernel), so ρ grows from 0 at a network's input; the gain is the geometric mean over its first layers. In nets of
-    finite width the typical moment falls short of the expected one by e^{−5ρ/(2·width)} a layer, which is made good.
+    finite width the typical moment falls short of the expected one by about e^{−2ρ/width} a layer, which is made good.
     """
-    # alone[a, b]: independent samples; joint[a, b, b']: common ones, whose contributions add up before they are squared
     alone = torch.einsum("amn,amnb->ab", torch.einsum("amyi,anyi->amn", x, x), torch.einsum("ambj,anbj->amnb", h, h))
-    x_sum = x.sum(2)
-    joint = torch.einsum("amn,ambj,ancj->abc", torch.einsum("ami,ani->amn", x_sum, x_sum), h, h)
+    joint = torch.einsum("ami,ani->amn", x.sum(2), x.sum(2))
     moment, common, log_gain = torch.ones(h.shape[2], dtype=h.dtype), 0.0, 0.0
     square = len(x) == len(moment)  # otherwise the layer changes the grid, and there is no second such layer
     for _ in range(_DEPTH):
-        shared = torch.einsum("abc,b,c->a", joint, moment.sqrt(), moment.sqrt()).clamp_min(0)
+        # Independent contributions are squared and then added up, common ones the other way round.
+        added = torch.einsum("ambj,b->amj", h, moment.sqrt())
+        shared = torch.einsum("amn,amj,anj->a", joint, added, added).clamp_min(0)
         total = (1 - common) * (alone @ moment) + common * shared
-        log_gain += math.log(float(total.mean() / moment.mean())) - 2.5 * common / width
+        log_gain += math.log(float(total.mean() / moment.mean())) - 2.0 * common / width
         c = float((common * shared / total).mean().clamp(0, 1))
         common = (math.sqrt(1 - c * c) + (math.pi - math.acos(c)) * c) / math.pi
         moment = total / total.mean() if square else moment

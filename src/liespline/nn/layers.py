@@ -86,9 +86,7 @@ class _Correlation(nn.Module):
             if fixed is None and basis is not None:
                 centres = basis.centres(getattr(self, f"{axis}_centres").to(self._sample_dtype))
                 points, factor = getattr(self, f"{axis}_points"), getattr(self, f"{axis}_factor")
-                fixed = functional.sample(
-                    basis, points, factor, centres=centres, axial=functional.axial(self.out_grid)
-                )
+                fixed = functional.sample(basis, points, factor, centres=centres, axial=functional.axial(self.out_grid))
                 fixed = functional.in_window(fixed, self.window) if axis == "x" else fixed
             result.append(fixed)
         x_samples, h_samples = result
@@ -235,9 +233,7 @@ class GConv(_Correlation):
         arguments.feature_map(self, x, (self.in_channels, len(self.grid)), "(B, in, N_h, *space)")
         x_samples, h_samples = self.samples()
         assert h_samples is not None
-        return functional.correlate(
-            x, self.weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan
-        )
+        return functional.correlate(x, self.weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
 
 
 class Project(nn.Module):

@@ -1,0 +1,107 @@
+"""Coarser and finer space for `(B, C, N_h, *space)` feature maps, in 1, 2 and 3 dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..splines import bspline
+from .arguments import count
+
+_MAX: dict[int, Callable[..., Tensor]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+_LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
+
+
+class _OverSpace(nn.Module):
+    """A map of space alone: what follows axis 2 is space, channels and elements go along unchanged."""
+
+    def space(self, x: Tensor) -> Tensor:
+        """Map `(B, channels, *space)`."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map the space axes of `(B, C, N_h, *space)`."""
+        if not 4 <= x.ndim <= 6:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name}: x has shape {tuple(x.shape)}; expected (B, C, N_h, *space) with 1 to 3 space axes"
+            )
+        return self.space(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
+
+
+class MaxPool(_OverSpace):
+    """Spatial max pooling with `nn.MaxPool2d`'s arithmetic; in 2-D the same as `nn.MaxPool3d((1, k, k))`."""
+
+    def __init__(self, kernel_size: int, stride: int | None = None, padding: int = 0) -> None:
+        super().__init__()
+        self.kernel_size = count("MaxPool", "kernel_size", kernel_size)
+        self.stride = count("MaxPool", "stride", kernel_size if stride is None else stride)
+        self.padding = padding
+
+    def space(self, x: Tensor) -> Tensor:
+        """Take the maximum in each window."""
+        return _MAX[x.ndim - 2](x, self.kernel_size, self.stride, self.padding)
+
+    def extra_repr(self) -> str:
+        """Show the window."""
+        return f"{self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class Downsample(_OverSpace):
+    """Anti-aliased down-sampling: a B-spline of the new spacing as low-pass filter, then every `factor`-th sample.
+
+    Max pooling lets high frequencies alias and costs equivariance; this keeps it. Samples 0, factor, 2·factor, … stay,
+    so the grid remains symmetric about the image's centre where (size − 1) is a multiple of the factor.
+    """
+
+    taps: Tensor
+
+    def __init__(self, factor: int = 2, *, degree: int = 3) -> None:
+        super().__init__()
+        self.factor, self.degree = count("Downsample", "factor", factor), degree
+        self.register_buffer("taps", self._taps().to(torch.get_default_dtype()), persistent=False)
+
+    def _taps(self) -> Tensor:
+        reach = (self.degree + 1) * self.factor // 2
+        taps = bspline(torch.arange(-reach, reach + 1, dtype=torch.float64) / self.factor, self.degree)
+        taps = taps[taps > 0] if self.factor > 1 else torch.ones(1, dtype=torch.float64)
+        return taps / taps.sum()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Downsample:
+        super()._apply(fn, recurse)
+        self.taps = self._taps().to(self.taps)  # from float64, so that no precision is lost on the way
+        return self
+
+    def space(self, x: Tensor) -> Tensor:
+        """Filter and thin out one axis after another, the border continued by its edge value."""
+        batch = x.shape[:2]
+        half = len(self.taps) // 2
+        for axis in range(2, x.ndim):
+            lines = x.movedim(axis, -1)
+            padded = F.pad(lines.reshape(1, -1, lines.shape[-1]), (half, half), mode="replicate")
+            thin = F.conv1d(padded.transpose(0, 1), self.taps.to(x.dtype).view(1, 1, -1), stride=self.factor)
+            x = thin.reshape(*lines.shape[:-1], thin.shape[-1]).movedim(-1, axis)
+        return x.reshape(*batch, *x.shape[2:])
+
+    def extra_repr(self) -> str:
+        """Show the factor."""
+        return f"{self.factor}, degree={self.degree}"
+
+
+class Upsample(_OverSpace):
+    """Linear up-sampling of space by a whole factor."""
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        self.factor = count("Upsample", "factor", factor)
+
+    def space(self, x: Tensor) -> Tensor:
+        """Interpolate linearly between samples."""
+        return F.interpolate(x, scale_factor=self.factor, mode=_LINEAR[x.ndim - 2], align_corners=False)
+
+    def extra_repr(self) -> str:
+        """Show the factor."""
+        return str(self.factor)
