@@ -1,6 +1,6 @@
 """B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
 
-from . import functional, nn
+from . import functional, models, nn, testing
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project
@@ -24,8 +24,10 @@ __all__ = [
     "functional",
     "lattice",
     "local",
+    "models",
     "nn",
     "repulsion",
+    "testing",
     "uniform",
 ]
 __version__ = "0.1.0"
