@@ -25,7 +25,7 @@ def bspline(x: Tensor, degree: int) -> Tensor:
         raise ValueError(f"bspline: x must be a floating-point tensor, not {found}")
     if degree == 0:
         return ((x >= -0.5) & (x < 0.5)).to(x.dtype)
-    distance = x.abs()
+    distance = x.abs().clamp(max=(degree + 1) / 2)  # far away the polynomials below would overflow, and their gradients
     value = torch.zeros_like(x)
     for low, centre, coefficients in _PIECES.get(degree) or _pieces(degree):
         v = distance - centre  # in [−½, ½] on this piece, which keeps the polynomial well conditioned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +45,7 @@ class Grid:
             )
         if not 0 < self.spacing < float("inf"):
             raise ValueError(f"Grid: spacing = {self.spacing}, must be positive")
+        group.require("Grid: elements", elements)
         # Exp ∘ Log is the identity on every group, so it tells members from non-members without asking more of a
         # group than its five methods; multiplying by e first brings angles into their own range.
         elements = group.product(group.identity(dtype=torch.float64), elements)
@@ -86,3 +88,11 @@ def whole(where: str, name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ 1")
     return value
+
+
+def counts(where: str, n: int | Sequence[int], dim: int) -> tuple[int, ...]:
+    """Return n as one count an axis; a single number stands for all `dim` of them."""
+    sizes = tuple(n) if isinstance(n, Sequence) else (n,) * dim
+    if len(sizes) != dim:
+        raise ValueError(f"{where}: n = {sizes} has {len(sizes)} numbers, must have {dim}, one a dimension")
+    return tuple(whole(where, "n", m) for m in sizes)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
-from .grid import Grid, whole
+from .grid import Grid, counts, whole
 
 
 def uniform(group: Group, n: int, *, spacing: float | None = None) -> Grid:
@@ -57,24 +57,15 @@ def local(group: Group, n: int | Sequence[int], spacing: float) -> Grid:
     of dim numbers asks for a box instead. Weights carry the Haar density.
     """
     step = positive("local", spacing)
-    if not isinstance(n, int):
-        sizes = tuple(whole("local", "n", m) for m in n)
-        if len(sizes) != group.dim:
-            raise ValueError(f"local: n = {sizes} has {len(sizes)} numbers; {group!r} has dimension {group.dim}")
-        points = _box(sizes)
-    else:
-        points = _shells(group.dim, whole("local", "n", n))
-    a = step * points
+    box = isinstance(n, Sequence)
+    a = step * (_box(counts("local", n, group.dim)) if box else _shells(group.dim, whole("local", "n", n)))
     return Grid(group, group.exp(a), step**group.dim * group.haar_density(a), step)
 
 
 def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float = 1.0) -> Grid:
     """Return the n × … × n lattice of R^d centred on the origin; for even n it has no point there."""
     group = Translation(space_dim)
-    sizes = (n,) * space_dim if isinstance(n, int) else tuple(n)
-    if len(sizes) != space_dim:
-        raise ValueError(f"lattice: n = {sizes} has {len(sizes)} numbers for a space of dimension {space_dim}")
-    points = positive("lattice", spacing) * _box(tuple(whole("lattice", "n", m) for m in sizes))
+    points = positive("lattice", spacing) * _box(counts("lattice", n, space_dim))
     return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
 
 
@@ -83,15 +74,18 @@ def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) ->
 
     A point stays if it lies within the radius r of the disc, r² = ((n − 1)/2)² + 1.
     """
-    square = lattice(space_dim, n, spacing=spacing)
-    sizes = torch.tensor((n,) * space_dim if isinstance(n, int) else tuple(n), dtype=torch.float64)
-    radius = spacing * (((sizes - 1) / 2) ** 2 + 1).sqrt()
-    inside = (square.elements / radius).square().sum(-1) <= 1 + 1e-9
-    return Grid(square.group, square.elements[inside], square.weights[inside], spacing)
+    group = Translation(space_dim)
+    sizes = counts("disc", n, space_dim)
+    points = _box(sizes)
+    inside = (points.square() / (((torch.tensor(sizes, dtype=torch.float64) - 1) / 2) ** 2 + 1)).sum(-1) <= 1 + 1e-9
+    points = positive("disc", spacing) * points[inside]
+    return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
 
 
 def polyhedral(order: int) -> Tensor:
     """Return the rotation group of the tetrahedron (12), octahedron (24) or icosahedron (60), identity first."""
+    if order not in (12, 24, 60):
+        raise ValueError(f"polyhedral: order = {order!r}, must be 12, 24 or 60")
     golden = (1 + math.sqrt(5)) / 2
     third = 2 * math.pi / 3
     diagonal = torch.ones(3, dtype=torch.float64)
@@ -118,18 +112,6 @@ _SOLIDS = {
 }
 
 
-def neighbour_distance(group: Group, elements: Tensor) -> float:
-    """Return the mean distance ‖Log h_i⁻¹h_j‖ from an element to its nearest neighbour."""
-    if len(elements) == 1:
-        return 1.0
-    nearest = []
-    for i in range(len(elements)):
-        distance = group.offset(elements[i], elements).norm(dim=-1)
-        distance[i] = float("inf")
-        nearest.append(distance.min())
-    return float(torch.stack(nearest).mean())
-
-
 def positive(where: str, spacing: float | None) -> float:
     """Return spacing, or say that it has to be a positive number."""
     if spacing is None or not 0 < spacing < float("inf"):
@@ -139,7 +121,8 @@ def positive(where: str, spacing: float | None) -> float:
 
 def _even(group: Group, elements: Tensor, volume: float) -> Grid:
     n = len(elements)
-    return Grid(group, elements, _constant(n, volume / n), neighbour_distance(group, elements))
+    distance = group.offset(elements[:1], elements[1:]).norm(dim=-1)  # every element sees the same distances
+    return Grid(group, elements, _constant(n, volume / n), float(distance.min()))
 
 
 def _constant(n: int, value: float) -> Tensor:

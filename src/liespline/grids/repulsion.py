@@ -12,19 +12,18 @@ from torch import Tensor
 
 from ..groups import SO3, Group, Sphere
 from .grid import Grid, whole
-from .regular import neighbour_distance
 
 Array = npt.NDArray[np.float64]
 
-_STAGES, _STEPS, _NEIGHBOURS = 12, 25, 24
+_STAGES, _STEPS, _NEIGHBOURS, _SOLVER_STEPS = 12, 25, 24, 300
 
 
 def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     """Return n elements of SO(3) or S² that push each other apart: the smallest ‖Log h_i⁻¹h_j‖ is maximised.
 
     Starts from a spiral shaken by `seed` and lets near points repel each other. The same seed gives
-    the same grid on any machine. Weights integrate constants, and harmonics of degree 1 and 2 as well where that
-    leaves them positive.
+    the same grid on any machine. Weights integrate constants exactly, and harmonics of degree 1 and 2 as well if n
+    suffices (9 on S², about 36 on SO(3)) and that leaves them positive.
     """
     whole("repulsion", "n", n)
     if not isinstance(group, SO3 | Sphere):
@@ -37,10 +36,19 @@ def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     start = start + 0.3 * typical * np.random.default_rng(seed).uniform(-1, 1, start.shape)
     # sin, cos and pow may differ in the last bit between machines; what follows uses exactly rounded operations
     # in a fixed order only, so from a rounded start every machine walks the same way.
-    points = torch.from_numpy(_spread(np.round(start * 2**30) / 2**30, antipodal, round(typical, 9)).T.copy())
-    elements = roma.unitquat_to_rotmat(points) if antipodal else points
-    weights = volume * _quadrature(elements.flatten(1))
-    return Grid(group, elements, weights, neighbour_distance(group, elements))
+    points = _spread(np.round(start * 2**20) / 2**20, antipodal, round(typical, 9))
+    elements = torch.from_numpy(points.T.copy())
+    elements = roma.unitquat_to_rotmat(elements) if antipodal else elements
+    weights = volume * _quadrature(elements.flatten(1).T.numpy())
+    return Grid(group, elements, torch.from_numpy(weights), _spacing(group, elements, points))
+
+
+def _spacing(group: Group, elements: Tensor, points: Array) -> float:
+    """Return the mean distance ‖Log h_i⁻¹h_j‖ from an element to its nearest neighbour, 1 where there is none."""
+    if len(elements) == 1:
+        return 1.0
+    (nearest,) = _nearest(points, isinstance(group, SO3), 1)
+    return round(float(group.offset(elements, elements[torch.from_numpy(nearest)]).norm(dim=-1).mean()), 9)
 
 
 def _spread(points: Array, antipodal: bool, typical: float) -> Array:
@@ -90,7 +98,7 @@ def _nearest(points: Array, antipodal: bool, k: int) -> npt.NDArray[np.intp]:
         closeness = np.abs(cosine) if antipodal else cosine
         rows = np.arange(len(closeness))
         closeness[rows, begin + rows] = -2  # not its own neighbour
-        found.append(np.sort(np.argpartition(-closeness, k - 1, axis=1)[:, :k], axis=1))
+        found.append(np.sort(torch.from_numpy(closeness).topk(k, sorted=False).indices.numpy(), axis=1))
     return np.concatenate(found).T
 
 
@@ -123,15 +131,37 @@ def _quaternion_spiral(n: int) -> Array:
     return np.stack((inner * np.sin(first), inner * np.cos(first), outer * np.sin(second), outer * np.cos(second)))
 
 
-def _quadrature(v: Tensor) -> Tensor:
-    """Return weights of sum 1 that average 1, v and v vᵀ exactly: to 1, 0 and I/3, for v = n on S² and v = R on SO(3).
+def _quadrature(v: Array) -> Array:
+    """Return weights of sum 1 that average v to 0 and v vᵀ to I/3; v `(k, n)` holds the entries of n on S², R on SO(3).
 
-    Of all such weights these lie nearest to equal ones; where they would not be positive, equal ones are returned.
+    Of all such weights these lie nearest to equal ones. Fewer points than conditions meet them as well as they can, and
+    where weights would not be positive, equal ones are returned. The steps are those of conjugate gradients (CGLS).
     """
-    n, k = v.shape
-    upper = torch.triu_indices(k, k)
-    moments = torch.cat([torch.ones(1, n), v.T, (v[:, upper[0]] * v[:, upper[1]]).T]).to(v)
-    exact = torch.cat([torch.ones(1), torch.zeros(k), (upper[0] == upper[1]).float() / 3]).to(v)
-    equal = torch.full((n,), 1 / n).to(v)
-    weights = equal + torch.linalg.pinv(moments, rtol=1e-10) @ (exact - moments @ equal)
-    return weights if bool((weights > 0).all()) else equal
+    k, n = v.shape
+    moments = np.stack([*v, *(v[i] * v[j] - (i == j) / 3 for i in range(k) for j in range(i, k))])
+    mean = _sum(moments) / n
+    moments = moments - mean[:, None]  # what is left changes no sum of weights
+    change, residual = np.zeros(n), -mean
+    direction = gradient = _dot(moments, np.broadcast_to(residual[:, None], moments.shape))
+    energy = start = _sum(gradient * gradient)
+    for _ in range(_SOLVER_STEPS):
+        if energy <= 1e-28 * start:
+            break
+        image = _sum(moments * direction)
+        step = energy / _sum(image * image)
+        change, residual = change + step * direction, residual - step * image
+        gradient = _dot(moments, np.broadcast_to(residual[:, None], moments.shape))
+        previous, energy = energy, _sum(gradient * gradient)
+        direction = gradient + energy / previous * direction
+    weights: Array = 1 / n + change
+    return weights if weights.min() > 0 else np.full(n, 1 / n)
+
+
+def _sum(values: Array) -> Array:
+    """Return the sum over the last axis, in one fixed order: halves added to halves."""
+    while values.shape[-1] > 1:
+        half = values.shape[-1] // 2
+        rest = values[..., 2 * half :]
+        values = np.concatenate((values[..., :half] + values[..., half : 2 * half], rest), axis=-1)
+    total: Array = values[..., 0]
+    return total
