@@ -78,11 +78,7 @@ def test_prepared_images_show_their_landmarks_where_the_index_says(tmp_path):
     assert images.shape == (18, 128, 128, 3)
     for image, row in zip(images.astype(int), table(tmp_path / "out"), strict=True):
         width, height = size_of(source / "img_celeba" / row["file"])
-        blank = (
-            np.flatnonzero(image.sum((1, 2)) == 0)
-            if width > height
-            else np.flatnonzero(image.sum((0, 2)) == 0)
-        )
+        blank = np.flatnonzero(image.sum((1, 2)) == 0) if width > height else np.flatnonzero(image.sum((0, 2)) == 0)
         assert len(blank) == 128 - round(128 * min(width, height) / max(width, height)), "padded with zeros"
         # The red dots' centres of mass, found in the pixels alone, against the written coordinates.
         red = np.clip(image[..., 0] - image[..., 2], 0, None)
@@ -152,9 +148,7 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
     celeba.prepare(source, tmp_path / "whole")
     out = tmp_path / "out"
     for kill_at in ("sizes 10", "sizes 40", "pictures 4", "pictures 12", "pictures 26"):
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True
-        )
+        child = subprocess.Popen([sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True)
         for line in child.stdout:
             if line.startswith(kill_at):
                 child.send_signal(signal.SIGKILL)
@@ -189,9 +183,7 @@ def test_damage_behind_a_kill_is_found_by_checksum(tmp_path, monkeypatch):
 
 def test_a_second_process_is_refused_by_number(tmp_path):
     source, out = official(tmp_path / "src", people=30), tmp_path / "out"
-    with subprocess.Popen(
-        [sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True
-    ) as child:
+    with subprocess.Popen([sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline()
         child.send_signal(signal.SIGSTOP)
         with pytest.raises(DataError, match=f"process {child.pid} is working there"):
@@ -315,10 +307,10 @@ PREPARED_FAULTS = {
     "not a number": (lambda o: swap(o, 5, "nan"), r"index\.csv, row 1: is "),
     "unknown split": (lambda o: swap(o, 2, "dev"), r"index\.csv, row 1: is "),
     "fewer rows": (lambda o: drop_line(o), r"index\.csv: has 17 rows for 18 images"),
-    "images truncated": (lambda o: os.truncate(o / "images.npy", 9999), r"images\.npy: is no whole \.npy"),
+    "images truncated": (lambda o: os.truncate(o / "images.npy", 9999), r"images\.npy: is shorter than its 18 rows"),
     "images pickled": (
         lambda o: np.save(o / "images.npy", np.array([{}]), allow_pickle=True),
-        r"images\.npy: is no",
+        r"images\.npy: it holds pickled objects",
     ),
     "images of other shape": (
         lambda o: np.save(o / "images.npy", np.zeros((18, 64, 64, 3), np.uint8)),

@@ -27,9 +27,7 @@ def picture(path: Path, shape=(12, 16), value=None, **options) -> np.ndarray:
 
 
 def folder(path: Path, count: int = 10, shape=(12, 16)) -> dict[str, np.ndarray]:
-    return {
-        f"{c}/{i}.png": picture(path / c / f"{i}.png", shape) for c in ("cat", "dog") for i in range(count)
-    }
+    return {f"{c}/{i}.png": picture(path / c / f"{i}.png", shape) for c in ("cat", "dog") for i in range(count)}
 
 
 def everything(path: Path, size=None) -> list[tuple[torch.Tensor, int]]:
@@ -46,9 +44,7 @@ def test_one_folder_a_class(tmp_path):
     assert (splits["train"].in_channels, splits["train"].space) == (1, (12, 16))
     seen = [(image.numpy().tobytes(), int(label)) for image, label in everything(tmp_path / "data")]
     assert sorted(seen) == sorted((array.tobytes(), int(name[0] == "d")) for name, array in arrays.items())
-    assert all(set(data.targets.tolist()) == {0, 1} for data in splits.values()), (
-        "each split has both classes"
-    )
+    assert all(set(data.targets.tolist()) == {0, 1} for data in splits.values()), "each split has both classes"
 
 
 def test_kinds_of_files(tmp_path):
@@ -214,9 +210,7 @@ VOLUMES = {
 
 
 def archive(path: Path, **changes) -> Path:
-    np.savez_compressed(
-        path, **{key: value for key, value in (VOLUMES | changes).items() if value is not None}
-    )
+    np.savez_compressed(path, **{key: value for key, value in (VOLUMES | changes).items() if value is not None})
     return path
 
 
@@ -324,9 +318,7 @@ NPZ_FAULTS = {
     ),
     "no array": (lambda p: rewritten(p, "train_images", b"\x80\x04N."), r"train_images is no NumPy array"),
     "code in a header": (
-        lambda p: rewritten(
-            p, "train_images", b"\x93NUMPY\x01\x00\x20\x00" + b"__import__('os').getcwd()".ljust(32)
-        ),
+        lambda p: rewritten(p, "train_images", b"\x93NUMPY\x01\x00\x20\x00" + b"__import__('os').getcwd()".ljust(32)),
         r"train_images is no NumPy array",
     ),
     "truncated": (cut_archive, r"no readable \.npz"),
@@ -348,9 +340,7 @@ def test_faulty_archives_are_refused(tmp_path, fault):
 
 
 def idx(array: np.ndarray) -> bytes:
-    return (
-        b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-    )
+    return b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
 
 
 def small_mnist(path: Path, train: int = 60, test: int = 12) -> dict[str, np.ndarray]:
@@ -422,9 +412,7 @@ def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
     small_mnist(tmp_path, 150, 50)
     monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
     monkeypatch.setattr(mnist, "turned", lambda images, angles, side: (images * 255).round().astype(np.uint8))
-    seen = [
-        image.numpy().tobytes() for s in ("train", "valid", "test") for image, _ in mnist.load(tmp_path, s)
-    ]
+    seen = [image.numpy().tobytes() for s in ("train", "valid", "test") for image, _ in mnist.load(tmp_path, s)]
     assert len(set(seen)) == len(seen) == 180
     monkeypatch.undo()
     with pytest.raises(DataError, match="has 200 digits; rotated MNIST needs 62000"):

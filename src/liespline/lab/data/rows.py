@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, check_free_space, lock, replacing
+from .files import DataError, check_declared_size, check_free_space, lock, replacing
 
 Array = NDArray[Any]
 
@@ -52,18 +52,35 @@ class Rows:
         return out
 
 
+def npy_header(path: Path, stream: IO[bytes], name: str = "") -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of a NumPy array in C order, from its first bytes; `name` is its name inside `path`."""
+    what = f"{path}: {name or 'it'}"
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except Exception as error:  # NumPy parses the header as Python text, which fails in many ways
+        raise DataError(f"{what} is no NumPy array ({error}); make or fetch it again") from error
+    if dtype.hasobject:
+        raise DataError(f"{what} holds pickled objects, which can run code; save it as plain numbers")
+    if fortran and len(shape) > 1:
+        raise DataError(f"{what} is in Fortran order; save it with numpy.ascontiguousarray")
+    declared = int(np.prod([float(n) for n in shape])) * dtype.itemsize
+    check_declared_size(path, declared, f"{name or 'an array'} of shape {shape}")
+    return shape, dtype
+
+
 def npy_rows(path: Path) -> Rows:
     """The first axis of a `.npy` file as rows."""
-    try:
-        # Only the header is read here; a pickled file (object dtype) is refused by NumPy itself.
-        array = np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: is no whole .npy file ({error}); prepare it again") from error
-    if array.ndim < 1 or not array.flags.c_contiguous:
-        raise DataError(f"{path}: has shape {array.shape}; expected rows along the first axis in C order")
-    row_bytes = array.nbytes // max(len(array), 1)
-    offsets = array.offset + row_bytes * np.arange(len(array), dtype=np.int64)
-    return Rows(path, offsets, array.shape[1:], array.dtype)
+    with open(path, "rb") as stream:
+        shape, dtype = npy_header(path, stream)
+        start = stream.tell()
+    if not shape:
+        raise DataError(f"{path}: holds one number; expected rows along the first axis")
+    row_bytes = int(np.prod(shape[1:])) * dtype.itemsize
+    if start + shape[0] * row_bytes > path.stat().st_size:
+        raise DataError(f"{path}: is shorter than its {shape[0]:,} rows; make or fetch it again")
+    return Rows(path, start + row_bytes * np.arange(shape[0], dtype=np.int64), shape[1:], dtype)
 
 
 def write_npy(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[Array]) -> None:

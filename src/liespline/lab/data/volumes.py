@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from .files import DataError, check_declared_size, existing
-from .rows import Array, cached_rows, file_key
+from .rows import Array, cached_rows, file_key, npy_header
 from .split import SPLITS, Split, check_split
 
 _NAMES = {"train": "train", "valid": "val", "test": "test"}
@@ -48,7 +48,7 @@ def load(path: Path, split: str) -> Split:
 
 def _image_header(path: Path, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     with _member(path, key) as stream:
-        shape, dtype = _header(path, key, stream)
+        shape, dtype = npy_header(path, stream, key)
     if len(shape) not in (4, 5) or (len(shape) == 4) == (shape[-1] <= 4):
         raise DataError(f"{path}: {key} has shape {shape}; expected volumes (N, D, H, W) or (N, D, H, W, channels ≤ 4)")
     if min(shape) < 1:
@@ -63,7 +63,7 @@ def _labels(path: Path, name: str, count: int | None) -> Array:
     key = f"{name}_labels"
     expected = _image_header(path, f"{name}_images")[0][0] if count is None else count
     with _member(path, key) as stream:
-        shape, dtype = _header(path, key, stream)
+        shape, dtype = npy_header(path, stream, key)
         if shape not in ((expected,), (expected, 1)) or dtype.kind not in "iu":
             raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one an image")
         return np.frombuffer(_exactly(path, key, stream, expected * dtype.itemsize, 0), dtype).astype(np.int64)
@@ -74,7 +74,7 @@ def _stream(path: Path, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     row_bytes = int(np.prod(shape[1:])) * dtype.itemsize
     step = max(1, _BLOCK_BYTES // row_bytes)
     with _member(path, key) as stream:
-        _header(path, key, stream)
+        npy_header(path, stream, key)
         for start in range(0, shape[0], step):
             count = min(step, shape[0] - start)
             raw = _exactly(path, key, stream, count * row_bytes, start)
@@ -107,19 +107,3 @@ def _member(path: Path, key: str) -> IO[bytes]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path}: is no readable .npz file ({error}); fetch it again") from error
-
-
-def _header(path: Path, key: str, stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype of an array before any of it is read."""
-    try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
-    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: {key} is no NumPy array ({error}); fetch it again") from error
-    if dtype.hasobject:
-        raise DataError(f"{path}: {key} holds pickled objects, which can run code; save it as plain numbers")
-    if fortran and len(shape) > 1:
-        raise DataError(f"{path}: {key} is in Fortran order; save it with numpy.ascontiguousarray")
-    check_declared_size(path, int(np.prod([float(n) for n in shape])) * dtype.itemsize, f"{key} of shape {shape}")
-    return shape, dtype
