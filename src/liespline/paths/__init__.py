@@ -1,40 +1,15 @@
 """How a layer is computed: every path gives the dense path's numbers, to rounding."""
 
-import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from torch import Tensor
 
-from liespline.paths import banded, cost, dense
-from liespline.paths.plan import Plan, Route
+from liespline.paths import banded, choice, dense, triton
+from liespline.paths.choice import use
+from liespline.paths.plan import Plan
 
 __all__ = ["Plan", "correlate", "lift", "use"]
 
 Size = tuple[int, ...]
-_NAMES = ("auto", "dense", "banded")
-
-
-def _known(name: str) -> str:
-    if name not in _NAMES:
-        raise ValueError(f"unknown path {name!r}: use one of {', '.join(_NAMES)}")
-    return name
-
-
-_forced = _known(os.environ.get("LIESPLINE_PATH", "auto"))
-
-
-@contextmanager
-def use(name: str) -> Iterator[None]:
-    """Compute by one path inside the block ("auto" chooses by cost): `with paths.use("dense"): ...`."""
-    global _forced
-    before, _forced = _forced, _known(name)
-    try:
-        yield
-    finally:
-        _forced = before
 
 
 def correlate(
@@ -57,9 +32,10 @@ def correlate(
     -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
     the path is dense.
     """
-    route = None if plan is None else _route(x, weight, plan, sizes)
+    name, route = choice.choose(x, weight, plan, sizes)
     if plan is not None and route is not None:
-        return banded.correlate(x, weight, x_samples, h_samples, plan, route, stride, padding, banded.grouped)
+        gathered = triton.gathered if name == "triton" else banded.grouped
+        return banded.correlate(x, weight, x_samples, h_samples, plan, route, stride, padding, gathered)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.kernel(weight.to(dtype), x_samples.to(dtype), h_samples.to(dtype))
@@ -77,14 +53,3 @@ def lift(
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.lift_kernel(weight.to(dtype), x_samples.to(dtype))
     return dense.convolve(x, sampled.to(x.dtype), sizes, stride, padding)
-
-
-def _route(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...]) -> Route | None:
-    """The banded route to take, or None where dense costs less."""
-    windows = tuple((sizes.count(window), math.prod(window)) for window in plan.windows)
-    shape = cost.Shape(weight.shape[1], weight.shape[0], x.shape[2], windows, len(plan.rows))
-    costs = [cost.banded(shape, route) for route in plan.routes]
-    cheapest = min(costs)
-    if _forced == "dense" or (_forced == "auto" and cheapest >= cost.dense(shape)):
-        return None
-    return plan.routes[costs.index(cheapest)]

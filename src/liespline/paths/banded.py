@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from liespline.paths import dense
-from liespline.paths.plan import Plan, Route
+from liespline.paths.plan import Plan, Route, Table
 
 Size = tuple[int, ...]
-Gathered = Callable[[Tensor, Tensor, Tensor, Size, Size], Tensor]
+Gathered = Callable[[Tensor, Tensor, Table, Size, Size], Tensor]
 
 
 def correlate(
@@ -49,31 +49,26 @@ def correlate(
     return out if plan.in_order else out.index_select(2, plan.order)
 
 
-def grouped(fields: Tensor, kernel: Tensor, table: Tensor, stride: Size, padding: Size) -> Tensor:
+def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
     """Correlate gathered fields by one grouped convolution, channels last.
 
-    out[:,o,g·G+e] = Σ_fc kernel[o,g·G+e,c,f] ⋆ fields[:,c,table[g,f]], with G = A / groups
+    out[:,o,g·G+e] = Σ_fc kernel[o,g·G+e,c,f] ⋆ fields[:,c,table.fields[g,f]], with G = A / groups
 
-    fields (B, C, R, *space), kernel (O, A, C, width, *W), table (groups, width) -> (B, O, A, *space).
+    fields (B, C, R, *space), kernel (O, A, C, width, *W) -> (B, O, A, *space).
     """
-    groups = table.shape[0]
-    picked = fields.movedim((2, 1), (-2, -1)).index_select(
-        -2, table.flatten()
-    )  # (B, *space, groups·width, C)
-    picked = picked.flatten(-2).movedim(-1, 1)
+    groups = table.fields.shape[0]
+    picked = fields.movedim((2, 1), (-2, -1)).index_select(-2, table.fields.flatten())
+    picked = picked.flatten(-2).movedim(-1, 1)  # (B, groups·width·C, *space)
     blocks = kernel.permute(1, 0, *range(4, kernel.ndim), 3, 2)  # (A, O, *W, width, C)
-    blocks = blocks.flatten(-2).flatten(0, 1).movedim(-1, 1)
+    blocks = blocks.flatten(-2).flatten(0, 1).movedim(-1, 1)  # (A·O, width·C, *W)
     match len(stride):
         case 0:
-            picked, blocks = (
-                picked.view(-1, groups, blocks.shape[1]),
-                blocks.view(groups, -1, blocks.shape[1]),
-            )
-            out = torch.einsum("bgi,goi->bgo", picked, blocks).flatten(1)
+            inputs = picked.view(-1, groups, blocks.shape[1])
+            out = torch.einsum("bgi,goi->bgo", inputs, blocks.view(groups, -1, blocks.shape[1])).flatten(1)
         case 1:  # a second axis, since only images have a channels-last layout
-            out = F.conv2d(
-                picked[:, :, None], blocks[:, :, None], None, (1, *stride), (0, *padding), groups=groups
-            )[:, :, 0]
+            out = F.conv2d(picked[:, :, None], blocks[:, :, None], None, (1, *stride), (0, *padding), groups=groups)[
+                :, :, 0
+            ]
         case 2:
             out = F.conv2d(picked, blocks, None, stride, padding, groups=groups)
         case _:  # oneDNN's grouped volumes are slow: one convolution a group
@@ -82,11 +77,9 @@ def grouped(fields: Tensor, kernel: Tensor, table: Tensor, stride: Size, padding
     return out.view(out.shape[0], kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
 
 
-def _blocks(
-    weight: Tensor, x_samples: Tensor, coefficients: Tensor, plan: Plan, route: Route, part: int
-) -> Tensor:
+def _blocks(weight: Tensor, x_samples: Tensor, coefficients: Tensor, plan: Plan, route: Route, part: int) -> Tensor:
     """The kernel's blocks on a part's fields: (O, A_p, C, width, *window)."""
-    table = plan.table(route, part)
+    table = plan.table(route, part).fields
     if len(plan.windows) > 1:
         members = plan.members(part)
         coefficients, x_samples = coefficients.index_select(0, members), x_samples.index_select(0, members)
@@ -96,6 +89,10 @@ def _blocks(
 
 
 def _mix(x: Tensor, rows: Tensor) -> Tensor:
-    # (R, N_in) applied along H of (B, C, N_in, *space), as one matrix product a channel.
+    # (R, N_in) applied along H of (B, C, N_in, *space), as matrix products over whichever axes lie innermost.
+    rows = rows.to(x.dtype)
+    if x.stride(1) == 1:
+        last = x.movedim(1, -1)  # (B, N_in, *space, C)
+        return torch.matmul(rows, last.flatten(2)).view(len(x), -1, *last.shape[2:]).movedim(-1, 1)
     planes = x.flatten(3) if x.ndim > 3 else x[..., None]
-    return torch.matmul(rows.to(x.dtype), planes).view(*x.shape[:2], -1, *x.shape[3:])
+    return torch.matmul(rows, planes).view(*x.shape[:2], -1, *x.shape[3:])

@@ -1,11 +1,25 @@
 """What a layer's samples allow, found once: which fields on H each output element needs."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 Size = tuple[int, ...]
+
+
+class Table(NamedTuple):
+    """Who reads whom: the fields of each output group, and for the gradient the groups that read each field.
+
+    A line shorter than the widest is filled up with fields whose coefficients are zero, each at most once.
+    """
+
+    fields: Tensor  # (groups, width)
+    counts: Tensor  # (groups,) entries of a line that are not filling
+    readers: Tensor  # (R, reach) groups
+    blocks: Tensor  # (R, reach) group·width + place, the block of the kernel between the two
+    reads: Tensor  # (R,) entries of a line that are not filling
 
 
 @dataclass(frozen=True)
@@ -36,43 +50,43 @@ class Plan(nn.Module):
     def __init__(self, h_samples: Tensor, sizes: tuple[Size, ...]) -> None:
         super().__init__()
         elements, _, n_in, n_k = h_samples.shape
-        samples = h_samples.detach()[:, 0]
-        self.windows = tuple(sorted(set(sizes)))
-        members = [torch.tensor([a for a, s in enumerate(sizes) if s == w]) for w in self.windows]
+        samples = h_samples.detach()[:, 0].cpu()
         if h_samples.requires_grad:
-            rows, labels = torch.arange(elements * n_k), torch.arange(elements * n_k)
+            rows = labels = torch.arange(elements * n_k)
             used = torch.ones(elements, n_in, dtype=torch.bool)
         else:
             rows, labels = _distinct(samples.transpose(1, 2).flatten(0, 1))
-            used = (samples.abs() > _rounding(samples)).any(-1).cpu()
+            used = (samples.abs() > _rounding(samples)).any(-1)
         chosen = labels.view(elements, 1, n_k) == torch.arange(len(rows))[:, None]
-        self.mixing = float(
-            (samples.abs() > _rounding(samples)).sum(1).float().mean()
-        )  # terms a mixed field has
-        self.register_buffer("rows", rows.to(samples.device), persistent=False)
-        self.register_buffer("chosen", chosen.to(samples.device), persistent=False)
-        for p, member in enumerate(members):
-            self.register_buffer(f"members_{p}", member.to(samples.device), persistent=False)
+        self.windows = tuple(sorted(set(sizes)))
+        members = [torch.tensor([a for a, s in enumerate(sizes) if s == w]) for w in self.windows]
         order = torch.argsort(torch.cat(members))
         self.in_order = bool((order == torch.arange(elements)).all())
-        self.register_buffer("order", order.to(samples.device), persistent=False)
+        kept = {"rows": rows, "chosen": chosen, "order": order}
+        kept |= {f"members_{p}": member for p, member in enumerate(members)}
         routes = []
         for mixed, incidence in ((False, used), (True, chosen.any(-1))):
             for group in _common_divisors([len(member) for member in members]):
+                route = Route(mixed, group, ())
                 tables = [_table(incidence[member], group) for member in members]
                 for p, table in enumerate(tables):
-                    name = f"table_{int(mixed)}_{group}_{p}"
-                    self.register_buffer(name, table.to(samples.device), persistent=False)
-                routes.append(Route(mixed, group, tuple(table.shape[1] for table in tables)))
+                    kept |= {f"{_name(route, p)}_{key}": value for key, value in table._asdict().items()}
+                routes.append(Route(mixed, group, tuple(table.fields.shape[1] for table in tables)))
         self.routes = tuple(routes)
+        for name, tensor in kept.items():
+            self.register_buffer(name, tensor.to(h_samples.device), persistent=False)
 
     def members(self, part: int) -> Tensor:
         """The elements of a part, as an index (A_p,)."""
         return self.get_buffer(f"members_{part}")
 
-    def table(self, route: Route, part: int) -> Tensor:
-        """The fields each group of a part reads: (A_p / group, width), distinct in every line."""
-        return self.get_buffer(f"table_{int(route.mixed)}_{route.group}_{part}")
+    def table(self, route: Route, part: int) -> Table:
+        """Who reads whom in a part, with A_p / group output groups."""
+        return Table(*(self.get_buffer(f"{_name(route, part)}_{key}") for key in Table._fields))
+
+
+def _name(route: Route, part: int) -> str:
+    return f"{'mixed' if route.mixed else 'plain'}_{route.group}_{part}"
 
 
 def _rounding(samples: Tensor) -> float:
@@ -83,27 +97,36 @@ def _rounding(samples: Tensor) -> float:
 def _distinct(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Indices of the rows that differ, and for each row which of those it equals (-1: it is zero)."""
     tolerance = _rounding(rows)
-    kept: list[int] = []
-    labels = []
-    rows = rows.cpu()
-    for index, row in enumerate(rows):
-        gaps = (rows[kept] - row).abs().amax(-1)
-        if row.abs().amax() <= tolerance:
-            labels.append(-1)
-        elif kept and gaps.min() <= tolerance:
-            labels.append(int(gaps.argmin()))
-        else:
-            labels.append(len(kept))
-            kept.append(index)
-    return torch.tensor(kept or [0]), torch.tensor(labels)
+    direction = torch.linspace(1.0, 2.0, rows.shape[1], dtype=rows.dtype).sqrt()
+    # Equal rows have equal projections, so they are neighbours once sorted; the comparison itself is exact.
+    shadows, order = torch.sort(rows @ direction)
+    starts = torch.cat([torch.tensor([True]), shadows.diff() > 2 * rows.shape[1] * tolerance])
+    labels = torch.empty(len(rows), dtype=torch.long)
+    labels[order] = starts.cumsum(0) - 1
+    first = order[starts]
+    if ((rows - rows[first[labels]]).abs() > tolerance).any():
+        first = labels = torch.arange(len(rows))
+    empty = (rows[first].abs() <= tolerance).all(1)
+    if empty.all():
+        return first[:1], torch.full_like(labels, -1)
+    renumbered = torch.where(empty, -1, (~empty).cumsum(0) - 1)
+    return first[~empty], renumbered[labels]
 
 
 def _common_divisors(counts: list[int]) -> list[int]:
     return [g for g in range(1, max(max(counts) // 2, 1) + 1) if all(count % g == 0 for count in counts)]
 
 
-def _table(incidence: Tensor, group: int) -> Tensor:
-    # Lines shorter than the widest are filled with fields whose coefficient is zero, each at most once.
+def _table(incidence: Tensor, group: int) -> Table:
     union = incidence.view(-1, group, incidence.shape[-1]).any(1).int()
-    width = max(int(union.sum(1).max()), 1)
-    return torch.argsort(union, dim=1, descending=True, stable=True)[:, :width]
+    fields, counts = _lines(union)
+    readers, reads = _lines(union.T)
+    places = torch.zeros_like(union, dtype=torch.long)
+    places.scatter_(1, fields, torch.arange(fields.numel()).view(fields.shape))
+    return Table(fields, counts, readers, places.T.gather(1, readers), reads)
+
+
+def _lines(incidence: Tensor) -> tuple[Tensor, Tensor]:
+    counts = incidence.sum(1)
+    width = max(int(counts.max()), 1)
+    return torch.argsort(incidence, dim=1, descending=True, stable=True)[:, :width].contiguous(), counts

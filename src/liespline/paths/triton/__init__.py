@@ -1,0 +1,40 @@
+"""The banded path on CUDA devices, as Triton kernels; absent where Triton is."""
+
+import importlib.metadata
+import os
+
+import torch
+from torch import Tensor
+
+from liespline.paths.plan import Table
+
+Size = tuple[int, ...]
+_OLDEST = (3, 6)  # the first version these kernels are tested with
+_MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
+
+
+def _installed() -> bool:
+    try:
+        version = importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST
+
+
+_INSTALLED = _installed()
+
+
+def available(x: Tensor, windows: tuple[Size, ...]) -> bool:
+    """Whether the kernels take this input: on a CUDA device since Ampere, or on the CPU in Triton's interpreter."""
+    if not _INSTALLED or any(window[-1] > _MOST_TAPS for window in windows if window):
+        return False
+    if x.is_cuda:
+        return x.dtype != torch.float64 and torch.cuda.get_device_properties(x.device).major >= 8
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
+    """Correlate gathered fields: the arguments and the result of `banded.grouped`, one element a group."""
+    from liespline.paths.triton import ops  # here, since importing it needs Triton
+
+    return ops.gathered(fields, kernel, table, stride, padding)

@@ -1,0 +1,45 @@
+"""The Triton kernels in Triton's interpreter, without a GPU; `test_paths_triton.py` runs this in its own process."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from liespline import paths
+from liespline.paths.triton import ops
+
+from .path_cases import Case, banded_samples, cases, naive
+
+
+@settings(deadline=None, max_examples=25)
+@given(cases(most=19))
+def test_interpreted_kernels_are_the_definition(case: Case) -> None:
+    tensors = case.tensors[:3]
+    for tensor in tensors:
+        tensor.requires_grad_()
+    truth = naive(case)
+    plan = paths.Plan(case.h_samples, case.sizes)
+    with paths.use("triton"):
+        found = paths.correlate(*case.tensors, **case.options, plan=plan)
+    torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
+    direction = torch.randn(truth.shape, dtype=truth.dtype)
+    expected = torch.autograd.grad(truth, tensors, direction)
+    for gradient, right in zip(torch.autograd.grad(found, tensors, direction), expected, strict=True):
+        torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-10)
+
+
+def test_operators_follow_torch_rules() -> None:
+    # Schema, fake tensors, autograd registration and the traced graph, as torch itself checks them.
+    torch.manual_seed(0)
+    plan = paths.Plan(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
+    table = plan.table(plan.routes[0], 0)
+    x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
+    blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
+    torch.library.opcheck(ops._correlate, (x, blocks, *table, [1, 1, 2], [0, 1, 0]))
+
+
+def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
+    plan = paths.Plan(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
+    x, weight = torch.randn(1, 1, 2, 1, 30), torch.randn(1, 1, 1, 1)
+    samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
+    with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on cpu"):
+        paths.correlate(x, weight, *samples, sizes=plan.windows * 2, stride=(1, 1), padding=(0, 0), plan=plan)
