@@ -14,9 +14,7 @@ KILLER = Path(__file__).parent / "killer.py"
 def endings(tmp_path_factory):
     """How each run ended, by the moment at which it was killed."""
     root = tmp_path_factory.mktemp("kills")
-    done = subprocess.run(
-        [sys.executable, str(KILLER), str(root)], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, str(KILLER), str(root)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

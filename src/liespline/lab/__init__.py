@@ -1,5 +1,17 @@
 """Train, evaluate, look: the `liespline` command and what it is made of (needs the extra `lab`)."""
 
-from .loading import Trained, load
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .loading import Trained, load
 
 __all__ = ["Trained", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Only on demand: Lightning takes seconds to import, and `liespline --help` should not.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import loading
+
+    return getattr(loading, name)

@@ -22,9 +22,7 @@ from .data.files import DataError, existing, replacing
 class SafeCheckpoints(CheckpointIO):
     """Lightning's checkpoints, replaced in one step and read without running any code in them."""
 
-    def save_checkpoint(
-        self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None
-    ) -> None:
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
         """Write the whole state, or leave the earlier file as it was."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,12 +20,12 @@ app = typer.Typer(
     name="liespline",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
-    "Begin with [bold]liespline demo[/]: it needs no data and takes under three minutes. Then train on your "
-    "own images, one folder a class: [bold]liespline train images --data DIR --group so2[/].",
+    "Begin with **liespline demo**: it needs no data and takes under three minutes. Then train on your "
+    "own images, one folder a class: **liespline train images --data DIR --group so2**.",
 )
 app.add_typer(data_app, name="data")
 console = Console()
@@ -98,11 +98,15 @@ def train(
     network by validation), results.json and report.html. Killed at any moment, the run goes on with
     --resume FOLDER.
 
-    Examples: [bold]liespline train images --data DIR --group so2[/],
-    [bold]liespline train volumes --data FILE.npz --group so3 --n-h 24[/],
-    [bold]liespline train --resume runs/images-so2[/].
+    Examples:
+
+    - `liespline train images --data DIR --group so2`
+
+    - `liespline train volumes --data FILE.npz --group so3 --n-h 24`
+
+    - `liespline train --resume runs/images-so2`
     """
-    from .train import start, start_config
+    from .train import begin, go_on, start_config
 
     network: dict[str, Any] = {"group": group, "n_h": n_h, "kernel": kernel, "n_k": n_k, "kernel_size": kernel_size}
     network |= {"widths": parse_widths(widths), "weights": weights}
@@ -114,13 +118,16 @@ def train(
     changed = [k for part in (network, training, own) for k, v in part.items() if v is not None]
     if resume is not None and (changed or task or config or out):
         raise ConfigError(
-            f"--resume {resume} goes on with that run as it was begun; "
-            f"leave out {', '.join(changed) or 'the rest'}"
+            f"--resume {resume} goes on with that run as it was begun; leave out {', '.join(changed) or 'the rest'}"
         )
-    chosen = None if resume is not None else start_config(task, config).updated(network, training, **own)
-    results = start(chosen, resume or out, progress=not quiet, console=console)
-    if results is not None:
-        show_results(results, as_json=False)
+    if resume is not None:
+        run = go_on(resume, progress=not quiet)
+    else:
+        chosen = start_config(task, config).updated(network, training, **own)
+        run = begin(chosen, out, progress=not quiet)
+    if run is not None:
+        show_results(run.read_results(), as_json=False)
+        console.print(f"report: {run.report_file}")
 
 
 @app.command()
@@ -179,9 +186,7 @@ def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
 @app.command()
 def export(
     checkpoint: opt.Checkpoint,
-    onnx: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)
-    ],
+    onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes."""
     from .predict import export_onnx
@@ -194,9 +199,7 @@ def export(
 def sweep(
     task: opt.TaskName,
     data: opt.Data = None,
-    chosen: Annotated[
-        str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")
-    ] = "paper",
+    chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
     jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
@@ -223,9 +226,7 @@ def sweep(
         return
     failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}", highlight=False))
     if failed:
-        raise ConfigError(
-            f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again"
-        )
+        raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")
 
 
 def show_results(results: dict[str, Any], as_json: bool) -> None:
@@ -234,7 +235,7 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
         typer.echo(json.dumps(results, indent=1))
         return
     table = Table(show_header=False)
-    for name, value in results["test"].items():
+    for name, value in results["scores"].items():
         table.add_row(name, f"{value:.4f}" if name in ("loss", "auc") else f"{100 * value:.2f} %")
     if moves := results.get("moves"):
         table.add_row(f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.2f} %")

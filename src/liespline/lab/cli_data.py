@@ -20,9 +20,7 @@ console = Console()
 Report = Callable[[str, int, int], None]
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", show_default=False)]
-Source = Annotated[
-    Path, typer.Argument(metavar="SRC", help="Folder with the official files.", show_default=False)
-]
+Source = Annotated[Path, typer.Argument(metavar="SRC", help="Folder with the official files.", show_default=False)]
 Target = Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)]
 
 
@@ -49,9 +47,7 @@ def check(
             console.print(f"{split}: not there ({error.problems[0]})", highlight=False)
             continue
         shape = "×".join(map(str, (rows.in_channels, *rows.space)))
-        console.print(
-            f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}", highlight=False
-        )
+        console.print(f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}", highlight=False)
     console.print("nothing wrong", style="green")
 
 

@@ -115,13 +115,9 @@ class Config:
             if not 1 <= value <= MOST.get(name, 10**9):
                 raise ConfigError(f"{name} = {value}: must be from 1 to {MOST.get(name, 10**9):,}")
         if max(net.widths) > MOST["widths"] or len(net.widths) > MOST["layers"]:
-            raise ConfigError(
-                f"widths = {list(net.widths)}: at most {MOST['layers']} layers of {MOST['widths']:,}"
-            )
+            raise ConfigError(f"widths = {list(net.widths)}: at most {MOST['layers']} layers of {MOST['widths']:,}")
         if training.workers < 0 or not 0 <= self.seed < 2**32:
-            raise ConfigError(
-                f"workers = {training.workers}, seed = {self.seed}: must not be negative or huge"
-            )
+            raise ConfigError(f"workers = {training.workers}, seed = {self.seed}: must not be negative or huge")
         if not 0 < training.lr < float("inf") or not 0 <= training.decay < float("inf"):
             raise ConfigError(f"lr = {training.lr}, decay = {training.decay}: must be positive numbers")
         if training.batch % (training.devices * training.nodes):
@@ -173,8 +169,7 @@ def _build(cls: type[Any], values: object, where: str) -> Any:
     for key in values:
         if key not in known:
             raise ConfigError(
-                f"{where}: {str(key)[:80]!r} is no setting; known are {', '.join(known)}."
-                + suggestion(str(key), known)
+                f"{where}: {str(key)[:80]!r} is no setting; known are {', '.join(known)}." + suggestion(str(key), known)
             )
     if "task" in known and "task" not in values:
         raise ConfigError(f"{where}: 'task' is missing")

@@ -66,16 +66,12 @@ def line_chart(
             parts.append(Markup(dot).format(index % 6, px, py, tip))
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(
-        Markup('<text class="axis" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            middle, HEIGHT - 6, x_label
-        )
+        Markup('<text class="axis" x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, HEIGHT - 6, x_label)
     )
     figure = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, f"{y_label} against {x_label}", Markup("").join(parts)
     )
-    return Markup("<figure><figcaption>{}</figcaption>{}{}</figure>").format(
-        y_label, figure, _legend(list(series))
-    )
+    return Markup("<figure><figcaption>{}</figcaption>{}{}</figure>").format(y_label, figure, _legend(list(series)))
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -128,14 +124,14 @@ def diverging(values: Pixels) -> Pixels:
 def ring(pictures: Sequence[Markup], labels: Sequence[str]) -> Markup:
     """Pictures around a circle, counter-clockwise from the right, as the rotations they belong to."""
     items = []
-    size = min(26.0, 200 / (len(pictures) + 1))
+    # Percent of the square's side: neighbours, with their captions, must not touch.
+    size = min(24.0, 56 * math.sin(math.pi / max(len(pictures), 3)) - 2)
+    radius = 47 - size / 2
     for i, (image, label) in enumerate(zip(pictures, labels, strict=True)):
         angle = 2 * math.pi * i / len(pictures)
-        left, top = 50 + (49 - size / 1.7) * math.cos(angle), 50 - (49 - size / 1.7) * math.sin(angle)
+        left, top = 50 + radius * math.cos(angle), 50 - radius * math.sin(angle)
         style = f"left:{left:.2f}%;top:{top:.2f}%;width:{size:.2f}%"
-        items.append(
-            Markup('<figure style="{}">{}<figcaption>{}</figcaption></figure>').format(style, image, label)
-        )
+        items.append(Markup('<figure style="{}">{}<figcaption>{}</figcaption></figure>').format(style, image, label))
     return Markup('<div class="ring">{}</div>').format(Markup("").join(items))
 
 
@@ -149,8 +145,7 @@ def strip(rows: Sequence[tuple[str, Sequence[Markup]]], heads: Sequence[str]) ->
         for name, images in rows
     )
     return Markup(
-        '<div class="scroll"><table class="strip"><thead><tr><td></td>{}</tr></thead>'
-        "<tbody>{}</tbody></table></div>"
+        '<div class="scroll"><table class="strip"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(head, body)
 
 

@@ -14,7 +14,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
-from torch import Tensor
+from torch import Tensor, distributed
 
 from .checkpoint import KeepBest, KeepLast, SafeCheckpoints
 from .config import Config
@@ -23,6 +23,7 @@ from .learner import Batches, Learner
 from .loading import save_trained
 from .network import Signature
 from .run import Run
+from .shared_norm import ShareStatistics
 from .tasks import find_task
 
 # Advice that does not apply here: our data sets answer whole batches, so more workers rarely help.
@@ -58,6 +59,9 @@ def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
         prefix = "network."
         weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
         save_trained(run, config, signature, weights, best["epoch"])
+    if distributed.is_available() and distributed.is_initialized():
+        # The first process goes on alone to test and report; nothing may wait for the others then.
+        distributed.destroy_process_group()
     return trainer
 
 
@@ -71,7 +75,7 @@ def make_trainer(config: Config, run: Run, monitor: str, progress: bool) -> Trai
     if settings.patience is not None:
         callbacks.append(EarlyStopping(monitor, patience=settings.patience, mode="max"))
     if progress:
-        callbacks.append(RichProgressBar(leave=False))
+        callbacks.append(Bar(leave=False))
     several = settings.devices * settings.nodes > 1
     return Trainer(
         accelerator=settings.accelerator,
@@ -82,13 +86,24 @@ def make_trainer(config: Config, run: Run, monitor: str, progress: bool) -> Trai
         max_epochs=settings.epochs,
         logger=TensorBoardLogger(run.path, name=None, version="tensorboard"),
         callbacks=callbacks,
-        plugins=[SafeCheckpoints()],
+        plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
         use_distributed_sampler=False,
         deterministic=True,
         num_sanity_val_steps=0,
         enable_model_summary=False,
         enable_progress_bar=progress,
     )
+
+
+class Bar(RichProgressBar):
+    """Lightning's bar with the loss and the score of the run, and nothing else."""
+
+    def get_metrics(
+        self, trainer: Trainer, pl_module: LightningModule
+    ) -> dict[str, int | str | float | dict[str, float]]:
+        """The numbers beside the bar."""
+        items = super().get_metrics(trainer, pl_module)
+        return {name: value for name, value in items.items() if name != "v_num"}
 
 
 class EpochLog(Callback):
@@ -165,9 +180,7 @@ def peak_memory(device: torch.device) -> float:
 @contextmanager
 def lightning_manners() -> Iterator[None]:
     """Keep Lightning's banners, tips and warnings that do not apply off the screen."""
-    loggers = [
-        logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning")
-    ]
+    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)

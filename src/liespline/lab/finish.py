@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from .config import Config, ConfigError, one_of
+from .data import Split, as_float
 from .data.split import SPLITS
 from .evaluate import confusion, moves_of, predictions, scores, under_moves
 from .loading import Trained, load
 from .network import Signature
+from .objectives import Classification
 from .report import (
     Section,
     against_moves,
@@ -24,9 +25,10 @@ from .report import (
 )
 from .run import Run
 from .tasks import find_task
-from .views import kernel_section, turning_section
+from .views import kernel_section, landmark_section, turning_section
 
 MOVED_IMAGES = 500
+WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
 
 
 def best_device(config: Config) -> str:
@@ -40,107 +42,97 @@ def weights_in(network: torch.nn.Module) -> int:
 
 
 def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
-    """Score the run's best network on the test images and write `results.json`: then the run is finished."""
+    """Score the run's best network and write `results.json`: then the run is finished."""
     trained = load(run.path, best_device(config))
-    split = find_task(config.task).load(config, "test")
-    outputs, targets = predictions(trained, split)
-    epochs = run.read_metrics()
-    results: dict[str, Any] = {
-        "task": config.task,
-        "test": scores(trained, outputs, targets),
-        "test_images": len(split),
-        "confusion": confusion(outputs, targets, len(trained.classes)),
-        "moves": under_moves(trained, split, moves_of(trained), MOVED_IMAGES),
-        "weights": weights_in(trained),
-        "seconds": round(sum(row["seconds"] for row in epochs), 2),
-        "synthetic": bool(split.synthetic),
-    }
+    name, split = test_split(config)
+    results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
+    results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
 
 
+def test_split(config: Config) -> tuple[str, Split]:
+    """The test images; the validation images of data that come without, and then every result says so."""
+    task = find_task(config.task)
+    name = "test" if "test" in task.splits(config) else "valid"
+    return name, task.load(config, name)
+
+
+def score(trained: Trained, split: Split) -> dict[str, Any]:
+    """The scores of a network, and for classes what it mistakes and how it fares when images are moved."""
+    outputs, targets = predictions(trained, split)
+    results = {"task": trained.config.task, "scores": scores(trained, outputs, targets), "weights": weights_in(trained)}
+    if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+        results["confusion"] = confusion(outputs, targets, len(trained.classes))
+        results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+    return results
+
+
+def score_file(checkpoint: Path, data: Path | None, name: str) -> dict[str, Any]:
+    """Scores of a trained network on a split of its own data, or of other data in the same layout."""
+    trained = load(checkpoint)
+    config = trained.config.updated({}, {}, data=None if data is None else str(data))
+    split = find_task(config.task).load(config, one_of("split", name, SPLITS))
+    if Signature.of(split) != trained.signature:
+        raise ConfigError(f"{data}: holds {Signature.of(split)}; the network was trained on {trained.signature}")
+    return {"split": name, "images": len(split), **score(trained.to(best_device(config)), split)}
+
+
 def report_run(run: Run, config: Config) -> None:
     """Write the run's page from its files."""
-    results, metrics = run.read_results(), {"network": run.read_metrics()}
+    results, epochs = run.read_results(), run.read_metrics()
     trained = load(run.path)
-    task = find_task(config.task)
-    split = task.load(config, "test")
-    image = split.__getitems__([0])[0][0]
-    image = image.float() / 255 if image.dtype == torch.uint8 else image.float()
-    score = task.objective(config, trained.signature).monitor
-    sections = [
-        learning_curves(metrics, score),
-        against_moves({"network": results["moves"]}),
-        confusion_section(results["confusion"], trained.classes, f"{results['test_images']} test images"),
-        kernel_section(trained),
-        turning_section(trained, image),
-        speed_section(metrics),
-        settings_section(config.to_yaml(), (run.path / "environment.json").read_text(encoding="utf-8")),
+    _, split = test_split(config)
+    images, targets = split.__getitems__(list(range(min(8, len(split)))))
+    images = as_float(images)
+    where = f"{results['images']:,} {results['split']} images"
+    sections: list[Section | None] = [
+        learning_curves({"network": epochs}, find_task(config.task).objective(config, trained.signature).monitor)
     ]
-    write_page(
-        run.report_file,
-        title_of(config),
-        lead_of(trained, results),
-        cards_of(results, metrics["network"]),
-        [section for section in sections if isinstance(section, Section)],
-    )
+    if "moves" in results:
+        sections.append(against_moves({"network": results["moves"]}))
+        sections.append(confusion_section(results["confusion"], trained.classes, where))
+    else:
+        sections.append(landmark_section(trained, images, targets))
+    sections += [kernel_section(trained), turning_section(trained, images[0])]
+    sections.append(speed_section({"network": epochs}))
+    environment = (run.path / "environment.json").read_text(encoding="utf-8")
+    sections.append(settings_section(config.to_yaml(), environment))
+    shown = [section for section in sections if section is not None]
+    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), shown)
 
 
 def title_of(config: Config) -> str:
     """The page's heading."""
-    return f"{config.task}: {group_words(config)}"
-
-
-def group_words(config: Config) -> str:
-    """The network's group in words."""
     network = config.network
-    names = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
     if network.group == "none":
-        return "plain CNN (no group)"
-    return f"{network.n_h} {names[network.group]}, {network.kernel} kernels"
+        return f"{config.task}: plain CNN, no group"
+    return f"{config.task}: {network.n_h} {WORDS[network.group]}, {network.kernel} kernels"
 
 
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:
-    """One sentence under the heading."""
+    """One sentence under the heading, and what must be known about the data."""
     size = "×".join(map(str, trained.signature.space))
-    drawn = " The images are synthetic." if results["synthetic"] else ""
-    return (
-        f"A network of {results['weights']:,} weights for images of {size} in {len(trained.classes)} "
-        f"classes, tested on {results['test_images']:,} images it never saw.{drawn}"
+    text = (
+        f"A network of {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
+        f"classes, tested on {results['images']:,} images that it did not learn from."
     )
+    if results["split"] == "valid":
+        text += " These are the validation images, which picked the best epoch: the data have no test images."
+    return text + (" The images are synthetic." if results["synthetic"] else "")
 
 
 def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The numbers to see first."""
-    test, moves = results["test"], results["moves"]
-    cards = [("test accuracy", f"{100 * test['accuracy']:.1f} %")]
-    if "auc" in test:
-        cards.append(("area under ROC", f"{test['auc']:.3f}"))
-    cards.append((f"over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.1f} %"))
-    cards.append(("change of output when moved", f"{100 * moves['change']:.1f} %"))
+    found = results["scores"]
+    names = {"accuracy": "accuracy", "success": "landmarks found", "auc": "area under the ROC curve"}
+    cards = [(words, f"{100 * found[name]:.1f} %") for name, words in names.items() if name in found]
+    if moves := results.get("moves"):
+        cards.append((f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.1f} %"))
+        cards.append(("change of the output when moved", f"{100 * moves['change']:.1f} %"))
     cards.append(("weights", f"{results['weights']:,}"))
     if epochs:
         speeds = sorted(row["images_per_second"] for row in epochs)
-        cards.append(("images a second", f"{speeds[len(speeds) // 2]:,.0f}"))
+        cards.append(("images a second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
         cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
     return cards
-
-
-def summary(results: dict[str, Any]) -> str:
-    """The results as one JSON line, for programs."""
-    return json.dumps({key: results[key] for key in ("task", "test", "weights", "seconds")})
-
-
-def score_file(checkpoint: Path, data: Path | None, split: str) -> dict[str, Any]:
-    """Scores of a trained network on a split of its own data, or of other data in the same layout."""
-    trained = load(checkpoint)
-    config = trained.config.updated({}, {}, data=None if data is None else str(data))
-    trained.to(best_device(config))
-    rows = find_task(config.task).load(config, one_of("split", split, SPLITS))
-    if Signature.of(rows) != trained.signature:
-        raise ConfigError(f"{data}: holds {Signature.of(rows)}; the network was trained on {trained.signature}")
-    outputs, targets = predictions(trained, rows)
-    results = {"task": config.task, "test": scores(trained, outputs, targets), "weights": weights_in(trained)}
-    if targets.ndim == 1:
-        results["moves"] = under_moves(trained, rows, moves_of(trained), MOVED_IMAGES)
-    return results

@@ -11,6 +11,7 @@ from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torchmetrics import MeanMetric
 
 from .config import ConfigError, Training
 from .data import Split, as_float, batched
@@ -27,6 +28,7 @@ class Learner(LightningModule):
         super().__init__()
         self.network, self.objective, self.settings = network, objective, training
         self.valid_scores = objective.scores().clone(prefix="valid_")
+        self.valid_loss = MeanMetric()  # exact where processes have unequal shares
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch."""
@@ -42,7 +44,8 @@ class Learner(LightningModule):
         output = self.network(batch[0])
         loss = self.objective.loss(output, batch[1])
         self.valid_scores.update(output.float(), batch[1])
-        self.log("valid_loss", loss, on_epoch=True, sync_dist=True, batch_size=len(batch[0]))
+        self.valid_loss.update(loss, len(batch[0]))
+        self.log("valid_loss", self.valid_loss, on_epoch=True)
         self.log_dict(self.valid_scores, on_epoch=True, prog_bar=True)
 
     def configure_optimizers(self) -> Any:
@@ -61,9 +64,7 @@ class Batches(LightningDataModule):
     to step, so a run that is killed and resumed draws what it would have drawn anyway.
     """
 
-    def __init__(
-        self, splits: Mapping[str, Split], augment: nn.Module, training: Training, seed: int
-    ) -> None:
+    def __init__(self, splits: Mapping[str, Split], augment: nn.Module, training: Training, seed: int) -> None:
         super().__init__()
         self.splits, self.augment, self.settings, self.seed = splits, augment, training, seed
         self._generator: torch.Generator | None = None
@@ -79,9 +80,7 @@ class Batches(LightningDataModule):
     def val_dataloader(self) -> Any:
         """All images once, in order."""
         split = self.splits["valid"]
-        return self._loader(
-            split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False
-        )
+        return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
 
     def _loader(self, split: Split, sampler: Sampler[int], drop_last: bool) -> Any:
         batch = min(self.settings.batch, len(split)) // self._world

@@ -28,9 +28,7 @@ class Trained(nn.Module):
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
         wanted = (self.signature.in_channels, *self.signature.space)
         if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
-            raise ValueError(
-                f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})"
-            )
+            raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
         outputs: Tensor = self.network(as_float(images))
         return outputs
 
@@ -41,9 +39,7 @@ class Trained(nn.Module):
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
 
 
-def save_trained(
-    run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int
-) -> None:
+def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:
     """Write a network into the one file that `load` reads."""
     about = {"config": asdict(config), "signature": asdict(signature), "epoch": epoch}
     save_weights(run.model_file, weights, about)

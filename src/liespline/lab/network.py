@@ -59,9 +59,7 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         case "so2":
             raise ConfigError(f"{where} images; for data of {space_dim} dimensions choose so3, scale or none")
         case _:
-            raise ConfigError(
-                f"{where} volumes; for data of {space_dim} dimensions choose so2, scale or none"
-            )
+            raise ConfigError(f"{where} volumes; for data of {space_dim} dimensions choose so2, scale or none")
 
 
 def make_classifier(config: Config, signature: Signature) -> nn.Module:

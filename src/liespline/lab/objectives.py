@@ -43,9 +43,7 @@ class Classification(Objective):
     def scores(self) -> MetricCollection:
         """Accuracy over all images, and the AUC where there are two classes."""
         count = len(self.classes)
-        scores: dict[str, Metric | MetricCollection] = {
-            "accuracy": MulticlassAccuracy(count, average="micro")
-        }
+        scores: dict[str, Metric | MetricCollection] = {"accuracy": MulticlassAccuracy(count, average="micro")}
         if count == 2:
             scores["auc"] = MulticlassAUROC(count)
         return MetricCollection(scores)

@@ -66,7 +66,7 @@ def export_onnx(checkpoint: Path, file: Path) -> int:
             (example,),
             input_names=["images"],
             output_names=["logits"],
-            dynamic_shapes={"x": {0: torch.export.Dim("batch", min=1)}},
+            dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
             dynamo=True,
             verbose=False,
         )

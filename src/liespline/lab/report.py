@@ -33,9 +33,7 @@ def write_page(
     environment = Environment(
         loader=PackageLoader("liespline.lab"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    page = environment.get_template("report.html").render(
-        title=title, lead=lead, cards=cards, sections=sections
-    )
+    page = environment.get_template("report.html").render(title=title, lead=lead, cards=cards, sections=sections)
     write_text(path, page)
 
 
@@ -117,9 +115,7 @@ def speed_section(metrics: Mapping[str, Rows]) -> Section:
             seconds = sum(row["seconds"] for row in epochs)
             rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
     section = comparison(["Network", "Images a second", "Peak memory, MiB", "Seconds of training"], rows, -1)
-    return Section(
-        "speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body
-    )
+    return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
 
 
 def settings_section(yaml: str, environment: str) -> Section:
@@ -128,6 +124,4 @@ def settings_section(yaml: str, environment: str) -> Section:
         "<details><summary>Configuration</summary><pre>{}</pre></details>"
         "<details><summary>Versions, commit and machine</summary><pre>{}</pre></details>"
     ).format(yaml, environment)
-    return Section(
-        "settings", "How to repeat it", "The same seed gives the same numbers on the same machine.", body
-    )
+    return Section("settings", "How to repeat it", "The same seed gives the same numbers on the same machine.", body)

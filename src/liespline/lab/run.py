@@ -70,9 +70,7 @@ class Run:
         """Start a run folder; one that already holds a run is refused."""
         run = Run(path)
         if run.config_file.exists():
-            raise ConfigError(
-                f"{path} already holds a run; go on with it by --resume {path}, or choose another --out"
-            )
+            raise ConfigError(f"{path} already holds a run; go on with it by --resume {path}, or choose another --out")
         _make(path / "checkpoints")
         write_text(path / "environment.json", json.dumps(environment(), indent=1) + "\n")
         # The configuration is written last: a folder that has one is a complete start.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
+import torch
 from lightning.fabric.utilities.rank_zero import rank_zero_only
-from rich.console import Console
 
 from .config import Config, ConfigError
-from .data import DataError
+from .data import DataError, as_float
 from .engine import train
 from .finish import evaluate_run, report_run
 from .network import Signature
@@ -30,54 +28,67 @@ def start_config(task: str | None, file: Path | None) -> Config:
             raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
         return config
     if task is None:
-        raise ConfigError(
-            "name a task, such as `liespline train images --data DIR`; `liespline tasks` lists them"
-        )
+        raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
     return find_task(task).defaults
 
 
-def start(
-    config: Config | None, folder: Path | None, *, progress: bool, console: Console
-) -> dict[str, Any] | None:
-    """Begin a run with `config`, or go on with the one in `folder`; results on the first process only."""
-    first = getattr(rank_zero_only, "rank", 0) in (None, 0)
-    if config is not None:
+def begin(config: Config, out: Path | None, *, progress: bool = True) -> Run | None:
+    """A new run, from the check of its data to its report; None on all processes but the first."""
+    notes = preflight(config)
+    if not is_first():
+        train(config, Run(Path(os.environ.get(SHARED_FOLDER, "."))), progress=False)
+        return None
+    for note in notes:
+        print(note)
+    run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
+    with run.locked():
+        Run.create(run.path, config)
+        return _complete(run, config, progress)
+
+
+def go_on(folder: Path, *, progress: bool = True) -> Run | None:
+    """The run in `folder`, from its last complete checkpoint to its report; nothing, if it is finished."""
+    run, config = Run.open(folder)
+    if not is_first():
+        train(config, run, progress=False)
+        return None
+    with run.locked():
+        if run.finished and run.report_file.is_file():
+            return run
         preflight(config)
-        path = Path(os.environ.get(SHARED_FOLDER) or folder or default_folder(config))
-        run = Run(path)
-    else:
-        run, config = Run.open(Path(str(folder)))
-        preflight(config)
-    if first:
-        os.environ[SHARED_FOLDER] = str(run.path)
-    with run.locked() if first else nullcontext():
-        if first and not run.config_file.exists():
-            Run.create(run.path, config)
-        elif first and folder is not None and run.finished:
-            console.print(f"{run.path} is finished; these are its results")
-            return run.read_results()
-        trainer = train(config, run, progress=progress and first)
-        if not trainer.is_global_zero:
-            return None
-        results = evaluate_run(run, config)
-        report_run(run, config)
-    console.print(f"report: {run.report_file}")
-    return results
+        return _complete(run, config, progress)
 
 
-def default_folder(config: Config) -> Path:
-    """`runs/TASK-GROUP`, numbered where that is taken."""
-    return new_folder(Path("runs"), f"{config.task}-{config.network.group}")
+def is_first() -> bool:
+    """Whether this is the process that writes; torchrun, Slurm and Lightning number them."""
+    return getattr(rank_zero_only, "rank", None) in (None, 0)
 
 
-def preflight(config: Config) -> None:
-    """Find every problem with the data and the network before any time is spent on training."""
+def _complete(run: Run, config: Config, progress: bool) -> Run:
+    os.environ[SHARED_FOLDER] = str(run.path)
+    try:
+        train(config, run, progress=progress)
+    finally:
+        del os.environ[SHARED_FOLDER]
+    evaluate_run(run, config)
+    report_run(run, config)
+    return run
+
+
+def preflight(config: Config) -> tuple[str, ...]:
+    """Find every problem with the data and the network before any time is spent on training; remarks on the data."""
     task = find_task(config.task)
     path = task.data_path(config)
     if task.check is not None and path is not None and (problems := task.check(path, config)):
         raise DataError(problems)
     task.augmentation(config)
     split = task.load(config, "train")
-    network = task.network(config, Signature.of(split))
-    images = split.__getitems__([0])[0]
-    del network, images
+    network = task.network(config, Signature.of(split)).eval()
+    images = as_float(split.__getitems__([0])[0])
+    try:
+        with torch.no_grad():
+            network(images)
+    except ValueError as error:
+        size = "×".join(map(str, split.space))
+        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
+    return tuple(split.notes)

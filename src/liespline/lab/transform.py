@@ -17,9 +17,7 @@ def moved(images: Tensor, group: Group, element: Tensor) -> Tensor:
     """
     d = images.ndim - 2
     if group.space_dim != d or d not in (2, 3):
-        raise ValueError(
-            f"{group!r} acts on {group.space_dim} dimensions; the images have {d} (2 or 3 can be moved)"
-        )
+        raise ValueError(f"{group!r} acts on {group.space_dim} dimensions; the images have {d} (2 or 3 can be moved)")
     inverse = group.matrix(group.inverse(element.double()))  # (*batch, d, d), coordinate i along axis i
     sizes = torch.tensor(images.shape[2:], dtype=torch.float64)
     # grid_sample's coordinates run from -1 to 1 over each axis, the last axis first.

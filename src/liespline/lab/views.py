@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..groups import SO2, SO3, Scale
 from ..nn import GConv, Lift
+from .data.landmarks import locate
 from .drawing import Pixels, picture, ring, strip
 from .loading import Trained
 from .report import Section
@@ -19,6 +20,7 @@ from .transform import moved
 
 SHOWN_KERNELS = 3
 SHOWN_MOVES = 5
+FINE = 41
 
 
 def kernel_section(trained: Trained) -> Section | None:
@@ -26,8 +28,7 @@ def kernel_section(trained: Trained) -> Section | None:
     layer = next((m for m in trained.modules() if isinstance(m, GConv)), None)
     if layer is None or len(layer.grid) == 1:
         return None
-    with torch.no_grad():
-        kernel = layer.kernel()[:, 0].double().cpu()  # (out, in, N_h, *window) at the first output element
+    kernel = continuous_kernel(layer)
     strength = kernel.flatten(2).norm(dim=-1)
     best_input = strength.argmax(1)
     chosen = strength.amax(1).argsort(descending=True)[:SHOWN_KERNELS]
@@ -38,8 +39,7 @@ def kernel_section(trained: Trained) -> Section | None:
         planes = kernel[out, source]
         planes = planes / planes.abs().max()
         images = [
-            picture(_plane(p), f"kernel at {label}", signed=True)
-            for p, label in zip(planes, labels, strict=True)
+            picture(_plane(p), f"kernel at {label}", signed=True) for p, label in zip(planes, labels, strict=True)
         ]
         drawn = ring(images, labels) if isinstance(layer.grid.group, SO2) else _row(images, labels)
         blocks.append(Markup('<div>{}<p class="note">channel {} → {}</p></div>').format(drawn, source, out))
@@ -56,6 +56,33 @@ def kernel_section(trained: Trained) -> Section | None:
     )
 
 
+@torch.no_grad()
+def continuous_kernel(layer: GConv) -> Tensor:
+    """The kernel as the function it is (eq. BSplinesOnG), not only at the samples it is used at.
+
+    Drawn over the window's last two axes through its middle, at each element of the grid:
+    (out, in, N_h, FINE, FINE), or (out, in, N_h, 1, FINE) on a line.
+    """
+    d = len(layer.kernel_size)
+    axes = [torch.linspace(-k / 2, k / 2, FINE, dtype=torch.float64) for k in layer.kernel_size[-2:]]
+    plane = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)  # (FINE, FINE, 2)
+    points = nn.functional.pad(plane, (d - plane.shape[-1], 0)).cpu()
+    if d == 1:
+        points = points.unsqueeze(0)
+    in_space = _at(layer, "x", points)  # (FINE, FINE, N_x)
+    on_group = _at(layer, "h", layer.grid.elements)  # (N_h, N_k)
+    return torch.einsum("ocij,yzi,hj->ochyz", layer.weight.double().cpu(), in_space, on_group)
+
+
+def _at(layer: GConv, axis: str, points: Tensor) -> Tensor:
+    """A layer's basis on space ("x") or on H ("h") at points, with learned centres where it has them."""
+    basis = layer.x_basis if axis == "x" else layer.h_basis
+    if basis is None:
+        raise ValueError(f"layer {layer} has no basis on H to draw")
+    learned = getattr(layer, f"{axis}_centres", None)
+    return basis(points, None if learned is None else basis.centres(learned.double().cpu()))
+
+
 def turning_section(trained: Trained, image: Tensor) -> Section | None:
     """An image moved by elements of the grid, a feature map that moves along, and the map moved back."""
     layers = [m for m in trained.modules() if isinstance(m, Lift | GConv)]
@@ -63,19 +90,15 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     if grid is None or len(grid) == 1 or grid.group.space_dim == 1:
         return None
     device = next(trained.parameters()).device
-    picked = sorted({round(i * len(grid) / SHOWN_MOVES) for i in range(SHOWN_MOVES)} - {len(grid)})
+    picked = list(range(min(SHOWN_MOVES, len(grid))))
     group, elements = grid.group, grid.elements
-    moves = group.product(
-        elements[picked], group.inverse(elements[:1])
-    )  # what leads from the first element there
+    moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
     inputs = torch.cat([moved(image.unsqueeze(0).to(device), group, m) for m in moves])
     maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
     reference = maps[0, :, 0]
     channel = int(reference.flatten(1).std(dim=1).argmax())
     followed = torch.stack([maps[i, channel, a] for i, a in enumerate(picked)])
-    back = torch.cat(
-        [moved(f[None, None], group, group.inverse(m))[0] for f, m in zip(followed, moves, strict=True)]
-    )
+    back = torch.cat([moved(f[None, None], group, group.inverse(m))[0] for f, m in zip(followed, moves, strict=True)])
     error = _inner_error(back)
     labels = element_labels(grid)
     heads = [labels[a] for a in picked]
@@ -91,6 +114,23 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
         f"same picture throughout; here it differs by {100 * error:.1f} % (of its norm, in the largest disc)."
     )
     return Section("turning", "Feature maps that move with the image", text, strip(rows, heads))
+
+
+@torch.no_grad()
+def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Section:
+    """Landmarks on a few images: circles where they are, crosses where the network sees them."""
+    located = locate(trained(images)).double()
+    figures = []
+    for image, true, seen in zip(images, targets.double(), located, strict=True):
+        height, width = image.shape[-2:]
+        marks = [Markup('<circle cx="{:.1f}" cy="{:.1f}" r="3.2"/>').format(x + 0.5, y + 0.5) for y, x in true.tolist()]
+        cross = '<path d="M{:.1f} {:.1f}m-2.5-2.5l5 5m0-5l-5 5"/>'
+        marks += [Markup(cross).format(x + 0.5, y + 0.5) for y, x in seen.tolist()]
+        svg = Markup('<svg class="marks" viewBox="0 0 {} {}">{}</svg>').format(width, height, Markup("").join(marks))
+        figures.append(Markup('<div class="overlay">{}{}</div>').format(picture(_image(image), "test image"), svg))
+    text = "Circles are the true landmarks, crosses the highest point of each heatmap."
+    body = Markup('<div class="faces">{}</div>').format(Markup("").join(figures))
+    return Section("landmarks", "Landmarks", text, body)
 
 
 def element_labels(grid: Grid) -> list[str]:

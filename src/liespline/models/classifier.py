@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch import nn
+from torch import Tensor, nn
 
 from ..grids import Grid, local, repulsion, uniform
 from ..groups import SO2, SO3, Scale, Trivial
@@ -40,21 +40,43 @@ def classifier(
         raise ValueError(f"classifier: kernel = {kernel!r}; choose one of {', '.join(KERNELS)}")
     if len(widths) < 2 or min(widths) < 1:
         raise ValueError(f"classifier: widths = {tuple(widths)}; needs two or more whole numbers ≥ 1")
-    basis = h_basis(grid, kernel, n_k)
     if weights is not None:
-        widths = _scaled(in_channels, classes, widths, _centres(kernel_size, grid), basis, weights)
+        per_kernel = (_centres(kernel_size, grid), len(h_basis(grid, kernel, n_k)))
+        widths = _scaled(in_channels, classes, widths, per_kernel, weights)
     d = grid.group.space_dim
     layers: list[nn.Module] = [Lift(in_channels, widths[0], kernel_size, grid, padding="same", bias=False)]
     for i, (before, width) in enumerate(pairwise(widths), 1):
         last = i == len(widths) - 1
         layers += [BatchNorm(before), nn.ReLU()]
         if not last:
-            layers.append(Downsample(2, grid))
+            layers.append(Halve())
         padding = 0 if last else "same"
+        basis = h_basis(grid, kernel, n_k)  # one each: a layer learns the centres of its own deformable kernels
         layers.append(GConv(before, width, kernel_size, grid, h_basis=basis, padding=padding, bias=False))
     average = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)[d - 1](1)
     head = [BatchNorm(widths[-1]), nn.ReLU(), Project("mean", grid), average, nn.Flatten()]
     return nn.Sequential(*layers, *head, nn.Linear(widths[-1], classes))
+
+
+class Halve(nn.Module):
+    """Every second sample of each space axis after smoothing, about the centre of even and odd sizes alike.
+
+    (B, C, N_h, *space) -> (B, C, N_h, *half). An even axis is first brought to the points between its samples:
+    keeping samples 0, 2, 4, … of it would shift the image by half a sample, and a turned one elsewhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = Downsample(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Halve the space axes."""
+        for axis in range(3, x.ndim):
+            size = x.shape[axis]
+            if size % 2 == 0:
+                x = (x.narrow(axis, 0, size - 1) + x.narrow(axis, 1, size - 1)) / 2
+        halved: Tensor = self.down(x)
+        return halved
 
 
 def h_basis(grid: Grid, kernel: str, n_k: int | None = None) -> SplineBasis:
@@ -79,9 +101,7 @@ def h_basis(grid: Grid, kernel: str, n_k: int | None = None) -> SplineBasis:
     if isinstance(group, Scale):
         step = grid.spacing * len(grid) / n_k
         return SplineBasis(uniform(group, n_k, spacing=step), scale=scale)
-    raise ValueError(
-        f"classifier: n_k = {n_k} {kernel} splines on {group!r}; use kernel='local', or leave n_k out"
-    )
+    raise ValueError(f"classifier: n_k = {n_k} {kernel} splines on {group!r}; use kernel='local', or leave n_k out")
 
 
 def _centres(kernel_size: int, grid: Grid) -> int:
@@ -90,10 +110,10 @@ def _centres(kernel_size: int, grid: Grid) -> int:
 
 
 def _scaled(
-    in_channels: int, classes: int, widths: Sequence[int], n_x: int, basis: SplineBasis, weights: int
+    in_channels: int, classes: int, widths: Sequence[int], per_kernel: tuple[int, int], weights: int
 ) -> list[int]:
     """The widths times one factor, chosen so that the network has as nearly as possible `weights` weights."""
-    n_k = len(basis.grid)
+    n_x, n_k = per_kernel
 
     def count(candidate: Sequence[int]) -> int:
         kernels = in_channels * candidate[0] * n_x + sum(a * b * n_x * n_k for a, b in pairwise(candidate))

@@ -10,6 +10,7 @@ from torch import nn
 
 from ..config import Config, ConfigError, one_of
 from ..data import Split
+from ..data.split import SPLITS
 from ..network import Signature, make_classifier
 from ..objectives import Classification, Objective
 
@@ -31,6 +32,8 @@ class Task:
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
     """Every problem that would stop training, file by file."""
+    splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
+    """The splits that the data come with."""
     sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
     """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
     network: Callable[[Config, Signature], nn.Module] = make_classifier

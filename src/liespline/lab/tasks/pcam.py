@@ -51,6 +51,7 @@ TASK = Task(
         "no-rot90": lambda config: pcam.Augment(rot90=False),
         "none": lambda config: Plain(),
     },
+    splits=lambda config: pcam.available(Path(str(config.data))),
     sets={"paper": paper_runs},
     network=network,
 )

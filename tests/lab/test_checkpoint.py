@@ -1,0 +1,99 @@
+"""Weight files: whole or refused, and never a way to run code."""
+
+import pickle
+import random
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from liespline.lab.checkpoint import SafeCheckpoints, read_weights, save_weights
+from liespline.lab.data import DataError
+
+
+@pytest.fixture
+def weights(tmp_path):
+    path = tmp_path / "model.safetensors"
+    tensors = {"a": torch.randn(3, 4), "b.half": torch.ones(5, dtype=torch.bfloat16), "n": torch.tensor(7)}
+    save_weights(path, tensors, {"config": {"task": "digits"}})
+    return path, tensors
+
+
+def test_weights_and_description_come_back(weights):
+    path, tensors = weights
+    found, about = read_weights(path)
+    assert about == {"config": {"task": "digits"}}
+    assert found.keys() == tensors.keys()
+    assert all(torch.equal(found[k], tensors[k]) and found[k].dtype == tensors[k].dtype for k in tensors)
+
+
+def test_every_flipped_bit_and_every_truncation_is_noticed(weights):
+    path, _ = weights
+    good = path.read_bytes()
+    draw = random.Random(0)
+    for _ in range(300):
+        bad = bytearray(good)
+        bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+        path.write_bytes(bad)
+        with pytest.raises(DataError):
+            read_weights(path)
+    for length in range(0, len(good), 7):
+        path.write_bytes(good[:length])
+        with pytest.raises(DataError):
+            read_weights(path)
+
+
+def test_foreign_weights_are_refused(tmp_path):
+    path = tmp_path / "other.safetensors"
+    save_file({"a": torch.zeros(2)}, path)
+    with pytest.raises(DataError, match="not of a network trained"):
+        read_weights(path)
+    with pytest.raises(DataError, match="does not exist"):
+        read_weights(tmp_path / "nothing")
+
+
+class Bomb:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_pickles_posing_as_checkpoints_run_nothing(tmp_path):
+    path, crater = tmp_path / "last.ckpt", tmp_path / "crater"
+    torch.save({"state_dict": Bomb(crater)}, path)
+    with pytest.raises(DataError, match="not a whole checkpoint"):
+        SafeCheckpoints().load_checkpoint(path)
+    path.write_bytes(pickle.dumps(Bomb(crater)))
+    with pytest.raises(DataError):
+        SafeCheckpoints().load_checkpoint(path)
+    with pytest.raises(DataError):
+        read_weights(path)
+    assert not crater.exists()
+    torch.load(path, weights_only=False).close()  # it does go off in hands that unpickle
+    assert crater.exists()
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_noticed_where_torch_is_silent(tmp_path):
+    path = tmp_path / "last.ckpt"
+    state = {"state_dict": {"w": torch.arange(4096.0)}, "epoch": 3}
+    SafeCheckpoints().save_checkpoint(state, path)
+    loaded = SafeCheckpoints().load_checkpoint(path)
+    assert loaded["epoch"] == 3
+    assert torch.equal(loaded["state_dict"]["w"], state["state_dict"]["w"])
+    bad = bytearray(path.read_bytes())
+    bad[bad.index(torch.arange(2000.0, 2010.0).numpy().tobytes())] ^= 1
+    path.write_bytes(bad)
+    assert not torch.equal(torch.load(path, weights_only=True)["state_dict"]["w"], state["state_dict"]["w"])
+    with pytest.raises(DataError, match="damaged"):
+        SafeCheckpoints().load_checkpoint(path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "last.ckpt"
+    SafeCheckpoints().save_checkpoint({"epoch": 1}, path)
+    with pytest.raises(Exception, match="pickle"):
+        SafeCheckpoints().save_checkpoint({"epoch": lambda: None}, path)
+    assert SafeCheckpoints().load_checkpoint(path) == {"epoch": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]

@@ -1,0 +1,205 @@
+"""The command line: what it does with good input, and what it says to bad."""
+
+import json
+import re
+import shutil
+import sys
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from PIL import Image
+
+from liespline.lab import load
+from liespline.lab.cli import main
+
+SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+
+
+@pytest.fixture
+def liespline(monkeypatch, capsys):
+    """Run the command as from a shell; its exit status and what it printed, without line breaks."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "200")
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code or 0
+        seen = capsys.readouterr()
+        return status, seen.out + seen.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trian"], ["No such command 'trian'", "train"]),
+        (["train", "digits", "--epohs", "3"], ["No such option: --epohs", "--epochs"]),
+        (["train", "digts"], ["'digts' is unknown", "Did you mean 'digits'?"]),
+        (["train", "digits", "--group", "s02"], ["'s02' is unknown", "Did you mean 'so2'?"]),
+        (["train", "digits", "--kernel", "densse"], ["Did you mean 'dense'?"]),
+        (["train", "digits", "--augment", "rotat"], ["Did you mean 'rotate'?"]),
+        (["train", "digits", "--widths", "8;12"], ["8;12", "such as 8,12,16"]),
+        (["train", "digits", "--epochs", "0"], ["epochs = 0", "from 1"]),
+        (["train", "digits", "--group", "so3"], ["so3", "choose so2, scale or none"]),
+        (["train", "images"], ["needs --data", "one folder"]),
+        (["train"], ["name a task"]),
+        (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
+        (["train", "--resume", "nowhere", "--epochs", "3"], ["goes on with that run", "leave out epochs"]),
+        (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
+        (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
+        (["data", "synthesize", "pcan", "out"], ["Did you mean 'pcam'?"]),
+        (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
+    ],
+)
+def test_mistakes_end_with_a_clear_message(liespline, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    status, text = liespline(*arguments)
+    assert status == 2
+    assert "Traceback" not in text
+    for word in words:
+        assert word in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_command_has_a_manual(liespline):
+    _, text = liespline("--help")
+    commands = re.findall(r"^│ (\w+) {2,}", text, re.MULTILINE)
+    assert {"demo", "train", "evaluate", "sweep", "equivariance", "export", "data", "predict"} <= set(commands)
+    for command in commands:
+        status, manual = liespline(command, "--help")
+        assert status == 0
+        assert "Usage" in manual
+    status, manual = liespline("train", "--help")
+    for option in ("--group", "so2|scale|so3|none", "--kernel", "--n-h", "--n-k", "--resume", "--devices"):
+        assert option in manual
+
+
+def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
+    run = tmp_path / "run"
+    status, text = liespline("train", "images", "--data", image_folder, "--out", run, *SMALL)
+    assert status == 0, text
+    assert "accuracy" in text
+    for name in (
+        "config.yaml",
+        "environment.json",
+        "metrics.jsonl",
+        "model.safetensors",
+        "results.json",
+        "report.html",
+    ):
+        assert (run / name).is_file(), name
+
+    status, text = liespline("evaluate", run, "--json")
+    assert status == 0
+    assert json.loads(text)["scores"] == json.loads((run / "results.json").read_text())["scores"]
+
+    files = sorted(image_folder.glob("*/*.png"))[:3]
+    status, text = liespline("predict", run, *files, "--json")
+    assert status == 0
+    answers = json.loads(text)
+    images = torch.stack([torch.from_numpy(np.array(Image.open(f))) for f in files])[:, None]
+    assert [(a["class"], pytest.approx(a["confidence"])) for a in answers] == load(run).predict(images)
+
+    status, text = liespline("export", run, "--onnx", tmp_path / "net.onnx")
+    assert status == 0, text
+    session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
+    expected = load(run)(images).detach().numpy()
+    found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+    status, text = liespline("equivariance", run, "--json")
+    assert status == 0
+    # A grid of half turns moves images without interpolation: what is left is rounding.
+    assert all(row["worst error"] < 1e-4 for row in json.loads(text))
+
+    status, text = liespline("train", "--resume", run)
+    assert status == 0
+    assert "report" in text
+    status, text = liespline("train", "images", "--data", image_folder, "--out", run, *SMALL)
+    assert status == 2
+    assert "already holds a run" in text
+
+
+def test_the_same_seed_gives_the_same_numbers(liespline, tmp_path, image_folder):
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        command = ["train", "images", "--data", image_folder, "--out", tmp_path / name, "--seed", seed]
+        assert liespline(*command, "--augment", "rotate", *SMALL)[0] == 0
+    a, b, c = ((tmp_path / name / "model.safetensors").read_bytes() for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def broken_folder(folder, how):
+    if how == "mixed sizes":
+        Image.new("L", (9, 16)).save(folder / "across" / "odd.png")
+        return "odd.png: is 9×16 where 40 images are 16×16"
+    if how == "unreadable":
+        (folder / "across" / "torn.png").write_bytes((folder / "across" / "0.png").read_bytes()[:60])
+        return "torn.png: cannot be read"
+    if how == "too few":
+        for file in list((folder / "across").iterdir())[2:]:
+            file.unlink()
+        return "across: has 2 images"
+    shutil.rmtree(folder / "across")
+    return "needs at least two class folders"
+
+
+@pytest.mark.parametrize("how", ["mixed sizes", "unreadable", "too few", "one class"])
+def test_problems_are_reported_before_training(liespline, tmp_path, image_folder, how):
+    folder = tmp_path / "images"
+    shutil.copytree(image_folder, folder)
+    expected = broken_folder(folder, how)
+    status, text = liespline("train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL)
+    assert status == 2
+    assert expected in text.replace("\n", " ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_images_too_small_for_the_network_are_reported(liespline, tmp_path, image_folder):
+    command = ["train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL]
+    status, text = liespline(*command, "--widths", "2,2,2,2,2,2")
+    assert status == 2
+    assert "16×16 do not fit" in text
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_process_on_a_run_is_refused(liespline, tiny_run):
+    with tiny_run.locked():
+        status, text = liespline("train", "--resume", tiny_run.path)
+    assert status == 2
+    assert "is working there" in text
+
+
+@pytest.mark.parametrize("group", ["so3", "none"])
+def test_volumes_train(liespline, tmp_path, group):
+    draw = np.random.default_rng(0)
+    arrays = {}
+    for split, count in (("train", 16), ("val", 6), ("test", 6)):
+        labels = np.arange(count) % 2
+        volumes = draw.integers(0, 60, (count, 12, 12, 12))
+        volumes[labels == 1, 4:8, 4:8, 4:8] += 150
+        arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
+    np.savez(tmp_path / "volumes.npz", **arrays)
+    run = tmp_path / "run"
+    size = ["--n-h", "12", "--widths", "2,2,2", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+    status, text = liespline(
+        "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
+    )
+    assert status == 0, text
+    assert load(run)(torch.zeros(1, 1, 12, 12, 12)).shape == (1, 2)
+    assert "Learned kernels" in (run / "report.html").read_text() or group == "none"
+
+
+def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
+    for kernel in ("dense", "local", "atrous", "deformable"):
+        group = "scale" if kernel == "local" else "so2"
+        run = tmp_path / kernel
+        command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
+        status, text = liespline(*command, *SMALL, "--n-h", "3")
+        assert status == 0, text

@@ -1,0 +1,66 @@
+"""Configurations: written, read back, and refused with the near miss."""
+
+import pytest
+import yaml
+
+from liespline.lab.config import Config, ConfigError, Network, Training
+
+GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
+
+
+def test_yaml_gives_the_same_configuration_back():
+    assert Config.from_yaml(GOOD.to_yaml(), "here") == GOOD
+
+
+def test_yaml_is_what_a_person_would_write():
+    written = yaml.safe_load(GOOD.to_yaml())
+    assert written["network"]["widths"] == [3, 5]
+    assert written["training"]["lr"] == 1e-4
+    by_hand = "task: digits\ntraining: {lr: 1e-3, epochs: 3}\n"
+    assert Config.from_yaml(by_hand, "here").training.lr == 0.001
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("task: digits\nnetwork: {grupo: so2}", ["grupo", "Did you mean 'group'?"]),
+        ("task: digits\nnetwork: {group: so4}", ["so4", "so2", "Did you mean"]),
+        ("task: digits\ntraining: {epochs: two}", ["epochs", "two", "a whole number"]),
+        ("task: digits\ntraining: {epochs: true}", ["epochs", "a whole number"]),
+        ("task: digits\ntraining: {epochs: 0}", ["epochs = 0", "from 1"]),
+        ("task: digits\ntraining: {lr: -1}", ["lr = -1"]),
+        ("task: digits\ntraining: {lr: .nan}", ["lr = nan"]),
+        ("task: digits\ntraining: {batch: 33, devices: 2}", ["batch = 33", "multiple"]),
+        ("task: digits\nnetwork: {widths: 5}", ["widths", "list"]),
+        ("task: digits\nnetwork: {widths: []}", ["widths"]),
+        ("task: digits\nnetwork: {widths: [4, 1000000000]}", ["widths", "8,192"]),
+        ("task: digits\nnetwork: {n_h: 1000000000}", ["n_h", "1,000"]),
+        ("data: x", ["'task' is missing"]),
+        ("- 1\n- 2", ["expected 'name: value' lines", "list"]),
+        ("task: [", ["not valid YAML"]),
+        ("!!python/object/apply:os.system ['true']", ["not valid YAML"]),
+        ("task: digits\nseed: -1", ["seed"]),
+    ],
+)
+def test_mistakes_are_named(text, words):
+    with pytest.raises(ConfigError) as caught:
+        Config.from_yaml(text, "runs/x/config.yaml")
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Config.load(tmp_path / "missing.yaml")
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00\x80")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Config.load(binary)
+    with pytest.raises(ConfigError, match="no configuration"):
+        Config.from_yaml("a" * 200_000, "here")
+
+
+def test_only_given_options_replace_defaults():
+    changed = GOOD.updated({"n_h": 4, "kernel": None}, {"epochs": None}, seed=7, data=None)
+    assert (changed.network.n_h, changed.network.kernel) == (4, GOOD.network.kernel)
+    assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)

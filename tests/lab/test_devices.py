@@ -1,0 +1,32 @@
+"""Two processes train as one does."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = (
+    *("train", "digits", "--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "128", "--quiet"),
+    *("--accelerator", "cpu", "--precision", "64-true", "--optimiser", "sgd"),
+)
+
+
+def train(folder, *more):
+    command = [sys.executable, "-m", "liespline.lab.cli", *COMMAND, "--out", str(folder), *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return rows, done
+
+
+def test_two_processes_have_the_loss_curve_of_one(tmp_path):
+    one, _ = train(tmp_path / "one")
+    two, done = train(tmp_path / "two", "--devices", "2")
+    assert [row["step"] for row in two] == [row["step"] for row in one] == [8, 16]
+    for name in ("train_loss", "valid_loss", "valid_accuracy"):
+        assert [row[name] for row in two] == pytest.approx([row[name] for row in one], rel=1e-9), name
+    assert (tmp_path / "two" / "report.html").is_file()
+    assert "Warning" not in done.stderr

@@ -1,0 +1,134 @@
+"""The report: complete, escaped, and without errors in a real browser, on a phone too."""
+
+import functools
+import html.parser
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+from itertools import pairwise
+
+import pytest
+from markupsafe import Markup
+
+from liespline.lab.drawing import line_chart, nice_ticks
+from liespline.lab.report import confusion_section, write_page
+
+SECTIONS = ("curves", "moves", "confusion", "kernels", "turning", "speed", "settings")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
+)
+
+HARNESS = """<!doctype html><iframe id=f src="/report.html" style="width:{width}px;height:700px;border:0"></iframe>
+<pre id=found></pre><script>
+f.onload = () => {{
+  const d = f.contentDocument, w = d.documentElement;
+  const shown = e => e.getBoundingClientRect().width > 0 && e.getBoundingClientRect().height > 0;
+  found.textContent = JSON.stringify({{
+    title: d.title, overflow: w.scrollWidth - w.clientWidth,
+    sections: [...d.querySelectorAll("section")].filter(shown).map(s => s.id),
+    lines: [...d.querySelectorAll("path.line")].filter(p => p.getBoundingClientRect().width > 50).length,
+    pictures: [...d.images].map(i => i.naturalWidth), scripts: d.scripts.length,
+    smallest: Math.min(...[...d.querySelectorAll("svg text")].map(t => t.getBoundingClientRect().height)),
+    classes: [...d.querySelectorAll(".confusion th[scope=row]")].map(t => t.textContent)
+  }});
+}};
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    pytest.fail("no Chromium on PATH; `make browser` installs it")
+
+
+def look(browser, run, tmp_path, width):
+    """Load the page in a frame of that width and measure it from outside: the page itself allows no scripts."""
+    (tmp_path / "report.html").write_bytes(run.report_file.read_bytes())
+    (tmp_path / "harness.html").write_text(HARNESS.format(width=width))
+    handler = functools.partial(QuietHandler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/harness.html"
+        profile = f"--user-data-dir={tmp_path / 'profile'}"
+        command = [browser, *FLAGS, profile, "--virtual-time-budget=10000", "--dump-dom", address]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        server.shutdown()
+    assert "CONSOLE" not in done.stderr, done.stderr
+    found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
+    return json.loads(Markup(found[1]).unescape())
+
+
+class Links(html.parser.HTMLParser):
+    """Everything that a page would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.parametrize("width", [1100, 360])
+def test_page_in_a_browser(browser, tiny_run, tmp_path, width):
+    page = look(browser, tiny_run, tmp_path, width)
+    assert page["title"].startswith("images")
+    assert tuple(page["sections"]) == SECTIONS
+    assert page["overflow"] <= 0
+    assert page["lines"] >= 4
+    assert len(page["pictures"]) >= 20
+    assert min(page["pictures"]) > 0
+    assert page["scripts"] == 0
+    assert page["smallest"] > 9  # legible on a phone
+    assert "<img src=x onerror=alert(1)>" in page["classes"]
+
+
+def test_page_needs_nothing_from_outside(tiny_run):
+    page = tiny_run.report_file.read_text()
+    links = Links()
+    links.feed(page)
+    assert len(links.found) > 20
+    assert all(link.startswith("data:") for link in links.found)
+    assert "@import" not in page
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+
+
+def test_names_from_data_are_escaped(tmp_path):
+    evil = "<script>alert(1)</script>\"'&"
+    section = confusion_section([[1, 0], [0, 1]], [evil, "b"], evil)
+    write_page(tmp_path / "page.html", evil, evil, [(evil, evil)], [section])
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 6
+
+
+def test_line_chart_puts_points_where_they_belong():
+    chart = line_chart({"a": [(0, 0.0), (10, 1.0)]}, x_label="x", y_label="y", y_range=(0, 1))
+    dots = [tuple(map(float, d)) for d in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', chart)]
+    (x0, y0), (x1, y1) = dots
+    assert x1 - x0 == pytest.approx(440 - 52 - 14)
+    assert y0 - y1 == pytest.approx(270 - 14 - 44)
+    assert line_chart({"a": []}, x_label="x", y_label="y").startswith("<p")
+    assert "nan" not in line_chart({"a": [(0, float("nan")), (1, 2.0)]}, x_label="x", y_label="y")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0.013, 0.97), (-3, 250), (5, 5), (0, 0), (1e-9, 2e-9)])
+def test_ticks_cover_the_range_in_equal_steps(low, high):
+    ticks = nice_ticks(low, high)
+    assert ticks[0] <= low
+    assert ticks[-1] >= high
+    assert 2 <= len(ticks) <= 8
+    steps = {round((b - a) / (ticks[1] - ticks[0]), 6) for a, b in pairwise(ticks)}
+    assert steps == {1.0}
