@@ -1,0 +1,217 @@
+"""A trained network as plain convolutions: the kernels are sampled once, and only torch's own layers are left."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.utils import _triple
+from torch.nn.utils.fusion import fuse_conv_bn_weights
+
+from .functional import Size
+from .nn import GConv, Lift, MaxPool
+
+_Make = Callable[..., nn.Module]
+_CONV: tuple[_Make, ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_POOL: tuple[_Make, ...] = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
+_PAD: dict[str, tuple[_Make, ...]] = {
+    "zeros": (nn.ZeroPad1d, nn.ZeroPad2d, nn.ZeroPad3d),
+    "reflect": (nn.ReflectionPad1d, nn.ReflectionPad2d, nn.ReflectionPad3d),
+    "replicate": (nn.ReplicationPad1d, nn.ReplicationPad2d, nn.ReplicationPad3d),
+    "circular": (nn.CircularPad1d, nn.CircularPad2d, nn.CircularPad3d),
+}
+_ELEMENTWISE = (
+    nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Softplus,
+    nn.Sigmoid, nn.Tanh, nn.Hardswish, nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout,
+)  # fmt: skip
+
+
+def export(net: nn.Module) -> nn.Module:
+    """Return the same network for inference, in plain `Conv1d/2d/3d`, `Linear` and reshapes; `net` stays as it is.
+
+    out = correlate(kernel, x) + bias with the kernel of eq. BSplinesOnG sampled: each `Lift` and `GConv` becomes one
+    convolution of `(B, C·N_h, *space)`, reshaped to and from what your own `forward` sees. Inside an `nn.Sequential`,
+    whose children are taken to be called by it alone, reshapes that undo each other are left out and a batch norm that
+    follows a layer goes into its convolution.
+
+    The result is in eval mode, without gradients, and goes through `torch.export` and `torch.onnx.export` as it is.
+    Raises ValueError for weights that are NaN or infinite, and for layers with hooks or a `forward` of their own.
+    """
+    if not isinstance(net, nn.Module):
+        raise ValueError(f"export: net is a {type(net).__name__}, must be an nn.Module")
+    net = getattr(net, "_orig_mod", net)  # what torch.compile wraps
+    for name, parameter in net.named_parameters():
+        bad = int((~parameter.isfinite()).sum())
+        if bad:
+            raise ValueError(
+                f"export: {bad} of the {parameter.numel()} numbers in {name!r} are NaN or infinite; training diverged?"
+            )
+    order = _read(net)
+    plain: dict[int, nn.Module] = {id(norm): nn.Identity() for norm in order.norm_of.values()}
+    for name, module in net.named_modules():
+        if isinstance(module, Lift | GConv):
+            _check_replaceable(name, module)
+            plain[id(module)] = _convolution(module, order)
+        elif id(module) in order.flat_pools:
+            plain[id(module)] = _flat_pool(module, order.flat_pools[id(module)])
+        elif _is_plane_pool(module):
+            plain[id(module)] = PlanePool(_flat_pool(module, 2))
+    # deepcopy takes its memo's word for what an object's copy is: wherever a layer stands, its plain form is put.
+    return copy.deepcopy(net, plain).eval().requires_grad_(False)
+
+
+class PlanePool(nn.Module):
+    """`MaxPool3d((1, k, k))` as the `MaxPool2d` it is, on each plane of `(…, C, N_h, H, W)`: several times faster."""
+
+    def __init__(self, pool: nn.Module) -> None:
+        super().__init__()
+        self.pool = pool
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pool the last two axes."""
+        pooled: Tensor = self.pool(x.flatten(-4, -3))
+        return pooled.unflatten(-3, x.shape[-4:-2])
+
+
+def _is_plane_pool(pool: nn.Module) -> bool:
+    if not isinstance(pool, nn.MaxPool3d) or pool.return_indices or _has_hooks(pool):
+        return False
+    return [_triple(value)[0] for value in (pool.kernel_size, pool.stride, pool.padding)] == [1, 1, 0]
+
+
+def _flat_pool(pool: nn.Module, d: int) -> nn.Module:
+    """Return a pool over the space of `(B, C, N_h, *space)` as the same on `(B, C·N_h, *space)`."""
+    if isinstance(pool, MaxPool):
+        return _POOL[d - 1](pool.kernel_size, pool.stride, pool.padding)
+    assert isinstance(pool, nn.MaxPool3d)
+    window, stride, padding, dilation = (
+        _triple(value)[1:] for value in (pool.kernel_size, pool.stride, pool.padding, pool.dilation)
+    )
+    return nn.MaxPool2d(window, stride, padding, dilation, ceil_mode=pool.ceil_mode)
+
+
+@torch.no_grad()
+def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
+    """Return the layer as [Flatten,] [padding,] Conv or Linear[, Unflatten]."""
+    kernel, bias = layer.kernel(), layer.bias  # (out, N_h_out, in[, N_h_in], *window)
+    norm = order.norm_of.get(id(layer))
+    if norm is not None:
+        mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
+        kernel, bias = fuse_conv_bn_weights(kernel, bias, mean, variance, norm.eps, norm.weight, norm.bias)
+    n_out = kernel.shape[1]
+    kernel = kernel.flatten(0, 1).flatten(1, 2) if isinstance(layer, GConv) else kernel.flatten(0, 1)
+    stages: list[nn.Module] = []
+    if isinstance(layer, GConv) and id(layer) not in order.flat_input:
+        stages.append(nn.Flatten(1, 2))
+    stages += _unset(layer, kernel, has_bias=bias is not None)
+    stages[-1].weight = nn.Parameter(kernel.contiguous())
+    if bias is not None:
+        stages[-1].bias = nn.Parameter(bias.repeat_interleave(n_out))
+    if id(layer) not in order.flat_output:
+        stages.append(nn.Unflatten(1, (layer.out_channels, n_out)))
+    return stages[0] if len(stages) == 1 else nn.Sequential(*stages)
+
+
+def _unset(layer: Lift | GConv, kernel: Tensor, *, has_bias: bool) -> list[nn.Module]:
+    """Return the padding that a convolution cannot do by itself, if any, and the convolution, its weights unset."""
+    rows, columns, *window = kernel.shape
+    if not window:
+        return [nn.Linear(columns, rows, bias=has_bias, device="meta")]
+    before, after = _borders(layer, tuple(window))
+    pads: list[nn.Module] = []
+    mode = layer.padding_mode if any(before) else "zeros"
+    if before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop
+        spread = tuple(p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair)
+        pads, before, mode = [_PAD[layer.padding_mode][len(window) - 1](spread)], (0,) * len(window), "zeros"
+    conv = _CONV[len(window) - 1]
+    return [*pads, conv(columns, rows, window, layer.stride, before, bias=has_bias, padding_mode=mode, device="meta")]
+
+
+def _borders(layer: Lift | GConv, window: Size) -> tuple[Size, Size]:
+    """Return the padding before and after each axis that puts the largest window where `kernel_size` would be."""
+    grown = [(w - k) // 2 for w, k in zip(window, layer.kernel_size, strict=True)]
+    before, after = (tuple(p + g for p, g in zip(side, grown, strict=True)) for side in layer.padding)
+    return before, after
+
+
+def _check_replaceable(name: str, layer: Lift | GConv) -> None:
+    kind = next(base for base in (Lift, GConv) if isinstance(layer, base))
+    if type(layer).forward is not kind.forward or type(layer).kernel is not kind.kernel:
+        raise ValueError(
+            f"export: layer {name!r} is a {type(layer).__name__} with a forward of its own, which a convolution cannot "
+            f"replace; hold a {kind.__name__} as a submodule instead of deriving from it"
+        )
+    if _has_hooks(layer):
+        raise ValueError(f"export: layer {name!r} has forward hooks, which a convolution would not call; remove them")
+
+
+# ---- what stands next to what in a Sequential ----
+
+
+@dataclass
+class _Order:
+    """What is known of a network's order, all by the ids of its modules."""
+
+    norm_of: dict[int, _BatchNorm] = field(default_factory=dict)
+    """The batch norm that follows a layer and nothing else."""
+    flat_output: set[int] = field(default_factory=set)
+    """Layers whose output goes to another layer only, by way of modules that do not care about its shape …"""
+    flat_input: set[int] = field(default_factory=set)
+    """… and the layers it goes to."""
+    flat_pools: dict[int, int] = field(default_factory=dict)
+    """The pools on such ways, and the dimension of their space."""
+
+
+def _read(net: nn.Module) -> _Order:
+    """Go through every Sequential and note which layers, norms and pools follow each other."""
+    uses = Counter(id(child) for module in net.modules() for child in module._modules.values())
+    order = _Order()
+    for sequential in filter(_runs_in_order, net.modules()):
+        layer: Lift | GConv | None = None  # the one whose output, but for its shape, is at hand
+        previous: nn.Module | None = None
+        pools: list[nn.Module] = []
+        for module in _in_order(sequential, uses):
+            once = uses[id(module)] == 1
+            if isinstance(module, Lift | GConv) and once:
+                if layer is not None and isinstance(module, GConv):
+                    order.flat_output.add(id(layer))
+                    order.flat_input.add(id(module))
+                    order.flat_pools |= {id(pool): len(layer.kernel_size) for pool in pools}
+                layer, pools = module, []
+            elif layer is not None and layer is previous and once and _is_affine_norm(module):
+                order.norm_of[id(layer)] = module
+            elif once and (_is_plane_pool(module) or (isinstance(module, MaxPool) and not _has_hooks(module))):
+                pools.append(module)
+            elif type(module) not in _ELEMENTWISE or _has_hooks(module):
+                layer = None
+            previous = module
+    return order
+
+
+def _is_affine_norm(module: nn.Module) -> TypeGuard[_BatchNorm]:
+    # Without running statistics it normalises by those of its input, in eval mode too.
+    return isinstance(module, _BatchNorm) and module.running_mean is not None and not _has_hooks(module)
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def _runs_in_order(module: nn.Module) -> bool:
+    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+
+
+def _in_order(sequential: nn.Module, uses: Counter[int]) -> Iterator[nn.Module]:
+    """Yield what a Sequential runs, those inside it included where they are used nowhere else."""
+    for child in sequential._modules.values():  # children() would skip the second of two ReLUs that are one object
+        assert child is not None
+        if _runs_in_order(child) and uses[id(child)] == 1 and not _has_hooks(child):
+            yield from _in_order(child, uses)
+        else:
+            yield child
