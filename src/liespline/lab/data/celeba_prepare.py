@@ -66,14 +66,19 @@ def prepare(src: Path, out: Path, seed: int = 0, progress: Progress | None = Non
         sizes = journal(work / "sizes", _SIZE, len(source.names), size_of, progress)
         usable, eyes = _usable(source, sizes, present, drops)
         mean = float(eyes[usable].mean()) if usable.any() else 0.0
-        candidates = _candidates(source, usable, eyes < mean, seed)
+        small = eyes < mean
+        candidates = _candidates(source, usable, small, seed)
 
         def picture_of(choice: int) -> Array:
             return _picture(source, candidates[choice][1])
 
         records = journal(work / "pictures", _PICTURE, len(candidates), picture_of, progress)
-        summary = _write(out, source, sizes, eyes, mean, candidates, records, drops, seed)
-        summary |= {"fingerprint": fingerprint, "synthetic": (src / "SYNTHETIC.txt").exists()}
+        summary = _write(out, source, sizes, eyes, small, candidates, records, drops, seed)
+        summary |= {
+            "mean_eye_distance": mean,
+            "fingerprint": fingerprint,
+            "synthetic": (src / "SYNTHETIC.txt").exists(),
+        }
         write_text(out / MARKER, json.dumps(summary, indent=2) + "\n")
         shutil.rmtree(work)
     return summary
@@ -171,7 +176,7 @@ def _write(
     source: Source,
     sizes: Array,
     eyes: Array,
-    mean: float,
+    small: Array,
     candidates: list[tuple[int, list[int]]],
     records: Array,
     drops: dict[str, str],
@@ -194,7 +199,7 @@ def _write(
         scaled, pad = (np.array(pair) for pair in _geometry(width, height))
         # Pixel centres are whole numbers, so pixel i covers [i − ½, i + ½].
         points = (source.landmarks[row] + 0.5) * scaled / (width, height) - 0.5 + pad
-        size = "small" if eyes[row] < mean else "large"
+        size = "small" if small[row] else "large"
         numbers = [f"{value:.4f}" for value in (eyes[row], *points[:, ::-1].reshape(-1))]
         writer.writerow([source.names[row], identity, split_of[identity], size, *numbers])
     write_text(out / INDEX, table.getvalue())
@@ -214,7 +219,6 @@ def _write(
         "listed": len(source.names),
         "images": len(kept),
         "identities": len(pairs),
-        "mean_eye_distance": mean,
         "dropped": {why: sum(w == why for w in drops.values()) for why in reasons},
     }
 
