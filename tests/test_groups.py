@@ -1,0 +1,247 @@
+"""Every group on ten thousand elements and by Hypothesis: axioms, Haar density, shapes, dtypes, devices, compile."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.linalg
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from liespline import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
+from own_group import DTYPES, GROUPS, SPACES, TOLERANCE, Triangular, apart, faithful, name, planted, points, vectors
+
+each_group = pytest.mark.parametrize("group", GROUPS, ids=name)
+each_space = pytest.mark.parametrize("group", SPACES, ids=name)
+
+
+def axioms(group: Group, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, x: torch.Tensor) -> dict[str, float]:
+    """Return by how much each axiom fails on the elements Exp a, Exp b, Exp c."""
+    g, h, k, e = group.exp(a), group.exp(b), group.exp(c), group.identity(dtype=a.dtype)
+    gh = group.product(g, h)
+
+    def gap(left: torch.Tensor, right: torch.Tensor) -> float:
+        return apart(faithful(group, left), faithful(group, right))
+
+    return {
+        "closure": gap(group.exp(group.log(gh)), gh),
+        "associativity": gap(group.product(gh, k), group.product(g, group.product(h, k))),
+        "left identity": gap(group.product(e, h), h),
+        "right identity": gap(group.product(h, e), h),
+        "left inverse": gap(group.product(group.inverse(h), h), e.expand_as(h)),
+        "right inverse": gap(group.product(h, group.inverse(h)), e.expand_as(h)),
+        "offset leads from g to h": gap(group.product(g, group.exp(group.offset(g, h))), h),
+        "action": apart(group.act(g, group.act(h, x)), group.act(gh, x)),
+        "e acts trivially": apart(group.act(e, x), x),
+        "det": float((group.det(gh) / (group.det(g) * group.det(h)) - 1).abs().max()),
+    }
+
+
+@each_group
+@pytest.mark.parametrize("dtype", DTYPES, ids=name)
+def test_axioms_on_ten_thousand_elements(group, dtype):
+    a, b, c = (vectors(group, 10_000, dtype, seed) for seed in range(3))
+    errors = axioms(group, a, b, c, points(group, 10_000, dtype))
+    assert {axiom: error for axiom, error in errors.items() if not error <= TOLERANCE[dtype]} == {}
+
+
+@pytest.mark.parametrize("axiom", ["associativity", "left identity", "left inverse", "action", "det", "closure"])
+def test_axioms_can_fail(axiom):
+    fault = {
+        "associativity": {"product": lambda self, g, h: g @ h + 1e-9 * (h - g)},
+        "left identity": {"product": lambda self, g, h: (1 + 1e-9) * g @ h},
+        "left inverse": {"inverse": lambda self, h: (1 + 1e-9) * Triangular.inverse(self, h)},
+        "action": {"act": lambda self, h, x: Triangular.act(self, h.mT, x)},
+        "det": {"det": lambda self, h: Triangular.det(self, h) + 1e-9},
+        "closure": {"product": lambda self, g, h: g @ h + 1e-9},
+    }[axiom]
+    broken = planted(Triangular(), **fault)
+    a, b, c = (vectors(broken, 100, seed=seed) for seed in range(3))
+    assert axioms(broken, a, b, c, points(broken, 100))[axiom] > 1e-12
+
+
+@each_group
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_axioms_by_hypothesis(group, data):
+    number = st.floats(-2, 2)
+    a, b, c = (
+        torch.tensor(data.draw(st.lists(number, min_size=group.dim, max_size=group.dim)), dtype=torch.float64)
+        for _ in range(3)
+    )
+    x = torch.tensor(
+        data.draw(st.lists(number, min_size=group.space_dim, max_size=group.space_dim)), dtype=torch.float64
+    )
+    errors = axioms(group, a, b, c, x)
+    assert {axiom: error for axiom, error in errors.items() if not error <= 1e-12} == {}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=name)
+def test_sphere_is_a_quotient(dtype):
+    sphere, so3 = Sphere(), SO3()
+    g, h = (sphere.exp(vectors(sphere, 10_000, dtype, seed)) for seed in range(2))
+    x, e, tolerance = points(sphere, 10_000, dtype), sphere.identity(dtype=dtype), TOLERANCE[dtype]
+    assert torch.equal(e, torch.tensor([0, 0, 1], dtype=dtype))
+    rotation = sphere.rotation(g)
+    assert bool(so3.contains(rotation).all())
+    assert apart(rotation[..., 2], g) <= tolerance, "R_{0,β,γ} z = n(β, γ)"
+    assert apart(sphere.product(g, e), g) <= tolerance
+    assert apart(sphere.product(g, h), so3.act(rotation, h)) <= tolerance
+    assert apart(sphere.relative(g, sphere.product(g, h)), h) <= tolerance
+    assert apart(sphere.pull(g, sphere.act(g, x)), x) <= tolerance
+    assert apart(sphere.inverse(g), sphere.pull(g, e)) <= tolerance
+    assert apart(sphere.exp(sphere.log(g)), g) <= tolerance
+
+
+@each_group
+def test_exp_and_log_against_the_matrix_exponential(group):
+    generators = {
+        "SO2": [[[0, -1], [1, 0]]],
+        "Scale": [np.eye(group.space_dim)],
+        "SO3": [
+            [[0, 0, 0], [0, 0, -1], [0, 1, 0]],
+            [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
+            [[0, -1, 0], [1, 0, 0], [0, 0, 0]],
+        ],
+        "Triangular": [[[1, 0], [0, 0]], [[0, 0], [0, 1]], [[0, 1], [0, 0]]],
+    }.get(type(group).__name__, np.zeros((group.dim, group.space_dim, group.space_dim)))  # translations turn nothing
+    a = vectors(group, 300)
+    expected = scipy.linalg.expm(np.einsum("pi,ijk->pjk", a.numpy(), np.asarray(generators, float)))
+    np.testing.assert_allclose(group.matrix(group.exp(a)), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(group.log(group.exp(a)), a, rtol=1e-12, atol=1e-12)
+
+
+def test_so2_follows_rot90_and_wraps_to_minus_pi_pi():
+    group, image = SO2(), torch.arange(9.0).reshape(3, 3)
+    y = torch.cartesian_prod(torch.arange(3.0) - 1, torch.arange(3.0) - 1)
+    source = group.pull(torch.tensor([math.pi / 2]), y).round().long() + 1
+    assert torch.equal(image[source[:, 0], source[:, 1]].reshape(3, 3), torch.rot90(image, 1, (-2, -1)))
+    turns = torch.arange(-7, 8, dtype=torch.float64).unsqueeze(-1) * math.pi / 2
+    for dtype in DTYPES:
+        log = group.log(turns.to(dtype))
+        assert bool(((log >= -math.pi - 1e-6) & (log < math.pi)).all())
+    assert float(group.log(torch.tensor([math.pi], dtype=torch.float64))) == -math.pi
+
+
+HAAR = {
+    Trivial: lambda a: torch.ones(len(a)),
+    Translation: lambda a: torch.ones(len(a)),
+    SO2: lambda a: torch.ones(len(a)),
+    Scale: lambda a: torch.ones(len(a)),
+    SO3: lambda a: (2 * (a.norm(dim=-1) / 2).sin() / a.norm(dim=-1)) ** 2,  # 2 (1 − cos t) / t²
+    Sphere: lambda a: a.norm(dim=-1).sin() / a.norm(dim=-1),
+    # ad has the eigenvalues 0, 0 and a₀ − a₁.
+    Triangular: lambda a: -torch.expm1(a[:, 1] - a[:, 0]) / (a[:, 0] - a[:, 1]),
+}
+
+
+@each_space
+def test_haar_density_against_closed_forms(group):
+    a = vectors(group, 500)
+    a = a[a.norm(dim=-1) < math.pi - 1e-3] if group.dim else a
+    torch.testing.assert_close(group.haar_density(a), HAAR[type(group)](a).double(), rtol=1e-9, atol=1e-9)
+    at_zero = group.haar_density(torch.zeros(1, group.dim, dtype=torch.float64))
+    torch.testing.assert_close(at_zero, torch.ones(1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("group", GROUPS[1:], ids=name)
+def test_haar_density_is_left_invariant(group):
+    """μ(b) |∂b/∂a| = μ(a) for b = Log(g Exp a)."""
+    g = group.exp(vectors(group, 1, seed=3)[0] / 3)
+
+    def shifted(a: torch.Tensor) -> torch.Tensor:
+        return group.log(group.product(g, group.exp(a)))
+
+    for a in vectors(group, 5, seed=4) / 3:
+        jacobian = torch.autograd.functional.jacobian(shifted, a)
+        there, here = group.haar_density(shifted(a)), group.haar_density(a)
+        torch.testing.assert_close(there * torch.linalg.det(jacobian).abs(), here, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize(("group", "volume"), [(SO3(), 8 * math.pi**2), (Sphere(), 4 * math.pi)], ids=name)
+def test_haar_density_integrates_to_the_volume(group, volume):
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    radius, weights = torch.tensor(math.pi / 2 * (nodes + 1)), torch.tensor(math.pi / 2 * weights)
+    direction = torch.full((group.dim,), group.dim**-0.5, dtype=torch.float64)
+    shell = {3: 4 * math.pi * radius**2, 2: 2 * math.pi * radius}[group.dim]  # the density depends on the angle only
+    total = float((weights * shell * group.haar_density(radius.unsqueeze(-1) * direction)).sum())
+    assert total == pytest.approx(volume, rel=1e-9)
+
+
+@each_space
+def test_leading_dimensions_broadcast(group):
+    g, h = group.exp(vectors(group, 4)), group.exp(vectors(group, 3, seed=5))
+    x = points(group, 3)
+    wide, thin = g.unsqueeze(1), h.unsqueeze(0)  # (4, 1, …) with (1, 3, …)
+    pairs = [(one, other) for one in g for other in h]
+    for method in (group.product, group.relative, group.offset):
+        looped = torch.stack([method(one, other) for one, other in pairs]).unflatten(0, (4, 3))
+        assert torch.equal(method(wide, thin), looped) or apart(method(wide, thin), looped) <= 1e-15
+    for method in (group.act, group.pull):
+        looped = torch.stack([torch.stack([method(one, point) for point in x]) for one in g])
+        assert apart(method(wide, x), looped) <= 1e-15
+    assert group.det(wide.expand(4, 3, *group.element_shape)).shape == (4, 3)
+    assert group.haar_density(torch.zeros(2, 5, group.dim)).shape == (2, 5)
+    nothing = group.exp(torch.zeros(0, group.dim))
+    assert group.act(nothing, torch.zeros(group.space_dim)).shape == (0, group.space_dim)
+
+
+@each_space
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=name)
+def test_results_follow_device_and_dtype(group, device, dtype):
+    """Tensors on the meta device refuse to meet any other, so a constant made on the CPU would raise here."""
+    a, x = vectors(group, 5, dtype).to(device), points(group, 5, dtype).to(device)
+    h = group.exp(a)
+    results = [h, group.inverse(h), group.product(h, h), group.log(h), group.act(h, x), group.pull(h, x)]
+    results += [group.offset(h, h), group.matrix(h), group.det(h), group.identity(dtype=dtype, device=a.device)]
+    if device == "cpu":
+        results.append(group.haar_density(a))
+    assert {(r.dtype, r.device.type) for r in results} == {(dtype, device)}
+
+
+@each_space
+def test_gradients_are_finite_at_the_identity_and_away(group):
+    a = torch.cat([torch.zeros(1, group.dim, dtype=torch.float64), 0.9 * vectors(group, 50)]).requires_grad_()
+    h = group.exp(a)
+    log, moved = group.log(h), group.act(h, points(group, 51))
+    total = moved.sum() + group.inverse(h).sum() + group.product(h, h).sum()
+    (gradient,) = torch.autograd.grad(total, a, retain_graph=True, materialize_grads=True)
+    assert bool(gradient.isfinite().all())
+    for i in range(group.dim):  # Log ∘ Exp is the identity, so its gradient is too
+        (row,) = torch.autograd.grad(log[:, i].sum(), a, retain_graph=True)
+        torch.testing.assert_close(row, torch.eye(group.dim, dtype=a.dtype)[i].expand_as(a), rtol=0, atol=1e-9)
+
+
+METHODS = {
+    "product": lambda group, h, a, x: group.product(h, h),
+    "inverse": lambda group, h, a, x: group.inverse(h),
+    "exp": lambda group, h, a, x: group.exp(a),
+    "log": lambda group, h, a, x: group.log(h),
+    "act": lambda group, h, a, x: group.act(h, x),
+    "derived": lambda group, h, a, x: (group.offset(h, h), group.det(h), group.pull(h, x)),
+}
+
+
+@each_space
+@pytest.mark.parametrize("method", METHODS)
+def test_compile_traces_every_method(group, method):
+    torch.compiler.reset()
+    a, x = vectors(group, 5), points(group, 5)
+    arguments = (group.exp(a), a, x)
+    compiled = torch.compile(lambda *args: METHODS[method](group, *args), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*arguments), METHODS[method](group, *arguments))
+
+
+def test_groups_are_values():
+    for group in SPACES:
+        for twin in (copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
+            assert twin == group
+            assert hash(twin) == hash(group)
+    assert len(set(SPACES)) == len(SPACES)
+    assert Scale(2) != Scale(3)
+    assert Scale(2) != SO2()
+    assert repr(Scale(3)) == "Scale(space_dim=3)"
