@@ -71,10 +71,10 @@ def banded_samples(elements: int, n_in: int, n_k: int, reach: int, cyclic: bool)
 
 
 @st.composite
-def cases(draw: st.DrawFn, most_dims: int = 3, quotient: bool = False, most: int = 5) -> Case:
+def cases(draw: st.DrawFn, quotient: bool = False, low_rank: bool = False, most: int = 5) -> Case:
     """Odd channel counts, N_h of any size, N_k even and odd, windows that differ, stride, padding, several grids."""
     torch.manual_seed(draw(st.integers(0, 2**16)))
-    dims = draw(st.integers(0, most_dims))
+    dims = draw(st.integers(2 if low_rank else 0, 3))
     batch, channels, outputs = draw(st.integers(1, 2)), draw(st.integers(1, most)), draw(st.integers(1, most))
     elements, n_in = draw(st.integers(1, 6)), draw(st.integers(1, 7))
     n_x, n_k = draw(st.integers(1, 4)), draw(st.integers(1, 5))
@@ -86,6 +86,8 @@ def cases(draw: st.DrawFn, most_dims: int = 3, quotient: bool = False, most: int
     sizes = tuple(tuple(draw(choices) for _ in range(dims)) if per_element else one for _ in range(elements))
     largest = tuple(max(size[axis] for size in sizes) for axis in range(dims))
     x_samples = torch.randn(elements, 1, *largest, n_x, dtype=torch.float64)
+    if low_rank:  # along the first axis, one vector for all the rest
+        x_samples = x_samples[:, :, :1] * torch.randn(elements, 1, largest[0], *(1,) * dims, dtype=torch.float64)
     h_samples = banded_samples(elements, n_in, n_k, draw(st.integers(1, 3)), draw(st.booleans()))
     if quotient:
         m = draw(st.integers(1, 3))

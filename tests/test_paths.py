@@ -1,14 +1,15 @@
 """Every path against the sum written out tap by tap, values and gradients, in float64."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from liespline import paths
-from liespline.paths import banded, choice, cost
+from liespline.paths import choice, cost, factored
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -41,11 +42,22 @@ def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
     trained = data.draw(st.booleans())
     plan = paths.Plan(case.h_samples.clone().requires_grad_(trained), case.sizes)
     route = data.draw(st.sampled_from(plan.routes))
+    way = choice.Choice(route, ("banded",) * len(plan.windows))
+    assert_same_layer(case, lambda c: by(c, plan, way), by=4 if trained else 3)
 
-    def compute(c: Case) -> torch.Tensor:
-        return banded.correlate(*c.tensors, plan, route, c.stride, c.padding, banded.grouped)
 
-    assert_same_layer(case, compute, by=4 if trained else 3)
+@settings(deadline=None, max_examples=60)
+@given(cases(low_rank=True), st.data())
+def test_separable_is_the_definition(case: Case, data: st.DataObject) -> None:
+    plan = paths.Plan(case.h_samples, case.sizes, case.x_samples)
+    route = data.draw(st.sampled_from(plan.routes))
+    way = choice.Choice(route, tuple("separable" if rank else "banded" for rank in plan.ranks))
+    event(f"{way.methods.count('separable')} separable parts")
+    assert_same_layer(case, lambda c: by(c, plan, way), by=2)
+
+
+def by(case: Case, plan: paths.Plan, way: choice.Choice) -> torch.Tensor:
+    return factored.correlate(*case.tensors, plan, way, case.stride, case.padding)
 
 
 @settings(deadline=None, max_examples=40)
@@ -65,7 +77,7 @@ def test_a_wrong_plan_is_noticed(buffer: str) -> None:
     route = next(r for r in plan.routes if r.group == 1 and r.mixed == (buffer != "fields"))
     broken = plan.table(route, 0).fields if buffer == "fields" else getattr(plan, buffer)
     broken.copy_(broken.roll(1, 0))
-    found = banded.correlate(*case.tensors, plan, route, case.stride, case.padding, banded.grouped)
+    found = by(case, plan, choice.Choice(route, ("banded",)))
     assert (found - naive(case)).abs().max() > 0.1
 
 
@@ -118,38 +130,67 @@ def test_plan_is_not_in_the_state_dict() -> None:
     [(16, 16, 3, "banded"), (10, 16, 3, "banded"), (16, 8, 8, "dense"), (2, 4, 3, "dense")],
 )
 def test_the_cheaper_path_is_chosen(channels: int, elements: int, n_k: int, name: str) -> None:
-    case = aligned_case(reach=1, elements=elements, n_k=n_k, channels=channels)
-    plan = paths.Plan(case.h_samples, case.sizes)
-    chosen, _ = choice.choose(case.x, case.weight, plan, case.sizes)
-    assert chosen == name
+    assert chosen_for(aligned_case(reach=1, elements=elements, n_k=n_k, channels=channels)) == (name,)
+
+
+def chosen_for(case: Case) -> tuple[str, ...]:
+    chosen = choice.choose(case.x, case.weight, paths.Plan(case.h_samples, case.sizes, case.x_samples), case.sizes)
+    return ("dense",) if chosen is None else chosen.methods
 
 
 def test_overlapping_splines_are_mixed_first() -> None:
     case = aligned_case(reach=3, elements=16, channels=16)
-    _, route = choice.choose(case.x, case.weight, paths.Plan(case.h_samples, case.sizes), case.sizes)
-    assert route is not None
-    assert route.mixed
-    assert route.group == 1
+    chosen = choice.choose(case.x, case.weight, paths.Plan(case.h_samples, case.sizes), case.sizes)
+    assert chosen is not None
+    assert chosen.route.mixed
+    assert chosen.route.group == 1
+
+
+def test_wide_windows_of_low_rank_are_separated() -> None:
+    case = scaled_case()
+    assert chosen_for(case) == ("banded", "separable", "separable")
+    case.x_samples = torch.randn_like(case.x_samples)  # full rank
+    assert chosen_for(case) == ("banded",) * 3
+
+
+def scaled_case() -> Case:
+    """Three scales of one product basis, 3 × 3 centres, in windows that grow with them."""
+    torch.manual_seed(0)
+    x_samples = torch.zeros(3, 1, 21, 21, 3, 3, dtype=torch.float64)
+    for a, size in enumerate((3, 11, 21)):
+        along, own = torch.randn(2, size, 3, dtype=torch.float64), slice((21 - size) // 2, (21 + size) // 2)
+        x_samples[a, 0, own, own] = along[0][:, None, :, None] * along[1][None, :, None, :]
+    return Case(
+        x=torch.randn(1, 16, 3, 30, 30, dtype=torch.float64),
+        weight=torch.randn(16, 16, 9, 2, dtype=torch.float64),
+        x_samples=x_samples.flatten(-2),
+        h_samples=banded_samples(3, 3, 2, 1, cyclic=False),
+        sizes=((3, 3), (11, 11), (21, 21)),
+        stride=(1, 1),
+        padding=(10, 10),
+    )
 
 
 def test_cost_grows_with_the_fields_read() -> None:
-    shape = cost.Shape(channels=16, outputs=16, fields=16, rows=16, parts=(cost.Part(16, 25, 5),))
-    narrow, wide = (paths.plan.Route(False, 1, (width,)) for width in (3, 6))
-    assert cost.banded(shape, wide, cuda=False) == 2 * cost.banded(shape, narrow, cuda=False)
-    assert cost.triton(shape, narrow) < cost.triton(shape, wide) < cost.dense(shape, cuda=True)
+    narrow = cost.Part(16, (5, 5), channels=16, outputs=16, height=42, rank=0, width=3)
+    wide, whole = replace(narrow, width=6), replace(narrow, width=16)
+    assert cost.banded(wide, cost.CPU) == 2 * cost.banded(narrow, cost.CPU)
+    assert cost.triton(narrow, cost.CUDA) < cost.triton(wide, cost.CUDA) < cost.dense(whole, cost.CUDA)
 
 
 def test_a_path_can_be_forced_and_is_given_back() -> None:
     case = aligned_case(reach=1, channels=2, elements=4)
-    plan = paths.Plan(case.h_samples, case.sizes)
     with paths.use("banded"):
-        assert choice.choose(case.x, case.weight, plan, case.sizes)[0] == "banded"
+        assert chosen_for(case) == ("banded",)
         with paths.use("dense"):
-            assert choice.choose(case.x, case.weight, plan, case.sizes)[0] == "dense"
-        assert choice.choose(case.x, case.weight, plan, case.sizes)[0] == "banded"
+            assert chosen_for(case) == ("dense",)
+        assert chosen_for(case) == ("banded",)
     with contextlib.suppress(RuntimeError), paths.use("banded"):
         raise RuntimeError
-    assert choice.choose(case.x, case.weight, plan, case.sizes)[0] == "dense"
+    assert chosen_for(case) == ("dense",)
+    with paths.use("separable"):
+        assert chosen_for(scaled_case()) == ("banded", "separable", "separable")  # 3 centres in 3 samples
+        assert chosen_for(case) == ("banded",)
 
 
 def test_an_unknown_path_is_refused() -> None:
@@ -157,10 +198,10 @@ def test_an_unknown_path_is_refused() -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["dense", "banded"])
+@pytest.mark.parametrize("name", ["dense", "banded", "separable"])
 def test_compiled_whole(name: str) -> None:
-    case = aligned_case(reach=2)
-    plan = paths.Plan(case.h_samples, case.sizes)
+    case = scaled_case() if name == "separable" else aligned_case(reach=2)
+    plan = paths.Plan(case.h_samples, case.sizes, case.x_samples)
     case.weight.requires_grad_()
     truth = naive(case)
     (expected,) = torch.autograd.grad(truth.square().sum(), case.weight)

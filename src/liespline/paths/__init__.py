@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from liespline.paths import banded, choice, dense, triton
+from liespline.paths import choice, dense, factored
 from liespline.paths.choice import use
 from liespline.paths.plan import Plan
 
@@ -32,10 +32,9 @@ def correlate(
     -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
     the path is dense.
     """
-    name, route = choice.choose(x, weight, plan, sizes)
-    if plan is not None and route is not None:
-        gathered = triton.gathered if name == "triton" else banded.grouped
-        return banded.correlate(x, weight, x_samples, h_samples, plan, route, stride, padding, gathered)
+    chosen = choice.choose(x, weight, plan, sizes)
+    if plan is not None and chosen is not None:
+        return factored.correlate(x, weight, x_samples, h_samples, plan, chosen, stride, padding)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.kernel(weight.to(dtype), x_samples.to(dtype), h_samples.to(dtype))

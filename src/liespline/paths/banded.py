@@ -1,52 +1,12 @@
-"""The banded path: pick or mix the fields each output element needs, then correlate in space alone."""
-
-from collections.abc import Callable
+"""The banded path: correlate each output group with the fields it reads, in space alone."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import dense
-from liespline.paths.plan import Plan, Route, Table
+from liespline.paths.plan import Table
 
 Size = tuple[int, ...]
-Gathered = Callable[[Tensor, Tensor, Table, Size, Size], Tensor]
-
-
-def correlate(
-    x: Tensor,
-    weight: Tensor,
-    x_samples: Tensor,
-    h_samples: Tensor,
-    plan: Plan,
-    route: Route,
-    stride: Size,
-    padding: Size,
-    gathered: Gathered,
-) -> Tensor:
-    """Sum over the fields that count: out_a = Σ_f K[a,f] ⋆ field_f, cost A·N_k rather than A·N_in.
-
-    `gathered` does the correlation itself, with the arguments and the result of `grouped` below.
-    """
-    dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
-    with torch.autocast(x.device.type, enabled=False):
-        h_samples = h_samples[:, 0].to(dtype)  # (A, N_in, N_k)
-        coefficients = plan.chosen.to(dtype) if route.mixed else h_samples
-        kernels = [
-            _blocks(weight.to(dtype), x_samples[:, 0].to(dtype), coefficients, plan, route, part)
-            for part in range(len(plan.windows))
-        ]
-        rows = h_samples.transpose(1, 2).flatten(0, 1).index_select(0, plan.rows)  # (R, N_in)
-    fields = _mix(x, rows) if route.mixed else x
-    largest = tuple(x_samples.shape[2:-1])
-    parts = []
-    for part, (window, kernel) in enumerate(zip(plan.windows, kernels, strict=True)):
-        near, border = dense.fit(fields, largest, window, padding)
-        parts.append(gathered(near, kernel.to(x.dtype), plan.table(route, part), stride, border))
-    if len(parts) == 1:
-        return parts[0]
-    out = torch.cat(parts, dim=2)
-    return out if plan.in_order else out.index_select(2, plan.order)
 
 
 def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
@@ -75,24 +35,3 @@ def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding:
             pairs = zip(picked.chunk(groups, 1), blocks.chunk(groups, 0), strict=True)
             out = torch.cat([F.conv3d(part, block, None, stride, padding) for part, block in pairs], dim=1)
     return out.view(out.shape[0], kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
-
-
-def _blocks(weight: Tensor, x_samples: Tensor, coefficients: Tensor, plan: Plan, route: Route, part: int) -> Tensor:
-    """The kernel's blocks on a part's fields: (O, A_p, C, width, *window)."""
-    table = plan.table(route, part).fields
-    if len(plan.windows) > 1:
-        members = plan.members(part)
-        coefficients, x_samples = coefficients.index_select(0, members), x_samples.index_select(0, members)
-    x_samples = dense.crop(x_samples, 1, plan.windows[part])
-    lines = table.repeat_interleave(route.group, 0)[..., None].expand(-1, -1, coefficients.shape[2])
-    return dense.kernel(weight, x_samples[:, None], coefficients.gather(1, lines)[:, None])
-
-
-def _mix(x: Tensor, rows: Tensor) -> Tensor:
-    # (R, N_in) applied along H of (B, C, N_in, *space), as matrix products over whichever axes lie innermost.
-    rows = rows.to(x.dtype)
-    if x.stride(1) == 1:
-        last = x.movedim(1, -1)  # (B, N_in, *space, C)
-        return torch.matmul(rows, last.flatten(2)).view(len(x), -1, *last.shape[2:]).movedim(-1, 1)
-    planes = x.flatten(3) if x.ndim > 3 else x[..., None]
-    return torch.matmul(rows, planes).view(*x.shape[:2], -1, *x.shape[3:])

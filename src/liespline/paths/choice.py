@@ -1,9 +1,9 @@
 """One place that chooses: the cheapest path for a layer's shapes, or the one the user forces."""
 
-import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,7 +12,15 @@ from liespline.paths import cost, triton
 from liespline.paths.plan import Plan, Route
 
 Size = tuple[int, ...]
-_NAMES = ("auto", "dense", "banded", "triton")
+_NAMES = ("auto", "dense", "banded", "separable", "triton")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A factorisation over H, and for each part of the plan how its blocks are correlated in space."""
+
+    route: Route
+    methods: tuple[str, ...]  # "banded", "separable" or "triton"
 
 
 def _known(name: str) -> str:
@@ -26,7 +34,10 @@ _forced = _known(os.environ.get("LIESPLINE_PATH", "auto"))
 
 @contextmanager
 def use(name: str) -> Iterator[None]:
-    """Compute by one path inside the block ("auto" chooses by cost): `with paths.use("dense"): ...`."""
+    """Compute by one path inside the block ("auto" chooses by cost): `with paths.use("dense"): ...`.
+
+    "separable" is "banded" for layers whose kernels do not separate; "triton" raises for inputs it does not take.
+    """
     global _forced
     before, _forced = _forced, _known(name)
     try:
@@ -35,37 +46,53 @@ def use(name: str) -> Iterator[None]:
         _forced = before
 
 
-def choose(x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...]) -> tuple[str, Route | None]:
-    """The path's name and, for all but the dense one, its route. Without a plan there is only the dense one."""
+def choose(x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...]) -> Choice | None:
+    """What to do, None for the dense path. Without a plan there is no other."""
     if plan is None or _forced == "dense":
-        return "dense", None
-    parts = tuple(
-        cost.Part(sizes.count(window), math.prod(window), window[-1] if window else 1) for window in plan.windows
-    )
-    shape = cost.Shape(weight.shape[1], weight.shape[0], x.shape[2], len(plan.rows), parts)
-    options: list[tuple[str, Route | None]] = []
-    costs: list[float] = []
+        return None
+    machine = cost.CUDA if x.is_cuda else cost.CPU
+    cheapest, found = float("inf"), None
     if _forced == "auto":
-        options.append(("dense", None))
-        costs.append(cost.dense(shape, x.is_cuda))
-    if _forced == "banded" or (_forced == "auto" and (not x.is_cuda or _single(parts))):
-        for route in plan.routes:
-            options.append(("banded", route))
-            costs.append(cost.banded(shape, route, x.is_cuda))
-    if _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x)):
-        if triton.available(x, plan.windows):
-            for route in plan.routes:
-                if route.group == 1:
-                    options.append(("triton", route))
-                    costs.append(cost.triton(shape, route))
-        elif _forced == "triton":
-            raise ValueError(f"path 'triton' does not take {x.dtype} on {x.device} with windows {plan.windows}")
-    return options[costs.index(min(costs))]
+        cheapest = sum(
+            cost.dense(_part(x, weight, plan, sizes, part, x.shape[2], 1), machine) for part in range(len(plan.windows))
+        )
+    for route in plan.routes:
+        total = cost.mixing(len(plan.rows), x.shape[2], x.shape[1], machine) if route.mixed else 0.0
+        methods = []
+        for part, width in enumerate(route.widths):
+            method, price = _method(x, _part(x, weight, plan, sizes, part, width, route.group), machine)
+            methods.append(method)
+            total += price
+        if total < cheapest:
+            cheapest, found = total, Choice(route, tuple(methods))
+    if found is None and _forced == "triton":
+        raise ValueError(f"path 'triton' does not take {x.dtype} on {x.device} with windows {plan.windows}")
+    return found
 
 
-def _single(parts: tuple[cost.Part, ...]) -> bool:
-    # cuDNN's grouped convolutions are slow; with one element a part none is needed.
-    return all(part.elements == 1 for part in parts)
+def _part(
+    x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], part: int, width: int, group: int
+) -> cost.Part:
+    window = plan.windows[part]
+    height = x.shape[3] if window else 1
+    return cost.Part(
+        sizes.count(window), window, weight.shape[1], weight.shape[0], height, plan.ranks[part], width, group
+    )
+
+
+def _method(x: Tensor, part: cost.Part, machine: cost.Machine) -> tuple[str, float]:
+    """The cheapest way to correlate a part that is allowed, and its cost; infinite where none is."""
+    # cuDNN's grouped convolutions are slow, so on a GPU the paths that use them wait for a single group.
+    plain = _forced in ("banded", "separable") or (_forced == "auto" and (not x.is_cuda or part.elements == part.group))
+    method, price = "banded", float("inf")
+    if plain and (_forced != "separable" or not part.rank):
+        price = cost.banded(part, machine)
+    if plain and _forced != "banded" and part.rank and cost.separable(part, machine) < price:
+        method, price = "separable", cost.separable(part, machine)
+    compiled = _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x))
+    if compiled and part.group == 1 and triton.available(x, part.window) and cost.triton(part, machine) < price:
+        method, price = "triton", cost.triton(part, machine)
+    return method, price
 
 
 def _fast_dot(x: Tensor) -> bool:

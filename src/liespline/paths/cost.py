@@ -6,64 +6,71 @@ ratios matter, and forward and backward cost the same multiple everywhere, so on
 
 from dataclasses import dataclass
 
-from liespline.paths.plan import Route
-
-_CPU_LANES = 16  # oneDNN computes output channels sixteen at a time
-_CPU_MOVE = 60.0  # moving one number through memory, in multiplications
-_CUDA_LANES = 8  # what cuDNN's tensor-core convolutions pad channels to
-_CUDA_MOVE = 400.0
-_CUDA_COLUMN = 735.0  # bringing one tap's sum to its output (`triton.kernels._meet`), in multiplications
-
 
 @dataclass(frozen=True)
 class Part:
-    """Elements that share a window."""
+    """Elements that share a window, and what a route makes of them."""
 
     elements: int
-    samples: int  # in the whole window
-    taps: int  # along its last axis
+    window: tuple[int, ...]
+    channels: int  # C
+    outputs: int  # O
+    height: int  # samples of the input along the first axis
+    rank: int  # of the samples along that axis, 0 where it is full
+    width: int  # fields a group reads
+    group: int = 1
+
+    @property
+    def samples(self) -> int:
+        """How many the window has."""
+        total = 1
+        for size in self.window:
+            total *= size
+        return total
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The numbers a path's cost depends on."""
+class Machine:
+    """Costs of a device, in its own multiplications."""
 
-    channels: int  # C
-    outputs: int  # O
-    fields: int  # N_in
-    rows: int  # R, distinct mixed fields
-    parts: tuple[Part, ...]
+    lanes: int  # channels that its convolutions compute at a time
+    move: float  # taking one number through memory
+    column: float  # bringing one tap's sum to its output (`triton.kernels._meet`)
 
 
-def dense(shape: Shape, cuda: bool) -> float:
-    """One convolution a window, from every field to every element of the part."""
-    inputs = shape.channels * shape.fields
-    lanes = _CUDA_LANES if cuda else _CPU_LANES
-    inputs = _round_up(inputs, lanes) if cuda else inputs
-    return sum(_round_up(part.elements * shape.outputs, lanes) * inputs * part.samples for part in shape.parts)
+CPU = Machine(lanes=16, move=60.0, column=0.0)
+CUDA = Machine(lanes=8, move=400.0, column=735.0)
 
 
-def banded(shape: Shape, route: Route, cuda: bool) -> float:
-    """A gather of the fields each group reads, after mixing them where the route does, and the blocks."""
-    lanes, move = (_CUDA_LANES, _CUDA_MOVE) if cuda else (_CPU_LANES, _CPU_MOVE)
-    total = _mixing(shape, route, move)
-    for part, width in zip(shape.parts, route.widths, strict=True):
-        inputs = part.elements // route.group * width * shape.channels
-        total += inputs * (_round_up(route.group * shape.outputs, lanes) * part.samples + move)
-    return total
+def dense(part: Part, machine: Machine) -> float:
+    """One convolution from every field, of which the part's width is then the number, to every element."""
+    return _round_up(part.elements * part.outputs, machine.lanes) * part.width * part.channels * part.samples
 
 
-def triton(shape: Shape, route: Route) -> float:
+def mixing(rows: int, fields: int, channels: int, machine: Machine) -> float:
+    """The product that makes mixed fields."""
+    return rows * channels * (fields + machine.move)
+
+
+def banded(part: Part, machine: Machine) -> float:
+    """A gather of the fields each group reads, then a grouped convolution."""
+    inputs = part.elements // part.group * part.width * part.channels
+    return inputs * (_round_up(part.group * part.outputs, machine.lanes) * part.samples + machine.move)
+
+
+def separable(part: Part, machine: Machine) -> float:
+    """The gather, a convolution along all axes but the first, and a product along that one."""
+    inputs = part.elements // part.group * part.width * part.channels
+    outputs = _round_up(part.rank * part.group * part.outputs, machine.lanes)
+    first = inputs * (outputs * (part.samples // part.window[0]) + machine.move)
+    return first + part.elements * part.outputs * part.rank * (part.height + 2 * machine.move)
+
+
+def triton(part: Part, machine: Machine) -> float:
     """The blocks alone, read where they are, in tiles of at least sixteen channels and outputs."""
-    total = _mixing(shape, route, _CUDA_MOVE)
-    inputs, outputs = _round_up(shape.channels, 16), _round_up(shape.outputs, 16)
-    for part, width in zip(shape.parts, route.widths, strict=True):
-        total += part.elements * outputs * (width * inputs * part.samples + _CUDA_COLUMN * part.taps)
-    return total
-
-
-def _mixing(shape: Shape, route: Route, move: float) -> float:
-    return shape.rows * shape.channels * (shape.fields + move) if route.mixed else 0.0
+    inputs, outputs = part.width * _round_up(part.channels, 16), _round_up(part.outputs, 16)
+    taps = part.window[-1] if part.window else 1
+    return part.elements * outputs * (inputs * part.samples + machine.column * taps)
 
 
 def _round_up(value: int, multiple: int) -> int:

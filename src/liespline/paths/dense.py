@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from liespline.paths import windows
+
 Size = tuple[int, ...]
 
 
@@ -36,35 +38,19 @@ def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, 
     x (B, I, *space), sampled (O, A, I, *W) -> (B, O, A, *space).
     """
     largest = tuple(sampled.shape[3:])
-    windows = sorted(set(sizes))
-    if len(windows) == 1:
-        return _convolve(x, sampled, largest, windows[0], stride, padding)
-    members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
+    distinct = sorted(set(sizes))
+    if len(distinct) == 1:
+        return _convolve(x, sampled, largest, distinct[0], stride, padding)
+    members = [[a for a, size in enumerate(sizes) if size == window] for window in distinct]
     parts = [
         _convolve(x, _take(sampled, elements), largest, window, stride, padding)
-        for elements, window in zip(members, windows, strict=True)
+        for elements, window in zip(members, distinct, strict=True)
     ]
     order = [a for elements in members for a in elements]
     joined = torch.cat(parts, dim=2)
     if order == sorted(order):
         return joined
     return torch.stack([joined.select(2, order.index(a)) for a in range(len(sizes))], dim=2)
-
-
-def crop(sampled: Tensor, axis: int, window: Size) -> Tensor:
-    """The middle of a tensor whose axes from `axis` on are a larger window."""
-    for i, size in enumerate(window):
-        sampled = sampled.narrow(axis + i, (sampled.shape[axis + i] - size) // 2, size)
-    return sampled
-
-
-def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, Size]:
-    """The input and zero padding that leave a smaller window, centred in the largest, where it was."""
-    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
-    for axis, border in enumerate(borders, start=x.ndim - len(borders)):
-        if border < 0:
-            x = x.narrow(axis, -border, x.shape[axis] + 2 * border)
-    return x, tuple(max(border, 0) for border in borders)
 
 
 def accumulate_dtype(*tensors: Tensor) -> torch.dtype:
@@ -100,8 +86,8 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
 
 
 def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
-    sampled = crop(sampled, 3, window)
-    x, padding = fit(x, largest, window, padding)
+    sampled = windows.crop(sampled, 3, window)
+    x, padding = windows.fit(x, largest, window, padding)
     out = _plain(x, sampled.flatten(0, 1), stride, padding)
     return out.view(out.shape[0], *sampled.shape[:2], *out.shape[2:])
 

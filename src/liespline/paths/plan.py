@@ -1,10 +1,13 @@
 """What a layer's samples allow, found once: which fields on H each output element needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from liespline.paths import windows
 
 Size = tuple[int, ...]
 
@@ -39,15 +42,16 @@ class Route:
 class Plan(nn.Module):
     """The zeros and the repeated rows of h_samples, as index tables for the banded paths.
 
-    h_samples (A, 1, N_in, N_k); sizes are the A windows. A `part` is the elements that share a window.
-    Samples that still train may move anywhere, so for them every row counts as distinct and none as zero.
+    h_samples (A, 1, N_in, N_k); sizes are the A windows. A `part` is the elements that share a window. With
+    x_samples (A, 1, *W, N_x) it also finds their rank along the first axis, for the separable path. Samples that still
+    train may move anywhere: for them every row counts as distinct, none as zero, and no rank as low.
     """
 
     rows: Tensor  # (R,) the distinct rows among the A·N_k rows of h_samples
     chosen: Tensor  # (A, R, N_k) one where row r is element a's j-th
     order: Tensor  # (A,) where each element stands among the parts, one after the other
 
-    def __init__(self, h_samples: Tensor, sizes: tuple[Size, ...]) -> None:
+    def __init__(self, h_samples: Tensor, sizes: tuple[Size, ...], x_samples: Tensor | None = None) -> None:
         super().__init__()
         elements, _, n_in, n_k = h_samples.shape
         samples = h_samples.detach()[:, 0].cpu()
@@ -73,12 +77,33 @@ class Plan(nn.Module):
                     kept |= {f"{_name(route, p)}_{key}": value for key, value in table._asdict().items()}
                 routes.append(Route(mixed, group, tuple(table.fields.shape[1] for table in tables)))
         self.routes = tuple(routes)
+        self._exact: dict[str, Tensor] = {}
+        ranks = []
+        for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):
+            q = None
+            if x_samples is not None and not x_samples.requires_grad:
+                q = windows.span(windows.crop(x_samples[:, 0].cpu()[member], 1, window))
+            if q is not None:
+                self._exact[f"basis_{p}"] = q
+            ranks.append(0 if q is None else q.shape[-1])
+        self.ranks = tuple(ranks)  # along the first axis, 0 where it is full
+        kept |= self._exact
         for name, tensor in kept.items():
             self.register_buffer(name, tensor.to(h_samples.device), persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Plan":
+        super()._apply(fn, recurse)
+        for name, exact in self._exact.items():  # a network in half precision still needs orthonormal columns
+            setattr(self, name, exact.to(self.rows.device))
+        return self
 
     def members(self, part: int) -> Tensor:
         """The elements of a part, as an index (A_p,)."""
         return self.get_buffer(f"members_{part}")
+
+    def basis(self, part: int) -> Tensor:
+        """The columns (A_p, w, rank) that span the samples of a part of low rank."""
+        return self.get_buffer(f"basis_{part}")
 
     def table(self, route: Route, part: int) -> Table:
         """Who reads whom in a part, with A_p / group output groups."""

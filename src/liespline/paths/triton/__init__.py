@@ -24,9 +24,9 @@ def _installed() -> bool:
 _INSTALLED = _installed()
 
 
-def available(x: Tensor, windows: tuple[Size, ...]) -> bool:
+def available(x: Tensor, window: Size) -> bool:
     """Whether the kernels take this input: on a CUDA device since Ampere, or on the CPU in Triton's interpreter."""
-    if not _INSTALLED or any(window[-1] > _MOST_TAPS for window in windows if window):
+    if not _INSTALLED or (window and window[-1] > _MOST_TAPS):
         return False
     if x.is_cuda:
         return x.dtype != torch.float64 and torch.cuda.get_device_properties(x.device).major >= 8
