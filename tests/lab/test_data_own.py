@@ -154,6 +154,10 @@ FOLDER_FAULTS = {
     ),
     "decompression bomb": (lambda d: bomb(d / "dog" / "1.png"), r"dog/1\.png: "),
     "a program": (lambda d: postscript(d / "dog" / "1.png"), r"dog/1\.png: cannot be read as an image"),
+    "another format": (
+        lambda d: Image.new("RGB", (16, 12)).save(d / "dog" / "1.png", format="BMP"),
+        r"dog/1\.png: cannot be read as an image",
+    ),
     "32-bit": (
         lambda d: Image.fromarray(np.ones((12, 16), np.float32)).save(d / "dog" / "1.tif"),
         r"kind 'F'; save it",

@@ -28,10 +28,9 @@ def balancing_weights(targets: Tensor) -> Tensor:
     landmark has left the image).
     """
     share = targets.mean((-2, -1), keepdim=True)
-    empty = share < 1e-6
-    safe = torch.where(empty, torch.full_like(share, 0.5), share)
-    balanced = 0.5 * targets / safe + 0.5 * (1 - targets) / (1 - safe)
-    return torch.where(empty, torch.ones_like(targets), balanced)
+    # With one half for the share, an empty map's weights come out as t + (1 − t) = 1.
+    share = torch.where(share < 1e-6, torch.full_like(share, 0.5), share)
+    return 0.5 * targets / share + 0.5 * (1 - targets) / (1 - share)
 
 
 def locate(maps: Tensor, blur: float = 0.0) -> Tensor:
