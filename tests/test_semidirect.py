@@ -1,0 +1,128 @@
+"""R^d ⋊ H against homogeneous matrices, and its left-regular action on sampled functions."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from liespline import SO2, SO3, Group, Scale, uniform
+from liespline.groups import Element, Semidirect
+from own_group import DTYPES, TOLERANCE, Triangular, name, points, vectors
+
+each = pytest.mark.parametrize("h", [SO2(), Scale(2), Triangular(), Scale(3), SO3()], ids=name)
+
+
+def elements(h: Group, n: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Element:
+    return Element(points(h, n, dtype, seed), h.exp(vectors(h, n, dtype, seed + 1)))
+
+
+def linear(h: Group, element: torch.Tensor) -> np.ndarray:
+    """Return the matrix of an element of H, written out here."""
+    if isinstance(h, SO2):
+        angle = element[..., 0].numpy()
+        cos, sin = np.cos(angle), np.sin(angle)
+        return np.stack((cos, -sin, sin, cos), -1).reshape(*cos.shape, 2, 2)
+    if isinstance(h, Scale):
+        return element.numpy()[..., None] * np.eye(h.space_dim)
+    return element.numpy()
+
+
+def homogeneous(h: Group, g: Element) -> np.ndarray:
+    """Return [[h, x], [0, 1]], whose matrix product is the product of R^d ⋊ H."""
+    matrix = np.zeros((*g.x.shape[:-1], h.space_dim + 1, h.space_dim + 1))
+    matrix[..., :-1, :-1], matrix[..., :-1, -1], matrix[..., -1, -1] = linear(h, g.h), g.x, 1
+    return matrix
+
+
+@each
+@pytest.mark.parametrize("dtype", DTYPES, ids=name)
+def test_product_inverse_identity_and_action_against_matrices(h, dtype):
+    group = Semidirect(h)
+    g, other, x = elements(h, 10_000, dtype), elements(h, 10_000, dtype, seed=7), points(h, 10_000, dtype, seed=9)
+    tolerance = 40 * TOLERANCE[dtype]  # entries reach e⁴
+    left, right = homogeneous(h, g), homogeneous(h, other)
+    np.testing.assert_allclose(homogeneous(h, group.product(g, other)), left @ right, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(homogeneous(h, group.inverse(g)), np.linalg.inv(left), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(homogeneous(h, group.identity(dtype=dtype)), np.eye(h.space_dim + 1), rtol=0, atol=0)
+    moved = (left @ np.append(x, np.ones((len(x), 1)), -1)[..., None])[..., :-1, 0]
+    np.testing.assert_allclose(group.act(g, x), moved, rtol=0, atol=tolerance)
+    assert group.act(g, x).dtype == dtype
+
+
+def test_batches_of_the_two_factors_broadcast():
+    group = Semidirect(SO2())
+    g, other = elements(SO2(), 4), elements(SO2(), 3, seed=2)
+    product = group.product(Element(g.x[:, None], g.h[:, None]), other)
+    single = group.product(Element(g.x[2], g.h[2]), Element(other.x[1], other.h[1]))
+    assert product.x.shape == (4, 3, 2)
+    torch.testing.assert_close(tuple(t[2, 1] for t in product), tuple(single))
+
+
+QUARTER = torch.tensor([math.pi / 2], dtype=torch.float64)
+
+
+def test_quarter_turns_are_rot90():
+    image = torch.randn(2, 3, 7, 7, dtype=torch.float64)
+    for turns in range(-1, 3):
+        g = Element(torch.zeros(2, dtype=torch.float64), turns * QUARTER)
+        found = Semidirect(SO2()).transform(g, image)
+        torch.testing.assert_close(found, torch.rot90(image, turns, (-2, -1)), rtol=0, atol=1e-12)
+
+
+@each
+def test_affine_functions_are_moved_exactly(h):
+    """(L_g f)(y) = f(h⁻¹(y − x)): linear interpolation is exact for f affine, wherever it stays inside."""
+    d, size = h.space_dim, 15
+    axis = np.arange(size) - (size - 1) / 2
+    y = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), -1)
+    slope = np.arange(1, d + 1)
+    g = Element(points(h, 1)[0] + 3, h.exp(0.3 * vectors(h, 1, seed=5)[0]))
+    back = (y - g.x.numpy()) @ np.linalg.inv(linear(h, g.h)).T
+    inside = (np.abs(back) <= (size - 1) / 2).all(-1)
+    found = Semidirect(h).transform(g, torch.from_numpy(y @ slope + 2.0)).numpy()
+    assert inside.mean() > 0.3
+    np.testing.assert_allclose(found[inside], (back @ slope + 2.0)[inside], rtol=0, atol=1e-12)
+    outside = (np.abs(back) >= (size + 1) / 2).any(-1)
+    assert outside.any()
+    assert not found[outside].any()
+
+
+def test_transform_is_a_representation_that_splits():
+    """L_g L_g′ = L_gg′ and L_(x,h) = L_x L_h, exactly where lattices map to themselves (eq. splitting)."""
+    so3, octahedral = SO3(), uniform(SO3(), 24).elements
+    group, e = Semidirect(so3), so3.identity(dtype=torch.float64)
+    volume = torch.zeros(9, 9, 9, dtype=torch.float64)
+    volume[3:6, 3:6, 3:6] = torch.randn(3, 3, 3, dtype=torch.float64)  # room to move without leaving
+    g = Element(torch.tensor([1.0, 0, -2], dtype=torch.float64), octahedral[5])
+    other = Element(torch.tensor([0.0, 1, 0], dtype=torch.float64), octahedral[13])
+    twice = group.transform(g, group.transform(other, volume))
+    torch.testing.assert_close(group.transform(group.product(g, other), volume), twice, rtol=0, atol=1e-12)
+    wrong_order = group.transform(group.product(other, g), volume)
+    assert float((wrong_order - twice).abs().max()) > 0.1
+    turned = group.transform(Element(torch.zeros(3, dtype=torch.float64), g.h), volume)
+    torch.testing.assert_close(group.transform(g, volume), group.transform(Element(g.x, e), turned), rtol=0, atol=1e-12)
+    torch.testing.assert_close(group.transform(Element(g.x, e), volume), torch.roll(volume, (1, -2), (0, 2)))
+
+
+def test_feature_maps_move_on_h_too():
+    grid = uniform(SO2(), 8)
+    features = torch.randn(2, 3, 8, 5, 5, dtype=torch.float64)
+    g = Element(torch.zeros(2, dtype=torch.float64), QUARTER)
+    found = Semidirect(SO2()).transform(g, features, grid.elements)
+    expected = torch.rot90(features.roll(2, 2), 1, (-2, -1))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    scales = uniform(Scale(2), 3, spacing=math.log(2))
+    up = Element(torch.zeros(2, dtype=torch.float64), scales.elements[1])
+    moved = Semidirect(Scale(2)).transform(up, torch.ones(3, 5, 5, dtype=torch.float64), scales.elements)
+    assert moved[:, 2, 2].tolist() == [0, 1, 1], "nothing is known below the smallest scale"
+
+
+def test_bad_samples_are_named():
+    group, g = Semidirect(SO2()), Element(torch.zeros(2), torch.tensor([0.3]))
+    with pytest.raises(ValueError, match=r"f has shape \(5,\), must be \(\*batch, \*space\) with 2 axes of space"):
+        group.transform(g, torch.zeros(5))
+    with pytest.raises(ValueError, match=r"f has shape \(3, 5, 5\), must be \(\*batch, 4, \*space\)"):
+        group.transform(g, torch.zeros(3, 5, 5), uniform(SO2(), 4).elements.float())
+    with pytest.raises(ValueError, match=r"g.h = \[0.3.*\] carries none of the elements to another"):
+        group.transform(g, torch.zeros(4, 5, 5), uniform(SO2(), 4).elements.float())
