@@ -15,6 +15,7 @@ from .. import functional
 from ..functional import Size, Window
 from ..grids import Grid, disc
 from ..groups import Translation
+from ..groups.base import readable
 from ..splines import SplineBasis
 
 if TYPE_CHECKING:
@@ -150,7 +151,6 @@ def feature_map(layer: _Correlation, x: Tensor, axes: Size, layout: str) -> None
                 f"{name}: space axis {axis} of x has {size} samples, {size + p + q} with its padding, "
                 f"fewer than the window's {k}: x has shape {tuple(x.shape)}"
             )
-    # Looking at values would stall a GPU and cannot be traced.
-    if x.device.type == "cpu" and not torch.compiler.is_compiling() and not layer.weight.isfinite().all():
+    if readable(layer.weight) and not layer.weight.isfinite().all():
         bad = int((~layer.weight.isfinite()).sum())
         raise ValueError(f"{name}: {bad} of the {layer.weight.numel()} weights are NaN or infinite; training diverged?")

@@ -24,10 +24,11 @@ def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     # orthogonal matrix: it keeps their size in every draw, not on average only.
     constant = (x.sum((1, 2)).mean(0).unsqueeze(1) * h.sum((1, 2)).mean(0)).flatten()
     constant = (constant / constant.norm().clamp_min(1e-12)).to(weight)
-    noise = torch.randn_like(weight).flatten(2)
+    out_channels, in_channels = weight.shape[:2]
+    noise = torch.randn(out_channels, in_channels, len(constant), dtype=weight.dtype, device=weight.device)
     mixing = torch.nn.init.orthogonal_(torch.empty_like(noise[:, :, 0]), gain=math.sqrt(max(weight.shape[:2])))
     noise += (mixing - noise @ constant).unsqueeze(-1) * constant
-    weight.copy_(noise.reshape(weight.shape) * math.sqrt(2 / (weight.shape[1] * _gain(x, h, width=weight.shape[0]))))
+    weight.copy_(noise.reshape(weight.shape) * math.sqrt(2 / (in_channels * _gain(x, h, out_channels))))
 
 
 def _gain(x: Tensor, h: Tensor, width: int) -> float:
@@ -36,7 +37,7 @@ def _gain(x: Tensor, h: Tensor, width: int) -> float:
     The input of a layer has a second moment f_b on each element b, of which a share ρ is common to all its samples and
     the rest independent. ReLU halves the moment and turns a correlation c of what it gets into κ(c) (the arc-cosine
     kernel), so ρ grows from 0 at a network's input; the gain is the geometric mean over its first layers. In nets of
-    finite width the typical moment falls short of the expected one by about e^{−2ρ/width} a layer, which is made good.
+    finite width the typical moment falls short of the expected one by about e^{−2ρ/width} a layer: made good here.
     """
     alone = torch.einsum("amn,amnb->ab", torch.einsum("amyi,anyi->amn", x, x), torch.einsum("ambj,anbj->amnb", h, h))
     joint = torch.einsum("ami,ani->amn", x.sum(2), x.sum(2))
@@ -47,7 +48,7 @@ def _gain(x: Tensor, h: Tensor, width: int) -> float:
         added = torch.einsum("ambj,b->amj", h, moment.sqrt())
         shared = torch.einsum("amn,amj,anj->a", joint, added, added).clamp_min(0)
         total = (1 - common) * (alone @ moment) + common * shared
-        log_gain += math.log(float(total.mean() / moment.mean())) - 2.0 * common / width
+        log_gain += math.log(float(total.mean() / moment.mean())) - 2 * common / width
         c = float((common * shared / total).mean().clamp(0, 1))
         common = (math.sqrt(1 - c * c) + (math.pi - math.acos(c)) * c) / math.pi
         moment = total / total.mean() if square else moment

@@ -74,7 +74,10 @@ class _Correlation(nn.Module):
         x_samples, h_samples = self._exact_samples()
         if h_samples is None:
             x_samples = x_samples[:, :1]
-        initial.fill(self.weight, x_samples, h_samples)
+        with torch.no_grad(), torch.device("cpu"):
+            drawn = self.weight.to(self._sample_dtype)  # half precision has no orthogonal matrices
+            initial.fill(drawn, x_samples, h_samples)
+            self.weight.copy_(drawn)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -86,7 +89,9 @@ class _Correlation(nn.Module):
             if fixed is None and basis is not None:
                 centres = basis.centres(getattr(self, f"{axis}_centres").to(self._sample_dtype))
                 points, factor = getattr(self, f"{axis}_points"), getattr(self, f"{axis}_factor")
-                fixed = functional.sample(basis, points, factor, centres=centres, axial=functional.axial(self.out_grid))
+                axial = functional.axial(self.out_grid)
+                with torch.autocast(points.device.type, enabled=False):
+                    fixed = functional.sample(basis, points, factor, centres=centres, axial=axial)
                 fixed = functional.in_window(fixed, self.window) if axis == "x" else fixed
             result.append(fixed)
         x_samples, h_samples = result
@@ -121,7 +126,14 @@ class _Correlation(nn.Module):
                 self.register_buffer(f"{axis}_factor", factor.to(device, dtype), persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Correlation:
-        super()._apply(fn, recurse)
+        for name in self._buffers:
+            self._buffers[name] = None  # they are renewed below
+
+        def apply(tensor: Tensor) -> Tensor:
+            # Coefficients (O, C, N_x, N_k) are no image: channels_last is not for them.
+            return fn(tensor.flatten(1)).view(tensor.shape) if tensor.ndim > 3 else fn(tensor)
+
+        super()._apply(apply, recurse)
         self._renew_buffers()
         return self
 
@@ -176,7 +188,8 @@ class Lift(_Correlation):
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h, in, *window)`, determinant included."""
         x_samples, _ = self.samples()
-        return paths.dense.lift_kernel(self.weight.to(x_samples.dtype), x_samples[:, 0]).to(self.weight.dtype)
+        with torch.autocast(x_samples.device.type, enabled=False):
+            return paths.dense.lift_kernel(self.weight.to(x_samples.dtype), x_samples[:, 0]).to(self.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Lift `(B, in, *space)` to `(B, out, N_h, *space)`."""
@@ -220,13 +233,15 @@ class GConv(_Correlation):
         _, h_samples = self._exact_samples()
         assert h_samples is not None
         planned = h_samples.shape[1] == 1 and "h_centres" not in self._parameters
-        self.plan = paths.Plan(h_samples, self.window.sizes).to(self.weight.device) if planned else None
+        with torch.device("cpu"):
+            self.plan = paths.Plan(h_samples, self.window.sizes).to(self.weight.device) if planned else None
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h_out, in, N_h_in, *window)`, quadrature and determinant included."""
         x_samples, h_samples = self.samples()
         assert h_samples is not None
-        return paths.dense.kernel(self.weight.to(x_samples.dtype), x_samples, h_samples).to(self.weight.dtype)
+        with torch.autocast(x_samples.device.type, enabled=False):
+            return paths.dense.kernel(self.weight.to(x_samples.dtype), x_samples, h_samples).to(self.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Correlate `(B, in, N_h, *space)` to `(B, out, N_h_out, *space)`."""

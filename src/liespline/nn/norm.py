@@ -47,7 +47,7 @@ class BatchNorm(_BatchNorm):
             with torch.no_grad():
                 if self.num_batches_tracked is not None:
                     self.num_batches_tracked.add_(1)
-                rate = self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked  # type: ignore[operator]
+                rate = 1 / float(self.num_batches_tracked or 1) if self.momentum is None else self.momentum
                 self.running_mean.lerp_(mean.detach().to(self.running_mean), rate)
                 unbiased = variance.detach() * (count / (count - 1))
                 self.running_var.lerp_(unbiased.to(self.running_var), rate)

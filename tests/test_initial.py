@@ -1,0 +1,54 @@
+"""Initialisation: activations keep their size through ten layers, whatever the group and the kernel."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+import torch
+
+import liespline as ls
+from liespline import SplineBasis
+from liespline.nn import initial
+
+SO2, SCALE = ls.uniform(ls.SO2(), 8), ls.uniform(ls.Scale(2), 4, spacing=0.5 * math.log(2))
+KERNELS = {
+    "dense": lambda: (SO2, SplineBasis(SO2)),
+    "few and wide": lambda: (SO2, SplineBasis(ls.uniform(ls.SO2(), 4))),
+    "local": lambda: (SO2, SplineBasis(ls.local(ls.SO2(), 3, SO2.spacing))),
+    "atrous": lambda: (SO2, SplineBasis(ls.uniform(ls.SO2(), 4), scale=SO2.spacing)),
+    "deformable": lambda: (SO2, SplineBasis(ls.local(ls.SO2(), 3, SO2.spacing), trainable=True)),
+    "scale dense": lambda: (SCALE, SplineBasis(SCALE)),
+    "scale local": lambda: (SCALE, SplineBasis(ls.local(ls.Scale(2), 3, SCALE.spacing))),
+    "trivial": lambda: (ls.uniform(ls.Trivial(2), 1), None),
+    "sphere": lambda: (ls.uniform(ls.Sphere(), 6), None),
+    "SO(3)": lambda: (ls.uniform(ls.SO3(), 12), None),
+}
+
+
+def growth(kernel: str, seed: int) -> float:
+    """Standard deviation after ten layers and ReLUs, over the input's."""
+    torch.manual_seed(seed)
+    grid, _ = KERNELS[kernel]()
+    d = grid.group.space_dim
+    size, window = (9, 5) if d == 2 else (6, 3)
+    x = torch.randn(2, 32, len(grid), *[size] * d)
+    before = x.std()
+    for _ in range(10):
+        layer = ls.GConv(32, 32, window, grid, h_basis=KERNELS[kernel]()[1], padding="same", padding_mode="circular")
+        x = torch.relu(layer(x)).detach()
+    return float(x.std() / before)
+
+
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ten_layers_keep_the_size_of_activations(kernel: str) -> None:
+    d3 = kernel in ("sphere", "SO(3)")
+    assert 0.5 < statistics.median(growth(kernel, seed) for seed in range(3 if d3 else 5)) < 2
+
+
+def test_plain_he_initialisation_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: count coefficients as if their splines did not overlap."""
+    monkeypatch.setattr(initial, "_gain", lambda x, h, width: float(x.shape[-1] * h.shape[-1]))
+    assert not 0.5 < statistics.median(growth("dense", seed) for seed in range(3)) < 2

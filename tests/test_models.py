@@ -1,0 +1,102 @@
+"""The paper's two networks: every column of both tables, layer by layer."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from liespline import models
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+
+# tab. GCNNPCAM: N_k: layers 1 to 7 and the total. Layer 5 at N_k = 8 is misprinted as 7,178; the total is right.
+PCAM = {
+    1: ([2520, 33600, 33600, 33600, 2560, 1024, 32], 106936),
+    3: ([1449, 33327, 33327, 33327, 4416, 1024, 32], 106902),
+    4: ([1260, 33600, 33600, 33600, 5120, 1024, 32], 108236),
+    5: ([1134, 34020, 34020, 34020, 5760, 1024, 32], 110010),
+    8: ([882, 32928, 32928, 32928, 7168, 1024, 32], 107890),
+    12: ([693, 30492, 30492, 30492, 8448, 1024, 32], 101673),
+    16: ([630, 33600, 33600, 33600, 10240, 1024, 32], 112726),
+}
+# tab. GCNNCelebA. The total at N_k = 5 is misprinted as 123,589.
+CELEBA = {
+    1: ([2025, 18225, 18225, 18225, 18225, 18225, 15552, 9216, 2048, 320], 120286),
+    2: ([1575, 22050, 22050, 11025, 22050, 22050, 12096, 9216, 2048, 320], 124480),
+    3: ([1275, 21675, 21675, 7225, 21675, 21675, 9792, 9216, 2048, 320], 116576),
+    4: ([1125, 22500, 22500, 5625, 22500, 22500, 8640, 9216, 2048, 320], 116974),
+    5: ([1050, 24500, 24500, 4900, 24500, 24500, 8064, 9216, 2048, 320], 123598),
+}
+
+
+def counts(net: nn.Module) -> list[int]:
+    return [m.weight.numel() for m in net.modules() if isinstance(m, ls.Lift | ls.GConv | nn.Conv2d)]
+
+
+@pytest.mark.parametrize("n_k", PCAM)
+def test_pcam_weights(n_k: int) -> None:
+    layers, total = PCAM[n_k]
+    found = counts(models.pcam(max(n_k, 4) if n_k > 1 else 1, n_k, "local" if n_k in (3, 5) else "dense"))
+    assert found == layers
+    assert sum(found) == total
+
+
+@pytest.mark.parametrize("n_k", CELEBA)
+def test_celeba_weights(n_k: int) -> None:
+    layers, total = CELEBA[n_k]
+    found = counts(models.celeba(n_k, n_k, "dense"))
+    assert found == layers
+    assert sum(found) == total
+
+
+@pytest.mark.parametrize(
+    ("n_h", "n_k", "kernel"), [(1, 1, "dense"), (8, 8, "dense"), (8, 4, "dense"), (8, 4, "atrous"), (8, 3, "local")]
+)
+def test_pcam_maps_patches_to_two_logits_that_quarter_turns_leave(n_h: int, n_k: int, kernel: str) -> None:
+    torch.manual_seed(0)
+    net = models.pcam(n_h, n_k, kernel).double().eval()
+    x = torch.randn(2, 3, 88, 88, dtype=torch.float64)
+    out = net(x)
+    assert out.shape == (2, 2)
+    same = (net(torch.rot90(x, 1, (-2, -1))) - out).abs().max() < 1e-10
+    assert same == (n_h > 1)  # the 2-D baseline is not invariant
+
+
+def test_the_kinds_of_kernel_are_the_papers() -> None:
+    grid = ls.uniform(ls.SO2(), 16)
+    dense, atrous, local = (
+        models.kernels.h_basis(grid, k, 8 if k != "local" else 3) for k in ("dense", "atrous", "local")
+    )
+    assert dense.width == pytest.approx(2 * torch.pi / 8)
+    assert atrous.width == local.width == pytest.approx(2 * torch.pi / 16)
+    assert torch.allclose(
+        local.grid.elements[:, 0], torch.tensor([-1.0, 0, 1], dtype=torch.float64) * 2 * torch.pi / 16
+    )
+    assert torch.equal(dense.grid.elements, ls.uniform(ls.SO2(), 8).elements)
+
+
+def test_celeba_maps_images_to_five_heatmaps() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 3, 32, 32)
+    assert models.celeba(2, 1, "local")(x).shape == (1, 5, 32, 32)
+    assert models.celeba(1, 1, "dense", scale=2.0)(x).shape == (1, 5, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: models.pcam(8, 7), "n_k = 7.*1, 3, 4"),
+        (lambda: models.pcam(8, 8, "dence"), "'dence'.*dense"),
+        (lambda: models.celeba(0, 1), "n_h = 0"),
+        (lambda: models.celeba(3, 2, "dense", scale=-1.0), "scale = -1.0"),
+        (lambda: models.pcam(8, 4, "local"), None),
+    ],
+)
+def test_bad_arguments(call: object, says: str | None) -> None:
+    if says is None:  # four local splines lie half a step off the grid, evenly about the identity
+        assert counts(call()) == PCAM[4][0]  # type: ignore[operator]
+        return
+    with pytest.raises(ValueError, match=says):
+        call()  # type: ignore[operator]

@@ -1,0 +1,104 @@
+"""Batch norm, pooling and resampling against torch's own and against closed forms."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+
+X64 = torch.float64
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"eps": 1e-3, "momentum": 0.3}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}],
+    ids=str,
+)
+@pytest.mark.parametrize("shape", [(4, 5, 3, 6, 7), (2, 5, 2, 4, 4), (8, 5, 2, 3, 3)])
+def test_batch_norm_is_batchnorm3d(shape: tuple[int, ...], options: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    theirs, ours = nn.BatchNorm3d(5, **options).double(), ls.nn.BatchNorm(5, **options).double()  # type: ignore[arg-type]
+    if theirs.affine:
+        nn.init.normal_(theirs.weight)
+        nn.init.normal_(theirs.bias)
+    ours.load_state_dict(theirs.state_dict())
+    for _ in range(3):
+        x = (3 * torch.randn(shape, dtype=X64) + 2).requires_grad_()
+        y = x.detach().clone().requires_grad_()
+        a, b = theirs(x), ours(y)
+        (a**3).sum().backward()
+        (b**3).sum().backward()
+        assert (a - b).abs().max() < 1e-12
+        assert (x.grad - y.grad).abs().max() < 1e-10 * x.grad.abs().max()
+    for name, value in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], value, atol=1e-13, rtol=1e-13)
+    theirs.eval(), ours.eval()
+    assert (theirs(x) - ours(x)).abs().max() < 1e-12
+
+
+def test_batch_norm_takes_any_number_of_space_axes() -> None:
+    x = torch.randn(3, 2, 4, 5, 5, 5, dtype=X64)
+    out = ls.nn.BatchNorm(2).double()(x)
+    flat = out.movedim(1, 0).flatten(1)
+    assert flat.mean(1).abs().max() < 1e-12
+    assert (flat.var(1, correction=0) - 1).abs().max() < 1e-4
+    with pytest.raises(ValueError, match=r"\(3, 2, 4, 5, 5, 5\).*3"):
+        ls.nn.BatchNorm(3)(x.float())
+    with pytest.raises(ValueError, match="one value a channel"):
+        ls.nn.BatchNorm(2)(torch.zeros(1, 2, 1))
+
+
+def test_batch_norm_in_half_precision_has_float32_statistics() -> None:
+    torch.manual_seed(0)
+    x = (torch.randn(8, 4, 4, 9, 9) + 100).bfloat16()
+    norm = ls.nn.BatchNorm(4)
+    out = norm(x)
+    assert out.dtype == torch.bfloat16
+    assert (norm.running_var - (0.9 + 0.1 * x.float().var((0, 2, 3, 4)))).abs().max() < 1e-4
+
+
+def test_max_pool_is_maxpool3d_in_two_dimensions() -> None:
+    x = torch.randn(2, 3, 4, 9, 9)
+    assert torch.equal(ls.nn.MaxPool(2)(x), nn.MaxPool3d((1, 2, 2))(x))
+    assert torch.equal(ls.nn.MaxPool(3, 2, 1)(x), nn.MaxPool3d((1, 3, 3), (1, 2, 2), (0, 1, 1))(x))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_resampling_keeps_constants_lines_and_symmetry(d: int) -> None:
+    down, up, pool = ls.nn.Downsample(2).double(), ls.nn.Upsample(2), ls.nn.MaxPool(2)
+    x = torch.randn(2, 3, 4, *[9] * d, dtype=X64)
+    assert down(x).shape == (2, 3, 4, *[5] * d)
+    assert up(x).shape == (2, 3, 4, *[18] * d)
+    assert pool(x).shape == (2, 3, 4, *[4] * d)
+    assert (down(torch.ones_like(x)) - 1).abs().max() < 1e-12
+    axes = tuple(range(3, 3 + d))
+    assert (down(x.flip(axes)) - down(x).flip(axes)).abs().max() < 1e-12
+    ramp = torch.arange(17, dtype=X64).expand(1, 1, 1, *[17] * d)
+    middle = (0, 0, 0, *[slice(2, -2)] * d)  # away from the border
+    assert (down(ramp)[middle] - ramp[..., ::2][(0, 0, 0, *[slice(2, 7)] * (d - 1), slice(2, -2))]).abs().max() < 1e-12
+
+
+def test_downsampling_keeps_the_equivariance_that_max_pooling_loses() -> None:
+    torch.manual_seed(0)
+    grid = ls.uniform(ls.SO2(), 12)
+    first = ls.Lift(1, 4, 5, grid, dtype=X64)
+    errors = [
+        ls.testing.equivariance_error(nn.Sequential(first, nn.ReLU(), pool.double()), grid, size=21, images=4)
+        for pool in (ls.nn.Downsample(2), ls.nn.MaxPool(3, 2, 1))
+    ]
+    assert errors[0] < 1e-2
+    assert errors[1] > 2 * errors[0]
+
+
+def test_downsampling_turned_to_float64_is_exact() -> None:
+    assert (ls.nn.Downsample(3).double().taps.sum() - 1).abs() < 1e-15
+
+
+def test_wrong_ranks_are_refused() -> None:
+    for layer in (ls.nn.MaxPool(2), ls.nn.Downsample(2), ls.nn.Upsample(2)):
+        with pytest.raises(ValueError, match=r"\(2, 3, 4\)"):
+            layer(torch.zeros(2, 3, 4))
+    with pytest.raises(ValueError, match="factor = 0"):
+        ls.nn.Downsample(0)
