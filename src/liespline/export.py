@@ -28,7 +28,7 @@ _PAD: dict[str, tuple[_Make, ...]] = {
 }
 _ELEMENTWISE = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Softplus,
-    nn.Sigmoid, nn.Tanh, nn.Hardswish, nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout,
+    nn.Sigmoid, nn.Tanh, nn.Hardswish, nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..grids import Grid
+from ..grids.grid import on_cpu
 from ..splines import SplineBasis
 
 Size = tuple[int, ...]
@@ -32,6 +33,7 @@ class Window:
         return tuple(max(axis) for axis in zip(*self.sizes, strict=True))
 
 
+@on_cpu
 def window(grid: Grid, kernel_size: Size) -> Window:
     """Return the window of every element: the ellipsoid about the window of e, moved by h, and its bounding box.
 
@@ -47,6 +49,7 @@ def window(grid: Grid, kernel_size: Size) -> Window:
     return Window(kernel_size, tuple(tuple(row) for row in (2 * half.int() + odd).tolist()))
 
 
+@on_cpu
 def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
     """Return the points h⁻¹ ⊙ y where the kernel of each element is read, `(A, Y, d)`, and its factor there, `(A, Y)`.
 
@@ -65,6 +68,7 @@ def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
     return group.pull(h, y), inside / scale.unsqueeze(-1)
 
 
+@on_cpu
 def group_points(grid: Grid, out_grid: Grid) -> tuple[Tensor, Tensor]:
     """Return the elements h⁻¹ h̃ for output h and input h̃, `(A, N, *element_shape)`, and their Haar weights `(1, N)`."""
     h, points = out_grid.elements.unsqueeze(1), grid.elements
@@ -100,6 +104,7 @@ def sample(
 
 
 @lru_cache(maxsize=256)
+@on_cpu
 def space_samples(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
     """Return the spatial basis in the window of every element, `(A, M, *W, N_x)` in float64; computed once."""
     points, factor = space_points(grid, window)
@@ -112,6 +117,7 @@ def in_window(samples: Tensor, window: Window) -> Tensor:
 
 
 @lru_cache(maxsize=256)
+@on_cpu
 def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid) -> Tensor:
     """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once."""
     points, factor = group_points(grid, out_grid)

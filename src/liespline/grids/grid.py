@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
 from ..groups import Group
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def on_cpu(make: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that makes constants make ordinary CPU tensors, whatever default device its caller has set."""
+
+    @wraps(make)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        # An inference tensor that is shared by later layers would keep them from training.
+        with torch.device("cpu"), torch.inference_mode(False):
+            return make(*args, **kwargs)
+
+    return call
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +45,7 @@ class Grid:
     spacing: float
     """Distance between neighbours, ‖Log h_i⁻¹h_j‖: the natural scale of splines centred on the grid."""
 
+    @on_cpu
     def __post_init__(self) -> None:
         group, shape = self.group, self.group.element_shape
         elements = torch.as_tensor(self.elements).detach().to("cpu", torch.float64)

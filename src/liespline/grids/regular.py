@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from ..groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
-from .grid import Grid, counts, whole
+from .grid import Grid, counts, on_cpu, whole
 
 
+@on_cpu
 def uniform(group: Group, n: int, *, spacing: float | None = None) -> Grid:
     """Return n equidistant elements that cover the group, or start at its identity where it has no end.
 
@@ -49,6 +50,7 @@ def uniform(group: Group, n: int, *, spacing: float | None = None) -> Grid:
     raise ValueError(f"uniform: n = {n} for {group!r}; there is {right}")
 
 
+@on_cpu
 def local(group: Group, n: int | Sequence[int], spacing: float) -> Grid:
     """Return Exp of the n lattice points of the algebra nearest 0: centres of localised kernels, for any group.
 
@@ -62,6 +64,7 @@ def local(group: Group, n: int | Sequence[int], spacing: float) -> Grid:
     return Grid(group, group.exp(a), step**group.dim * group.haar_density(a), step)
 
 
+@on_cpu
 def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float = 1.0) -> Grid:
     """Return the n × … × n lattice of R^d centred on the origin; for even n it has no point there."""
     group = Translation(space_dim)
@@ -69,6 +72,7 @@ def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float = 1.0) -> 
     return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
 
 
+@on_cpu
 def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) -> Grid:
     """Return the lattice without its corners: 9 of 3×3 points, 21 of 5×5, 37 of 7×7 (app. D uses the 21).
 
@@ -82,17 +86,17 @@ def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) ->
     return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
 
 
+@on_cpu
 def polyhedral(order: int) -> Tensor:
     """Return the rotation group of the tetrahedron (12), octahedron (24) or icosahedron (60), identity first."""
     if order not in (12, 24, 60):
         raise ValueError(f"polyhedral: order = {order!r}, must be 12, 24 or 60")
     golden = (1 + math.sqrt(5)) / 2
     third = 2 * math.pi / 3
-    diagonal = torch.ones(3, dtype=torch.float64)
     generators = {
-        12: [_turn(diagonal, third), _turn(torch.tensor([0.0, 0, 1]), math.pi)],
-        24: [_turn(diagonal, third), _turn(torch.tensor([0.0, 0, 1]), math.pi / 2)],
-        60: [_turn(diagonal, third), _turn(torch.tensor([0, 1, golden]), 2 * math.pi / 5)],
+        12: [_turn((1, 1, 1), third), _turn((0, 0, 1), math.pi)],
+        24: [_turn((1, 1, 1), third), _turn((0, 0, 1), math.pi / 2)],
+        60: [_turn((1, 1, 1), third), _turn((0, 1, golden), 2 * math.pi / 5)],
     }[order]
     members = torch.eye(3, dtype=torch.float64).unsqueeze(0)
     while len(members) < order:
@@ -152,9 +156,9 @@ def _shells(dim: int, n: int) -> Tensor:
     return points[chosen]
 
 
-def _turn(axis: Tensor, angle: float) -> Tensor:
-    axis = axis.double()
-    return SO3().exp(angle * axis / axis.norm())
+def _turn(axis: tuple[float, float, float], angle: float) -> Tensor:
+    direction = torch.tensor(axis, dtype=torch.float64)
+    return SO3().exp(angle * direction / direction.norm())
 
 
 def _distinct(elements: Tensor) -> Tensor:

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from ..groups import SO3, Group, Sphere
-from .grid import Grid, whole
+from .grid import Grid, on_cpu, whole
 
 Array = npt.NDArray[np.float64]
 
 _STAGES, _STEPS, _NEIGHBOURS, _SOLVER_STEPS = 12, 25, 24, 300
 
 
+@on_cpu
 def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     """Return n elements of SO(3) or S² that push each other apart: the smallest ‖Log h_i⁻¹h_j‖ is maximised.
 

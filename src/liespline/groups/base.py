@@ -151,9 +151,14 @@ class Group(ABC):
                 + ", ".join(map(str, shape))
                 + ")"
             )
-        # Reading values would stall a GPU and cannot be traced, so membership is checked on the CPU only.
-        if kind == "elements" and value.device.type == "cpu" and not torch.compiler.is_compiling():
+        if kind == "elements" and readable(value):
             self.require(f"{where}: {name}", value.detach())
+
+
+def readable(value: Tensor) -> bool:
+    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled nor mapped by vmap."""
+    hidden = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(value)
+    return value.device.type == "cpu" and not hidden
 
 
 def _checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Tensor]:
