@@ -104,11 +104,14 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
 
 
 def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
-    """Say once how much of a kernel falls outside its window, and so how far turning it is from exact."""
+    """Say once how much of a kernel falls outside its window, where that differs between elements.
+
+    A part that is cut off alike for all of them, as under quarter turns or scalings, costs no equivariance.
+    """
     if len(grid) == 1 or math.prod(window.kernel_size) == 1:
         return
-    lost = _lost(basis, grid, window)
-    if lost > 0.03 and (basis, window.kernel_size) not in _told:
+    lost, spread = _lost(basis, grid, window)
+    if spread > 0.03 and (basis, window.kernel_size) not in _told:
         _told.add((basis, window.kernel_size))
         size, fits = ("×".join(str(k + more) for k in window.kernel_size) for more in (0, 2))
         warnings.warn(
@@ -120,12 +123,13 @@ def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) 
 
 
 @lru_cache(maxsize=256)
-def _lost(basis: SplineBasis, grid: Grid, window: Window) -> float:
-    """Return the largest share of a basis function's energy that its window cuts off."""
+def _lost(basis: SplineBasis, grid: Grid, window: Window) -> tuple[float, float]:
+    """Return the largest share of a basis function's energy that the window cuts off, and by how much it varies."""
     radius = float(basis.grid.elements.norm(dim=-1).max()) + basis.reach * math.sqrt(len(window.kernel_size))
     roomy = tuple(2 * math.ceil(radius) + k % 2 for k in window.kernel_size)
     kept, whole = (_energy(basis, grid, w) for w in (window, functional.window(grid, roomy)))
-    return float((1 - kept / whole).max())
+    lost = 1 - kept / whole  # (A, N_x)
+    return float(lost.max()), float((lost.amax(0) - lost.amin(0)).max())
 
 
 def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
