@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeGuard
 
 import torch
@@ -15,10 +16,10 @@ from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from .functional import Size
-from .nn import GConv, Lift, MaxPool
+from .nn import BatchNorm, GConv, Lift, MaxPool
 
 _Make = Callable[..., nn.Module]
-_CONV: tuple[_Make, ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_CONV: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _POOL: tuple[_Make, ...] = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
 _PAD: dict[str, tuple[_Make, ...]] = {
     "zeros": (nn.ZeroPad1d, nn.ZeroPad2d, nn.ZeroPad3d),
@@ -58,6 +59,9 @@ def export(net: nn.Module) -> nn.Module:
         if isinstance(module, Lift | GConv):
             _check_replaceable(name, module)
             plain[id(module)] = _convolution(module, order)
+        elif id(module) in order.norm_of:
+            fused = plain[id(module)] = copy.deepcopy(module)
+            fused.weight, fused.bias = _with_norm(module.weight, module.bias, order.norm_of[id(module)])
         elif id(module) in order.flat_pools:
             plain[id(module)] = _flat_pool(module, order.flat_pools[id(module)])
         elif _is_plane_pool(module):
@@ -100,10 +104,8 @@ def _flat_pool(pool: nn.Module, d: int) -> nn.Module:
 def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
     """Return the layer as [Flatten,] [padding,] Conv or Linear[, Unflatten]."""
     kernel, bias = layer.kernel(), layer.bias  # (out, N_h_out, in[, N_h_in], *window)
-    norm = order.norm_of.get(id(layer))
-    if norm is not None:
-        mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
-        kernel, bias = fuse_conv_bn_weights(kernel, bias, mean, variance, norm.eps, norm.weight, norm.bias)
+    if id(layer) in order.norm_of:
+        kernel, bias = _with_norm(kernel, bias, order.norm_of[id(layer)])
     n_out = kernel.shape[1]
     kernel = kernel.flatten(0, 1).flatten(1, 2) if isinstance(layer, GConv) else kernel.flatten(0, 1)
     stages: list[nn.Module] = []
@@ -133,6 +135,12 @@ def _unset(layer: Lift | GConv, kernel: Tensor, *, has_bias: bool) -> list[nn.Mo
     return [*pads, conv(columns, rows, window, layer.stride, before, bias=has_bias, padding_mode=mode, device="meta")]
 
 
+def _with_norm(kernel: Tensor, bias: Tensor | None, norm: _BatchNorm) -> tuple[nn.Parameter, nn.Parameter]:
+    """Return the kernel `(out, …)` and bias `(out,)` of a convolution followed by a batch norm in eval mode."""
+    mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
+    return fuse_conv_bn_weights(kernel, bias, mean, variance, norm.eps, norm.weight, norm.bias)
+
+
 def _borders(layer: Lift | GConv, window: Size) -> tuple[Size, Size]:
     """Return the padding before and after each axis that puts the largest window where `kernel_size` would be."""
     grown = [(w - k) // 2 for w, k in zip(window, layer.kernel_size, strict=True)]
@@ -159,7 +167,7 @@ class _Order:
     """What is known of a network's order, all by the ids of its modules."""
 
     norm_of: dict[int, _BatchNorm] = field(default_factory=dict)
-    """The batch norm that follows a layer and nothing else."""
+    """The batch norm that follows a layer, or a plain convolution, and nothing else."""
     flat_output: set[int] = field(default_factory=set)
     """Layers whose output goes to another layer only, by way of modules that do not care about its shape …"""
     flat_input: set[int] = field(default_factory=set)
@@ -173,30 +181,42 @@ def _read(net: nn.Module) -> _Order:
     uses = Counter(id(child) for module in net.modules() for child in module._modules.values())
     order = _Order()
     for sequential in filter(_runs_in_order, net.modules()):
-        layer: Lift | GConv | None = None  # the one whose output, but for its shape, is at hand
-        previous: nn.Module | None = None
-        pools: list[nn.Module] = []
-        for module in _in_order(sequential, uses):
-            once = uses[id(module)] == 1
-            if isinstance(module, Lift | GConv) and once:
-                if layer is not None and isinstance(module, GConv):
-                    order.flat_output.add(id(layer))
-                    order.flat_input.add(id(module))
-                    order.flat_pools |= {id(pool): len(layer.kernel_size) for pool in pools}
-                layer, pools = module, []
-            elif layer is not None and layer is previous and once and _is_affine_norm(module):
-                order.norm_of[id(layer)] = module
-            elif once and (_is_plane_pool(module) or (isinstance(module, MaxPool) and not _has_hooks(module))):
-                pools.append(module)
-            elif type(module) not in _ELEMENTWISE or _has_hooks(module):
-                layer = None
-            previous = module
+        modules = list(_in_order(sequential, uses))
+        for conv, norm in pairwise(modules):
+            once = uses[id(conv)] == uses[id(norm)] == 1
+            if once and _takes_norm(conv) and _is_affine_norm(norm):
+                order.norm_of[id(conv)] = norm
+        _keep_flat(modules, uses, order)
     return order
 
 
+def _keep_flat(modules: list[nn.Module], uses: Counter[int], order: _Order) -> None:
+    """Note where one layer's output reaches the next without a need for its own axis of H."""
+    gone = {id(norm) for norm in order.norm_of.values()}
+    layer: Lift | GConv | None = None  # the one whose output, but for values and size of space, is at hand
+    pools: list[nn.Module] = []
+    for module in modules:
+        once = uses[id(module)] == 1
+        if isinstance(module, Lift | GConv) and once:
+            if layer is not None and isinstance(module, GConv):
+                order.flat_output.add(id(layer))
+                order.flat_input.add(id(module))
+                order.flat_pools |= {id(pool): len(layer.kernel_size) for pool in pools}
+            layer, pools = module, []
+        elif once and (_is_plane_pool(module) or (isinstance(module, MaxPool) and not _has_hooks(module))):
+            pools.append(module)
+        elif id(module) not in gone and (type(module) not in _ELEMENTWISE or _has_hooks(module)):
+            layer = None
+
+
+def _takes_norm(module: nn.Module) -> bool:
+    return isinstance(module, Lift | GConv) or (type(module) in _CONV and not _has_hooks(module))
+
+
 def _is_affine_norm(module: nn.Module) -> TypeGuard[_BatchNorm]:
+    known = isinstance(module, _BatchNorm) and type(module).forward in (_BatchNorm.forward, BatchNorm.forward)
     # Without running statistics it normalises by those of its input, in eval mode too.
-    return isinstance(module, _BatchNorm) and module.running_mean is not None and not _has_hooks(module)
+    return known and module.running_mean is not None and not _has_hooks(module)
 
 
 def _has_hooks(module: nn.Module) -> bool:
