@@ -51,8 +51,7 @@ def test_kinds_of_files(tmp_path):
     data = tmp_path / "data"
     wide = RNG.integers(0, 65536, (12, 16), np.uint16)
     colour = RNG.integers(0, 65536, (12, 16, 3), np.uint16)
-    for name in ("grey8.png", "grey8.tif", "other.tiff"):
-        picture(data / "a" / name)
+    grey = [picture(data / "a" / name) for name in ("grey8.png", "grey8.tif", "other.tiff")]
     (data / "b").mkdir()
     Image.fromarray(wide).save(data / "b" / "grey16.png")
     Image.fromarray(wide).save(data / "b" / "grey16.tif")
@@ -67,7 +66,9 @@ def test_kinds_of_files(tmp_path):
     of_b = [image.transpose(1, 2, 0) for image in found[1]]
     for expected, times in ((np.repeat(wide[..., None], 3, -1), 2), (colour, 2)):
         assert sum(np.array_equal(image, expected) for image in of_b) == times, "all sixteen bits survive"
-    assert sum(np.allclose(image, 200 * 257, atol=3 * 257) for image in of_b) == 1, "8 bit is stretched to 16"
+    assert sum(np.allclose(image, 200 * 257, atol=3 * 257) for image in of_b) == 1, "and the JPEG"
+    stretched = sorted((image.astype(int) * 257).tobytes() for image in grey)  # 255 becomes 65,535
+    assert sorted(image[0].tobytes() for image in found[0]) == stretched, "8 bit among 16"
     assert as_float(torch.from_numpy(colour)).max() <= 1
 
 
