@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +76,8 @@ def train(
     kernel: opt.Kernel = None,
     n_k: opt.NK = None,
     kernel_size: opt.KernelSize = None,
+    stride: opt.Stride = None,
+    scale: opt.Scale = None,
     widths: opt.Widths = None,
     weights: opt.Weights = None,
     epochs: opt.Epochs = None,
@@ -109,7 +112,7 @@ def train(
     from .train import begin, go_on, start_config
 
     network: dict[str, Any] = {"group": group, "n_h": n_h, "kernel": kernel, "n_k": n_k, "kernel_size": kernel_size}
-    network |= {"widths": parse_widths(widths), "weights": weights}
+    network |= {"stride": stride, "scale": scale, "widths": parse_widths(widths), "weights": weights}
     training = {"epochs": epochs, "batch": batch, "optimiser": optimiser, "lr": lr, "decay": decay}
     training |= {"augment": "no-rot90" if no_rot90 else augment, "patience": patience, "precision": precision}
     training |= {"accelerator": accelerator, "devices": devices, "nodes": nodes, "workers": workers}
@@ -254,8 +257,15 @@ def parse_widths(text: str | None) -> tuple[int, ...] | None:
         raise ConfigError(f"widths {text!r}: expected whole numbers with commas, such as 8,12,16") from None
 
 
+def note(message: Warning | str, *place: Any, **more: Any) -> None:
+    """A warning as a sentence, without the line of code it came from."""
+    Console(stderr=True).print(f"Note: {message}", style="yellow", markup=False, highlight=False)
+
+
 def main() -> None:
     """Run the command; a mistake of the user's ends with one clear message, not with a traceback."""
+    if not sys.warnoptions:  # for people, unless Python was told how to treat warnings
+        warnings.showwarning = note
     try:
         app()
     except ValueError as error:

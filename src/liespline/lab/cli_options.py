@@ -53,6 +53,11 @@ Kernel = Annotated[
 ]
 NK = Annotated[int | None, typer.Option("--n-k", help="Number of splines on the group.", rich_help_panel=NETWORK)]
 KernelSize = Annotated[int | None, typer.Option(help="Side of the kernels in samples.", rich_help_panel=NETWORK)]
+Stride = Annotated[
+    int | None,
+    typer.Option(help="Keep every so many-th sample in the first layer, for large images.", rich_help_panel=NETWORK),
+]
+Scale = Annotated[float | None, typer.Option(help="For celeba: the smallest scale.", rich_help_panel=NETWORK)]
 Widths = Annotated[
     str | None,
     typer.Option(metavar="N,N,…", help="Channels of each layer, such as 8,12,16.", rich_help_panel=NETWORK),

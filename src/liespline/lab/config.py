@@ -28,6 +28,10 @@ class Network:
     kernel: str = "dense"
     n_k: int | None = None
     kernel_size: int = 5
+    stride: int = 1
+    """Keep every so many-th sample of the image in the first layer."""
+    scale: float = 1.0
+    """For celeba: the smallest of the scales, and the only one of the 2-D network."""
     widths: tuple[int, ...] = (8, 12, 16, 24)
     weights: int | None = None
     """Scale all widths together so that the network has about this many weights."""
@@ -106,7 +110,7 @@ class Config:
         one_of("optimiser", training.optimiser, OPTIMISERS)
         one_of("precision", training.precision, PRECISIONS)
         one_of("accelerator", training.accelerator, ACCELERATORS)
-        counts = {"n_h": net.n_h, "kernel_size": net.kernel_size, "epochs": training.epochs}
+        counts = {"n_h": net.n_h, "kernel_size": net.kernel_size, "stride": net.stride, "epochs": training.epochs}
         counts |= {"batch": training.batch, "devices": training.devices, "nodes": training.nodes}
         counts |= {"widths": min(net.widths, default=0)}
         optional = {"size": self.size, "n_k": net.n_k, "weights": net.weights, "patience": training.patience}
@@ -120,6 +124,8 @@ class Config:
             raise ConfigError(f"workers = {training.workers}, seed = {self.seed}: must not be negative or huge")
         if not 0 < training.lr < float("inf") or not 0 <= training.decay < float("inf"):
             raise ConfigError(f"lr = {training.lr}, decay = {training.decay}: must be positive numbers")
+        if not 0 < net.scale <= 16:
+            raise ConfigError(f"scale = {net.scale}: must be more than 0 and at most 16")
         if training.batch % (training.devices * training.nodes):
             raise ConfigError(
                 f"batch = {training.batch} cannot be shared equally by {training.nodes} × {training.devices} "
@@ -136,7 +142,7 @@ class Config:
 
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
-MOST = {"n_h": 1000, "n_k": 1000, "kernel_size": 101, "widths": 8192, "layers": 64, "size": 8192}
+MOST = {"n_h": 1000, "n_k": 1000, "kernel_size": 101, "stride": 16, "widths": 8192, "layers": 64, "size": 8192}
 GROUPS = ("so2", "scale", "so3", "none")
 KERNELS = ("dense", "local", "atrous", "deformable")
 PRESETS = ("paper", "released")

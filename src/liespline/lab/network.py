@@ -73,5 +73,6 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         kernel_size=network.kernel_size,
         kernel=network.kernel,
         n_k=network.n_k,
+        stride=network.stride,
         weights=network.weights,
     )

@@ -73,7 +73,7 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
     )
     text = (
         f"The same {first['images']} test images, moved before the network sees them. "
-        "A flat line means that the answer does not depend on how the image lies."
+        "A flat line means that the answer does not depend on how the image lies. What a move uncovers is black."
     )
     return Section("moves", f"Accuracy against {axis}", text, chart)
 

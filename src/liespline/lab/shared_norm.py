@@ -65,7 +65,7 @@ class _Sum(torch.autograd.Function):
 
 def summed(part: Tensor) -> Tensor:
     """The sum over all processes, differentiable in each one's part."""
-    total: Tensor = _Sum.apply(part)  # type: ignore[no-untyped-call]
+    total: Tensor = _Sum.apply(part)
     return total
 
 

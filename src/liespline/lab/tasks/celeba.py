@@ -18,7 +18,23 @@ def network(config: Config, signature: Signature) -> nn.Module:
     choice = config.network
     n_h = 1 if choice.group == "none" else choice.n_h
     n_k = 1 if choice.group == "none" else choice.n_k or n_h
-    return models.celeba(n_h, n_k, choice.kernel)
+    return models.celeba(n_h, n_k, choice.kernel, scale=choice.scale)
+
+
+SCALES = tuple(2 ** (i / 2) for i in range(5))
+
+
+def paper_runs(base: Config) -> dict[str, Config]:
+    """The paper's runs: two to five scales with N_k = 1, 3 and N_h; 2-D networks at five scales, with and without zoom."""
+    runs = {}
+    for n_h in range(2, 6):
+        for kernel, n_k in (("local", 1), ("local", 3), ("dense", n_h)):
+            runs[f"{kernel}-{n_h}-{n_k}"] = base.updated({"kernel": kernel, "n_h": n_h, "n_k": n_k}, {})
+    for number, scale in enumerate(SCALES, 1):
+        plain = base.updated({"group": "none", "n_h": 1, "n_k": 1, "scale": scale}, {})
+        runs[f"plain-{number}"] = plain
+        runs[f"plain-{number}-zoom"] = plain.updated({}, {"augment": "zoom"})
+    return runs
 
 
 TASK = Task(
@@ -31,6 +47,7 @@ TASK = Task(
     check=lambda path, config: celeba.check(path),
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
     augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
+    sets={"paper": paper_runs},
     network=network,
     objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),
 )

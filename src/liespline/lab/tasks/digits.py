@@ -9,7 +9,7 @@ TASK = Task(
     defaults=Config(
         task="digits",
         network=Network(group="so2", n_h=8, widths=(8, 12, 16, 24)),
-        training=Training(epochs=10, batch=64, lr=0.02),
+        training=Training(epochs=12, batch=64, lr=0.02),
     ),
     load_split=lambda config, split: digits.load(split),
     augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},

@@ -10,7 +10,7 @@ from .base import Task
 TASK = Task(
     defaults=Config(
         task="volumes",
-        network=Network(group="so3", n_h=24, kernel="local", n_k=7, widths=(6, 8, 12, 16)),
+        network=Network(group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12)),
         training=Training(epochs=20, batch=16, lr=0.01),
     ),
     data_help="an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
