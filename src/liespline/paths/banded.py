@@ -1,5 +1,8 @@
 """The banded path: correlate each output group with the fields it reads, in space alone."""
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -7,6 +10,7 @@ from torch.nn import functional as F
 from liespline.paths.plan import Table
 
 Size = tuple[int, ...]
+_LARGEST = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-last convolution
 
 
 def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
@@ -29,9 +33,17 @@ def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding:
             out = F.conv2d(picked[:, :, None], blocks[:, :, None], None, (1, *stride), (0, *padding), groups=groups)[
                 :, :, 0
             ]
-        case 2:
+        case 2 if fields.is_cuda or math.prod(blocks.shape[2:]) <= _LARGEST:
             out = F.conv2d(picked, blocks, None, stride, padding, groups=groups)
-        case _:  # oneDNN's grouped volumes are slow: one convolution a group
-            pairs = zip(picked.chunk(groups, 1), blocks.chunk(groups, 0), strict=True)
-            out = torch.cat([F.conv3d(part, block, None, stride, padding) for part, block in pairs], dim=1)
+        case 2:
+            out = _one_by_one(F.conv2d, picked.contiguous(), blocks.contiguous(), groups, stride, padding)
+        case _:  # oneDNN's grouped volumes are slow
+            out = _one_by_one(F.conv3d, picked, blocks, groups, stride, padding)
     return out.view(out.shape[0], kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
+
+
+def _one_by_one(
+    convolve: Callable[..., Tensor], x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Size
+) -> Tensor:
+    pairs = zip(x.chunk(groups, 1), weight.chunk(groups, 0), strict=True)
+    return torch.cat([convolve(part, block, None, stride, padding) for part, block in pairs], dim=1)
