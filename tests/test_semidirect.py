@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from liespline import SO2, SO3, Group, Scale, uniform
+from liespline.functional import left_regular
 from liespline.groups import Element, Semidirect
 from own_group import DTYPES, TOLERANCE, Triangular, name, points, vectors
 
@@ -59,18 +60,23 @@ def test_batches_of_the_two_factors_broadcast():
     torch.testing.assert_close(tuple(t[2, 1] for t in product), tuple(single))
 
 
+ORIGIN = torch.zeros(2, dtype=torch.float64)
 QUARTER = torch.tensor([math.pi / 2], dtype=torch.float64)
+
+
+def moved(g: Element, f: torch.Tensor, h: Group) -> torch.Tensor:
+    """Return L_g f of one sampled function without batch and channels."""
+    return left_regular(g, f[None, None], h)[0, 0]
 
 
 def test_quarter_turns_are_rot90():
     image = torch.randn(2, 3, 7, 7, dtype=torch.float64)
     for turns in range(-1, 3):
-        g = Element(torch.zeros(2, dtype=torch.float64), turns * QUARTER)
-        found = Semidirect(SO2()).transform(g, image)
+        found = left_regular(Element(ORIGIN, turns * QUARTER), image, SO2())
         torch.testing.assert_close(found, torch.rot90(image, turns, (-2, -1)), rtol=0, atol=1e-12)
 
 
-@each
+@pytest.mark.parametrize("h", [Scale(1), SO2(), Scale(2), Triangular(), Scale(3), SO3()], ids=name)
 def test_affine_functions_are_moved_exactly(h):
     """(L_g f)(y) = f(h⁻¹(y − x)): linear interpolation is exact for f affine, wherever it stays inside."""
     d, size = h.space_dim, 15
@@ -80,7 +86,7 @@ def test_affine_functions_are_moved_exactly(h):
     g = Element(points(h, 1)[0] + 3, h.exp(0.3 * vectors(h, 1, seed=5)[0]))
     back = (y - g.x.numpy()) @ np.linalg.inv(linear(h, g.h)).T
     inside = (np.abs(back) <= (size - 1) / 2).all(-1)
-    found = Semidirect(h).transform(g, torch.from_numpy(y @ slope + 2.0)).numpy()
+    found = moved(g, torch.from_numpy(y @ slope + 2.0), h).numpy()
     assert inside.mean() > 0.1
     np.testing.assert_allclose(found[inside], (back @ slope + 2.0)[inside], rtol=0, atol=1e-12)
     outside = (np.abs(back) >= (size + 1) / 2).any(-1)
@@ -88,7 +94,7 @@ def test_affine_functions_are_moved_exactly(h):
     assert not found[outside].any()
 
 
-def test_transform_is_a_representation_that_splits():
+def test_left_regular_is_a_representation_that_splits():
     """L_g L_g′ = L_gg′ and L_(x,h) = L_x L_h, exactly where lattices map to themselves (eq. splitting)."""
     so3, octahedral = SO3(), uniform(SO3(), 24).elements
     group, e = Semidirect(so3), so3.identity(dtype=torch.float64)
@@ -96,33 +102,31 @@ def test_transform_is_a_representation_that_splits():
     volume[3:6, 3:6, 3:6] = torch.randn(3, 3, 3, dtype=torch.float64)  # room to move without leaving
     g = Element(torch.tensor([1.0, 0, -2], dtype=torch.float64), octahedral[5])
     other = Element(torch.tensor([0.0, 1, 0], dtype=torch.float64), octahedral[13])
-    twice = group.transform(g, group.transform(other, volume))
-    torch.testing.assert_close(group.transform(group.product(g, other), volume), twice, rtol=0, atol=1e-12)
-    wrong_order = group.transform(group.product(other, g), volume)
-    assert float((wrong_order - twice).abs().max()) > 0.1
-    turned = group.transform(Element(torch.zeros(3, dtype=torch.float64), g.h), volume)
-    torch.testing.assert_close(group.transform(g, volume), group.transform(Element(g.x, e), turned), rtol=0, atol=1e-12)
-    torch.testing.assert_close(group.transform(Element(g.x, e), volume), torch.roll(volume, (1, -2), (0, 2)))
+    twice = moved(g, moved(other, volume, so3), so3)
+    torch.testing.assert_close(moved(group.product(g, other), volume, so3), twice, rtol=0, atol=1e-12)
+    assert float((moved(group.product(other, g), volume, so3) - twice).abs().max()) > 0.1, "the order matters"
+    turned = moved(Element(torch.zeros_like(g.x), g.h), volume, so3)
+    torch.testing.assert_close(moved(g, volume, so3), moved(Element(g.x, e), turned, so3), rtol=0, atol=1e-12)
+    shifted = torch.roll(volume, (1, -2), (0, 2))
+    torch.testing.assert_close(moved(Element(g.x, e), volume, so3), shifted, rtol=0, atol=1e-12)
 
 
 def test_feature_maps_move_on_h_too():
-    grid = uniform(SO2(), 8)
     features = torch.randn(2, 3, 8, 5, 5, dtype=torch.float64)
-    g = Element(torch.zeros(2, dtype=torch.float64), QUARTER)
-    found = Semidirect(SO2()).transform(g, features, grid.elements)
-    expected = torch.rot90(features.roll(2, 2), 1, (-2, -1))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    found = left_regular(Element(ORIGIN, QUARTER), features, SO2(), uniform(SO2(), 8))
+    torch.testing.assert_close(found, torch.rot90(features.roll(2, 2), 1, (-2, -1)), rtol=0, atol=1e-12)
     scales = uniform(Scale(2), 3, spacing=math.log(2))
-    up = Element(torch.zeros(2, dtype=torch.float64), scales.elements[1])
-    moved = Semidirect(Scale(2)).transform(up, torch.ones(3, 5, 5, dtype=torch.float64), scales.elements)
-    assert moved[:, 2, 2].tolist() == [0, 1, 1], "nothing is known below the smallest scale"
+    ones = torch.ones(1, 1, 3, 5, 5, dtype=torch.float64)
+    grown = left_regular(Element(ORIGIN, scales.elements[1]), ones, Scale(2), scales)
+    assert grown[0, 0, :, 2, 2].tolist() == pytest.approx([0, 1, 1]), "nothing is known below the smallest scale"
+    halfway = left_regular(Element(ORIGIN, QUARTER / 2), features[:, :, ::2], SO2(), uniform(SO2(), 4))
+    between = (features[:, :, ::2] + features[:, :, ::2].roll(1, 2))[..., 2, 2] / 2
+    torch.testing.assert_close(halfway[..., 2, 2], between, rtol=0, atol=1e-12)
 
 
 def test_bad_samples_are_named():
-    group, g = Semidirect(SO2()), Element(torch.zeros(2), torch.tensor([0.3]))
-    with pytest.raises(ValueError, match=r"f has shape \(5,\), must be \(\*batch, \*space\) with 2 axes of space"):
-        group.transform(g, torch.zeros(5))
-    with pytest.raises(ValueError, match=r"f has shape \(3, 5, 5\), must be \(\*batch, 4, \*space\)"):
-        group.transform(g, torch.zeros(3, 5, 5), uniform(SO2(), 4).elements.float())
-    with pytest.raises(ValueError, match=r"g.h = \[0.3.*\] carries none of the elements to another"):
-        group.transform(g, torch.zeros(4, 5, 5), uniform(SO2(), 4).elements.float())
+    g = Element(torch.zeros(2), torch.tensor([0.3]))
+    with pytest.raises(ValueError, match=r"f has shape \(5,\); expected \(B, C, \*space\) with 2 space axes"):
+        left_regular(g, torch.zeros(5), SO2())
+    with pytest.raises(ValueError, match=r"f has 3 elements on axis 2; Grid\(SO2\(\), 4 elements.* has 4"):
+        left_regular(g, torch.zeros(1, 1, 3, 5, 5), SO2(), uniform(SO2(), 4))

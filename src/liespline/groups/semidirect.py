@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import torch
@@ -42,48 +41,5 @@ class Semidirect:
         """Return g ⊙ x′ = h ⊙ x′ + x on points of R^d."""
         return self.h.act(g.h, x) + g.x
 
-    def transform(self, g: Element, f: Tensor, elements: Tensor | None = None) -> Tensor:
-        """Return L_g f = L_x L_h f, (L_g f)(y, k) = f(h⁻¹ ⊙ (y − x), h⁻¹k), of a sampled function (eq. splitting).
-
-        f is an image `(*batch, *space)`, or with `elements` `(N, *element_shape)` a feature map `(*batch, N, *space)`.
-        Space has its origin at the centre of the tensor and one sample as its unit. There f is interpolated linearly
-        and is 0 outside; on H it is known at the elements only, so it is 0 where h⁻¹k is none of them.
-        """
-        d = self.h.space_dim
-        if elements is None:
-            shape, fits = f"(*batch, *space) with {d} axes of space", f.ndim >= d
-        else:
-            shape, fits = f"(*batch, {len(elements)}, *space)", f.ndim > d and f.shape[-1 - d] == len(elements)
-        if not fits:
-            raise ValueError(f"Semidirect.transform: f has shape {tuple(f.shape)}, must be {shape}")
-        space = f.shape[f.ndim - d :]
-        centre = (torch.tensor(space, dtype=g.x.dtype, device=g.x.device) - 1) / 2
-        axes = [torch.arange(n, dtype=g.x.dtype, device=g.x.device) for n in space]
-        points = torch.cartesian_prod(*axes).reshape(-1, d) - centre
-        moved = _interpolate(f, self.act(self.inverse(g), points) + centre).reshape(f.shape)
-        if elements is None:
-            return moved
-        back = self.h.offset(self.h.relative(g.h, elements).unsqueeze(1), elements)  # (N, N, dim)
-        match = (back.norm(dim=-1) < 1e-4).to(f)
-        if not match.any():
-            raise ValueError(f"Semidirect.transform: g.h = {g.h.tolist()} carries none of the elements to another")
-        return torch.einsum("ij,...jp->...ip", match, moved.flatten(-d)).reshape(f.shape)
-
     def __repr__(self) -> str:
         return f"Semidirect({self.h!r})"
-
-
-def _interpolate(f: Tensor, at: Tensor) -> Tensor:
-    """Return f `(*batch, *space)` at P points given in samples from its first one, `(*batch, P)`; 0 outside."""
-    d = at.shape[-1]
-    size = torch.tensor(f.shape[f.ndim - d :], device=at.device)
-    strides = torch.tensor([size[i + 1 :].prod() for i in range(d)], device=at.device)
-    flat, low = f.flatten(-d), at.floor()
-    total = f.new_zeros(())
-    for corner in itertools.product((0, 1), repeat=d):
-        sample = low + torch.tensor(corner, device=at.device)
-        inside = ((sample >= 0) & (sample < size)).all(-1)
-        weight = (1 - (at - sample).abs()).prod(-1) * inside
-        index = (sample.long().clamp_min(0).minimum(size - 1) * strides).sum(-1)
-        total = total + flat[..., index] * weight.to(f)
-    return total
