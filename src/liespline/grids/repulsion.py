@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import roma
 import torch
 from torch import Tensor
 
@@ -39,7 +38,7 @@ def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     # in a fixed order only, so from a rounded start every machine walks the same way.
     points = _spread(np.round(start * 2**20) / 2**20, antipodal, round(typical, 9))
     elements = torch.from_numpy(points.T.copy())
-    elements = roma.unitquat_to_rotmat(elements) if antipodal else elements
+    elements = _rotations(elements) if antipodal else elements
     weights = volume * _quadrature(elements.flatten(1).T.numpy())
     return Grid(group, elements, torch.from_numpy(weights), _spacing(group, elements, points))
 
@@ -130,6 +129,15 @@ def _quaternion_spiral(n: int) -> Array:
     inner, outer = np.sqrt(i / n), np.sqrt(1 - i / n)
     first, second = 2 * math.pi * i / math.sqrt(2), 2 * math.pi * i / 1.533751168755204288
     return np.stack((inner * np.sin(first), inner * np.cos(first), outer * np.sin(second), outer * np.cos(second)))
+
+
+def _rotations(q: Tensor) -> Tensor:
+    """Return the rotation matrices of unit quaternions `(n, 4)`, vector part first: R = I + 2w[v] + 2[v]²."""
+    v, w = q[:, :3], q[:, 3].view(-1, 1, 1)
+    zero = torch.zeros_like(q[:, 0])
+    x, y, z = v.unbind(1)
+    cross = torch.stack((zero, -z, y, z, zero, -x, -y, x, zero), -1).unflatten(-1, (3, 3))
+    return torch.eye(3, dtype=q.dtype) + 2 * w * cross + 2 * cross @ cross
 
 
 def _quadrature(v: Array) -> Array:

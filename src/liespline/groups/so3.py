@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import roma
 import torch
 from torch import Tensor
 
@@ -25,12 +25,10 @@ class SO3(Group):
         return h.transpose(-1, -2)
 
     def exp(self, a: Tensor) -> Tensor:
-        matrix: Tensor = roma.rotvec_to_rotmat(a)
-        return matrix
+        return _roma().rotvec_to_rotmat(a)
 
     def log(self, h: Tensor) -> Tensor:
-        vector: Tensor = roma.rotmat_to_rotvec(h)
-        return vector
+        return _roma().rotmat_to_rotvec(h)
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         return apply(h, x)
@@ -53,6 +51,12 @@ class SO3(Group):
         # At a pole R = R_{z,γ} R_{y,β}, whose second column is (−sin γ, cos γ, 0).
         gamma = torch.where(pole, torch.atan2(-h[..., 0, 1], h[..., 1, 1]), torch.atan2(h[..., 1, 2], h[..., 0, 2]))
         return turn(alpha), beta, turn(gamma)
+
+
+def _roma() -> Any:
+    import roma  # here and not above: it loads torch's compiler, which takes seconds that only rotations need
+
+    return roma
 
 
 def apply(matrix: Tensor, x: Tensor) -> Tensor:
