@@ -100,6 +100,9 @@ class SplineBasis:
     def __call__(self, h: Tensor, centres: Tensor | None = None) -> Tensor:
         """Return the value of each of the N basis functions at h, `(*batch, N)`; `centres` replace the grid's."""
         group = self.grid.group
+        if group.batch_shape(h) + group.element_shape != h.shape:
+            shape = ", ".join(map(str, group.element_shape))
+            raise ValueError(f"SplineBasis: h has shape {tuple(h.shape)}; elements of {group!r} are (*batch, {shape})")
         if centres is None:
             centres = self.grid.elements.to(h)
         offset = group.offset(centres, h.unsqueeze(-1 - len(group.element_shape)))  # (*batch, N, dim)
