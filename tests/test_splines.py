@@ -187,17 +187,29 @@ def test_centres_can_be_learned(group):
     assert torch.autograd.gradcheck(lambda a: basis(h, basis.centres(a)), log.requires_grad_())
 
 
-def test_compile_traces_splines():
-    x = samples(3, 101)
-    for degree in DEGREES:
-        torch.compiler.reset()
-        compiled = torch.compile(functools.partial(bspline, degree=degree), backend="eager", fullgraph=True)
-        torch.testing.assert_close(compiled(x), bspline(x, degree))
-    for group in SPACES:
-        torch.compiler.reset()
-        basis = SplineBasis(local(group, {0: 1, 1: 3, 2: 5, 3: 7}[group.dim], 0.5))
-        h = group.exp(vectors(group, 6))
-        torch.testing.assert_close(torch.compile(basis, backend="eager", fullgraph=True)(h), basis(h))
+@each_degree
+def test_compile_traces_bspline(degree):
+    torch.compiler.reset()
+    compiled = torch.compile(functools.partial(bspline, degree=degree), backend="eager", fullgraph=True)
+    x = samples(degree, 101)
+    torch.testing.assert_close(compiled(x), bspline(x, degree))
+
+
+def test_compile_traces_the_derivative():
+    torch.compiler.reset()
+    compiled = torch.compile(functools.partial(bspline, degree=3), backend="aot_eager", fullgraph=True)
+    x, twin = (samples(3, 101).requires_grad_() for _ in range(2))
+    compiled(x).sum().backward()
+    bspline(twin, 3).sum().backward()
+    torch.testing.assert_close(x.grad, twin.grad)
+
+
+@pytest.mark.parametrize("group", SPACES, ids=name)
+def test_compile_traces_bases(group):
+    torch.compiler.reset()
+    basis = SplineBasis(local(group, {0: 1, 1: 3, 2: 5, 3: 7}[group.dim], 0.5))
+    h = group.exp(vectors(group, 6))
+    torch.testing.assert_close(torch.compile(basis, backend="eager", fullgraph=True)(h), basis(h))
 
 
 def test_bases_are_values():
