@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from own_group import Triangular
 
 import liespline as ls
 from liespline import Grid, SplineBasis
+from own_group import Triangular
 
 KINDS = ("dense", "local", "atrous", "non-uniform", "deformable")
 
@@ -75,6 +75,7 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     "Scale(2)": lambda: ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2)),
     "Scale(3)": lambda: ls.uniform(ls.Scale(3), 2, spacing=0.3),
     "SO3": lambda: ls.repulsion(ls.SO3(), 5),
+    "Sphere": lambda: ls.repulsion(ls.Sphere(), 4),
     "triangular": _triangular,
 }
 CASES = [Case(name, grid(), kind) for name, grid in GRIDS.items() for kind in KINDS]

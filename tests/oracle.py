@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 from scipy.interpolate import BSpline
@@ -18,7 +19,12 @@ def spline(x: float, degree: int) -> float:
     half = (degree + 1) / 2
     if not -half <= x < half:
         return 0.0
-    return float(BSpline.basis_element(np.arange(degree + 2) - half, extrapolate=False)(x))
+    return float(_scipy_spline(degree)(x))
+
+
+@cache
+def _scipy_spline(degree: int) -> BSpline:
+    return BSpline.basis_element(np.arange(degree + 2) - (degree + 1) / 2, extrapolate=False)
 
 
 def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
@@ -76,6 +82,8 @@ def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 def kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
     """K(h⁻¹y, h⁻¹h̃)/|det h|·w(h̃) entry by entry: (out, N_h, in, *W), or (out, N_out, in, N_in, *W)."""
+    if isinstance(layer.out_grid.group, ls.Sphere):
+        return sphere_kernel(layer)
     group = layer.out_grid.group
     weight = layer.weight.detach().double().numpy()
     largest = layer.window.largest
@@ -129,3 +137,63 @@ def correlate(layer: ls.Lift | ls.GConv, x: np.ndarray, sampled: np.ndarray) -> 
     if layer.bias is not None:
         out += layer.bias.detach().double().numpy().reshape(1, -1, *(1,) * (out.ndim - 2))
     return out
+
+
+ANGLES, ORDER = 32, 4
+
+
+def section(n: np.ndarray) -> np.ndarray:
+    """R_{0,β,γ}, the rotation that stands for a point of the sphere."""
+    beta, gamma = math.atan2(math.hypot(n[0], n[1]), n[2]), math.atan2(n[1], n[0])
+    return Rotation.from_euler("ZY", [gamma, beta]).as_matrix()
+
+
+def ring(p: np.ndarray) -> tuple[np.ndarray, float]:
+    """The points that turns about z carry p to, at 32 fixed azimuths, and the azimuth of p itself."""
+    alpha = 2 * math.pi * np.arange(ANGLES) / ANGLES
+    radius = math.hypot(p[0], p[1])
+    points = np.stack([radius * np.cos(alpha), radius * np.sin(alpha), np.full(ANGLES, p[2])], -1)
+    return points, math.atan2(p[1], p[0])
+
+
+def sphere_spline(basis: ls.SplineBasis, centre: np.ndarray, n: np.ndarray) -> float:
+    """B(Log_S²(R_i⁻¹n)/s), Log_S² n(β, γ) = β(−sin γ, cos γ)."""
+    q = section(centre).T @ n
+    beta, gamma = math.atan2(math.hypot(q[0], q[1]), q[2]), math.atan2(q[1], q[0])
+    a = (-beta * math.sin(gamma), beta * math.cos(gamma))
+    return math.prod(spline(v / basis.width, basis.degree) for v in a)
+
+
+def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
+    """The kernel averaged over all turns about z, in frequencies up to 4: a double sum over two rings of points.
+
+    Averaging B_i(R_α x) B_j(R_α n) over α keeps the part of the product that depends on the difference of azimuths
+    alone; frequencies up to 4 of it are what the Dirichlet kernel 1 + 2 Σ cos kθ picks out.
+    """
+    lifting = isinstance(layer, ls.Lift)
+    weight = layer.weight.detach().double().numpy()
+    largest = layer.window.largest
+    x_centres = layer.x_basis.grid.elements.numpy()
+    out = np.zeros((*weight.shape[:1], len(layer.out_grid), *weight.shape[1:2], len(layer.grid), *largest))
+    difference = 2 * math.pi * (np.arange(ANGLES)[:, None] - np.arange(ANGLES)) / ANGLES
+    for a, h in enumerate(layer.out_grid.elements.numpy()):
+        back = section(h).T
+        on_h = []
+        for b, w in zip(layer.grid.elements.numpy(), layer.grid.weights, strict=True):
+            if not lifting:
+                points, azimuth = ring(back @ b)
+                centres = layer.h_basis.grid.elements.numpy()
+                values = [[sphere_spline(layer.h_basis, c, p) * float(w) for c in centres] for p in points]
+                on_h.append((np.array(values), azimuth))
+        for index in itertools.product(*map(range, largest)):
+            y = np.array([i - (n - 1) / 2 for i, n in zip(index, largest, strict=True)])
+            points, azimuth = ring(back @ y)
+            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (32, N_x)
+            if lifting:
+                out[(slice(None), a, slice(None), 0, *index)] = weight @ on_x.mean(0)
+            for b, (values, other) in enumerate(on_h):
+                theta = difference - azimuth + other
+                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, ORDER + 1))
+                product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / ANGLES**2
+                out[(slice(None), a, slice(None), b, *index)] = np.einsum("ocij,ij->oc", weight, product)
+    return out[:, :, :, 0] if lifting else out
