@@ -1,7 +1,6 @@
 """The banded path: correlate each output group with the fields it reads, in space alone."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -10,40 +9,53 @@ from torch.nn import functional as F
 from liespline.paths.plan import Table
 
 Size = tuple[int, ...]
-_LARGEST = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-last convolution
+_NEAR = 768  # channels a convolution steps over from sample to sample before a CPU's caches lose track
+_WIDE = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-last convolution
 
 
 def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
-    """Correlate gathered fields by one grouped convolution, channels last.
+    """Correlate gathered fields by grouped convolutions, channels last.
 
     out[:,o,g·G+e] = Σ_fc kernel[o,g·G+e,c,f] ⋆ fields[:,c,table.fields[g,f]], with G = A / groups
 
     fields (B, C, R, *space), kernel (O, A, C, width, *W) -> (B, O, A, *space).
     """
-    groups = table.fields.shape[0]
-    picked = fields.movedim((2, 1), (-2, -1)).index_select(-2, table.fields.flatten())
-    picked = picked.flatten(-2).movedim(-1, 1)  # (B, groups·width·C, *space)
+    groups = len(table.fields)
     blocks = kernel.permute(1, 0, *range(4, kernel.ndim), 3, 2)  # (A, O, *W, width, C)
     blocks = blocks.flatten(-2).flatten(0, 1).movedim(-1, 1)  # (A·O, width·C, *W)
+    outputs = len(blocks) // groups
+    last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
+    at_once = _at_once(fields, kernel, groups)
+    parts = []
+    for first in range(0, groups, at_once):
+        lines = table.fields[first : first + at_once]
+        picked = last.index_select(-2, lines.flatten()).flatten(-2).movedim(-1, 1)
+        some = blocks[first * outputs : (first + len(lines)) * outputs]
+        parts.append(_convolve(picked, some, len(lines), stride, padding))
+    out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+    return out.view(len(out), kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
+
+
+def _at_once(fields: Tensor, kernel: Tensor, groups: int) -> int:
+    """How many groups one call convolves: all on a GPU, as many as stay near each other in memory on a CPU."""
+    if fields.is_cuda or kernel.ndim == 4:
+        return groups
+    if kernel.ndim == 7 or math.prod(kernel.shape[4:]) > _WIDE:  # slow when grouped
+        return 1
+    return min(groups, max(1, _NEAR // (kernel.shape[2] * kernel.shape[3])))
+
+
+def _convolve(x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
     match len(stride):
         case 0:
-            inputs = picked.view(-1, groups, blocks.shape[1])
-            out = torch.einsum("bgi,goi->bgo", inputs, blocks.view(groups, -1, blocks.shape[1])).flatten(1)
+            inputs = x.view(-1, groups, weight.shape[1])
+            return torch.einsum("bgi,goi->bgo", inputs, weight.view(groups, -1, weight.shape[1])).flatten(1)
         case 1:  # a second axis, since only images have a channels-last layout
-            out = F.conv2d(picked[:, :, None], blocks[:, :, None], None, (1, *stride), (0, *padding), groups=groups)[
-                :, :, 0
-            ]
-        case 2 if fields.is_cuda or math.prod(blocks.shape[2:]) <= _LARGEST:
-            out = F.conv2d(picked, blocks, None, stride, padding, groups=groups)
+            x, weight = x[:, :, None], weight[:, :, None]
+            return F.conv2d(x, weight, None, (1, *stride), (0, *padding), groups=groups)[:, :, 0]
         case 2:
-            out = _one_by_one(F.conv2d, picked.contiguous(), blocks.contiguous(), groups, stride, padding)
-        case _:  # oneDNN's grouped volumes are slow
-            out = _one_by_one(F.conv3d, picked, blocks, groups, stride, padding)
-    return out.view(out.shape[0], kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
-
-
-def _one_by_one(
-    convolve: Callable[..., Tensor], x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Size
-) -> Tensor:
-    pairs = zip(x.chunk(groups, 1), weight.chunk(groups, 0), strict=True)
-    return torch.cat([convolve(part, block, None, stride, padding) for part, block in pairs], dim=1)
+            if not x.is_cuda and math.prod(weight.shape[2:]) > _WIDE:
+                x, weight = x.contiguous(), weight.contiguous()
+            return F.conv2d(x, weight, None, stride, padding, groups=groups)
+        case _:
+            return F.conv3d(x, weight, None, stride, padding, groups=groups)

@@ -99,6 +99,11 @@ def _plain(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
         case 1:
             return F.conv1d(x, weight, None, stride, padding)
         case 2:
-            return F.conv2d(x, weight, None, stride, padding)
+            return F.conv2d(_channels_last(x, torch.channels_last), weight, None, stride, padding)
         case _:
-            return F.conv3d(x, weight, None, stride, padding)
+            return F.conv3d(_channels_last(x, torch.channels_last_3d), weight, None, stride, padding)
+
+
+def _channels_last(x: Tensor, layout: torch.memory_format) -> Tensor:
+    # What tensor cores read; cuDNN would otherwise convert there and back in every layer.
+    return x.contiguous(memory_format=layout) if x.is_cuda else x

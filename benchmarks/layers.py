@@ -1,0 +1,115 @@
+"""The layer rows of the speed table: every ratio is forward + backward of one path over another, in one run."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from timing import Row, Step, times
+from torch import Tensor
+from torch.nn import functional as F
+
+import liespline as ls
+from liespline import paths
+from liespline.models.kernels import h_basis
+
+
+class Bench:
+    """Layers of one device, dtype and batch."""
+
+    def __init__(self, device: str, dtype: torch.dtype, batch: int, size: int) -> None:
+        self.device, self.dtype, self.batch, self.size = device, dtype, batch, size
+
+    def layer(self, grid: ls.Grid, channels: int, n_k: int, kind: str = "local", window: int = 5, degree: int = 1):
+        """A group correlation without bias, on this device."""
+        h = h_basis(grid, kind, n_k, degree=degree)
+        return ls.GConv(channels, channels, window, grid, h_basis=h, bias=False, device=self.device)
+
+    def input(self, layer: ls.GConv, size: int, banded: bool, batch: int | None = None) -> Tensor:
+        """A feature map in the layout the path before would have left it in: channels innermost on a GPU."""
+        shape = (batch or self.batch, layer.in_channels, len(layer.grid), *(size,) * layer.grid.group.space_dim)
+        x = torch.randn(shape, device=self.device, dtype=self.dtype)
+        if self.device == "cuda" and banded:
+            x = x.movedim(1, -1).contiguous().movedim(-1, 1)
+        elif self.device == "cuda":
+            x = x.movedim((1, 2), (-2, -1)).contiguous().movedim((-2, -1), (1, 2))
+        return x.requires_grad_()
+
+    def step(self, layer: ls.GConv, path: str, size: int | None = None, batch: int | None = None) -> Step:
+        """Forward and backward by one path."""
+        x = self.input(layer, size or self.size, path != "dense", batch)
+        return self.repeat(lambda: layer(x), (x, layer.weight), path)
+
+    def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:
+        """Forward and backward of a computation, with a gradient drawn once in its output's own layout."""
+        with torch.no_grad(), paths.use(path):
+            gradient = torch.randn_like(compute())
+
+        def run() -> None:
+            for leaf in leaves:
+                leaf.grad = None
+            with paths.use(path):
+                compute().backward(gradient)
+
+        return run
+
+    def ratio(self, layer: ls.GConv, size: int | None = None, batch: int | None = None) -> float:
+        """What is chosen against dense."""
+        found = times({name: self.step(layer, name, size, batch) for name in ("auto", "dense")}, self.device)
+        return found["auto"] / found["dense"]
+
+    def against_plain(self, channels: int, n_h: int) -> Row:
+        """The dense layer, sampling included, against torch's convolution with a weight of that size."""
+        layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_h, "dense")
+        x = self.input(layer, self.size, banded=False)
+        weight = torch.randn(channels * n_h, channels * n_h, 5, 5, device=self.device, requires_grad=True)
+        plain = self.repeat(lambda: F.conv2d(x.flatten(1, 2), weight.to(self.dtype)), (x, weight))
+        found = times({"layer": self.step(layer, "dense"), "plain": plain}, self.device)
+        return Row(f"dense layer / conv2d, C = {channels}, N_h = {n_h}", found["layer"] / found["plain"], "≤ 1.05")
+
+    def local(self, channels: int, n_h: int, reach: str, degree: int = 1, size: int | None = None) -> Row:
+        """Three splines on H against the dense path."""
+        layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, 3, degree=degree)
+        name = f"local N_k = 3 of N_h = {n_h} / dense, C = {channels}, degree {degree}"
+        return Row(name, self.ratio(layer, size), reach)
+
+    def exponent(self, channels: int, batch: int) -> Row:
+        """How time grows with N_h at N_k = 3."""
+        counts = (8, 16, 32, 64)
+        layers = {n: self.layer(ls.uniform(ls.SO2(), n), channels, 3) for n in counts}
+        found = times({str(n): self.step(layers[n], "auto", batch=batch) for n in counts}, self.device)
+        growth = math.log(found["64"] / found["8"]) / math.log(8)
+        return Row(f"exponent of time in N_h, 8 to 64, N_k = 3, C = {channels}", growth, "≤ 1.15")
+
+    def scale(self, batch: int, size: int, degree: int = 2) -> Row:
+        """The CelebA layer against all scales in the largest window."""
+        grid = ls.uniform(ls.Scale(2), 5, spacing=0.5 * math.log(2))
+        h = h_basis(grid, "local", 3, degree=degree)
+        layer = ls.GConv(17, 17, 5, grid, h_basis=h, padding="same", bias=False, device=self.device)
+        samples, window = layer.samples(), layer.window.largest
+        x = self.input(layer, size, banded=False, batch=batch)
+
+        def largest() -> Tensor:
+            same = tuple(k // 2 for k in window)
+            return paths.correlate(x, layer.weight, *samples, sizes=(window,) * len(grid), stride=(1, 1), padding=same)
+
+        steps = {"own": self.step(layer, "auto", size, batch), "largest": self.repeat(largest, (x, layer.weight))}
+        found = times(steps, self.device)
+        return Row(
+            f"scale layer, C = 17, {size}² / all in the largest window", found["own"] / found["largest"], "≤ 0.25"
+        )
+
+    def volumes(self, batch: int) -> Row:
+        """SE(3) with the 24 rotations of the cube."""
+        layer = self.layer(ls.uniform(ls.SO3(), 24), 16, 7, degree=2)
+        return Row("SE(3), 24 elements, N_k = 7, 5³, 24³, C = 16 / dense", self.ratio(layer, 24, batch), "≤ 0.4")
+
+    def grid(self, shapes: list[tuple[int, int, int, str, int, int]]) -> Row:
+        """The worst ratio to dense over many shapes."""
+        worst, where = 0.0, ""
+        for channels, n_h, n_k, kind, window, size in shapes:
+            layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_k, kind, window, degree=2)
+            ratio = self.ratio(layer, size)
+            print(f"  C {channels} N_h {n_h} N_k {n_k} {kind} window {window} size {size}: {ratio:.3f}", flush=True)
+            if ratio > worst:
+                worst, where = ratio, f"C = {channels}, N_h = {n_h}, N_k = {n_k} {kind}, {window}², {size}²"
+        return Row("worst of the grid / dense", worst, "≤ 1.05", where)

@@ -1,0 +1,54 @@
+"""Training steps of the paper's PCam network: images a second, eager and compiled, and the memory they take."""
+
+from collections.abc import Callable
+
+import torch
+from timing import Row, times
+from torch.nn import functional as F
+
+import liespline as ls
+from liespline import paths
+
+NETWORKS = {"(12, 12) dense": (12, 12, "dense", 30_000), "(16, 3) local": (16, 3, "local", 20_000)}
+
+
+def pcam_rows(batch: int, compiled: bool = True) -> list[Row]:
+    """Steps in bfloat16 autocast with AdamW, on random images."""
+    rows = []
+    for name, (n_h, n_k, kind, reach) in NETWORKS.items():
+        peak = {}
+        for path in ("auto", "dense") if kind == "local" else ("auto",):
+            with paths.use(path):
+                step = _step(n_h, n_k, kind, batch, compiled=False)
+                torch.cuda.reset_peak_memory_stats()
+                seconds = times({"step": step}, "cuda")["step"]
+                peak[path] = torch.cuda.max_memory_allocated()
+            target = "≥ 12000" if path == "auto" else ""
+            rows.append(Row(f"PCam {name}, {path} path, eager, images/s", batch / seconds, target))
+        if "dense" in peak:
+            rows.append(Row(f"PCam {name}, peak memory / dense path", peak["auto"] / peak["dense"], "≤ 1.0"))
+        if compiled:
+            seconds = times({"step": _step(n_h, n_k, kind, batch, compiled=True)}, "cuda")["step"]
+            rows.append(Row(f"PCam {name}, compiled, images/s", batch / seconds, f"≥ {reach}"))
+    return rows
+
+
+def _step(n_h: int, n_k: int, kind: str, batch: int, compiled: bool) -> Callable[[], None]:
+    torch.manual_seed(0)
+    network = ls.models.pcam(n_h, n_k, kind).cuda().train()
+    optimiser = torch.optim.AdamW(network.parameters(), fused=True)
+    images = torch.randn(batch, 3, 88, 88, device="cuda")
+    labels = torch.randint(2, (batch,), device="cuda")
+
+    def loss(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return F.cross_entropy(network(x), y)
+
+    compute = torch.compile(loss) if compiled else loss
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        compute(images, labels).backward()
+        optimiser.step()
+
+    return step

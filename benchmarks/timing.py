@@ -1,0 +1,83 @@
+"""Medians, ratios, and the facts a number is worthless without."""
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+Step = Callable[[], object]
+
+
+@dataclass
+class Row:
+    """One line of the table: a measured number and what it should reach."""
+
+    what: str
+    value: float
+    reach: str
+    note: str = ""
+
+
+def times(steps: dict[str, Step], device: str, seconds: float = 1.0) -> dict[str, float]:
+    """Median seconds of each step; steps take turns, so that a busy machine slows all of them alike."""
+    for step in steps.values():
+        for _ in range(3 if device == "cuda" else 1):
+            step()
+    once = sum(_once(step, device) for step in steps.values())
+    repeats = max(3, min(200, int(seconds * len(steps) / once)))
+    seen: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(repeats):
+        for name, step in steps.items():
+            seen[name].append(_once(step, device))
+    return {name: sorted(values)[len(values) // 2] for name, values in seen.items()}
+
+
+def _once(step: Step, device: str) -> float:
+    if device == "cuda":
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        start.record()
+        step()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3
+    begin = time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
+    step()
+    return (time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()) - begin
+
+
+def facts(device: str) -> dict[str, str]:
+    """The machine, the versions and the commit."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    found = {
+        "commit": commit or "unknown",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "processor": _processor(),
+        "threads": str(torch.get_num_threads()),
+    }
+    if device == "cuda":
+        import triton
+
+        found |= {"gpu": torch.cuda.get_device_name(), "triton": triton.__version__}
+    return found
+
+
+def _processor() -> str:
+    names = Path("/proc/cpuinfo")
+    lines = names.read_text().splitlines() if names.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def report(rows: list[Row], device: str, path: str) -> None:
+    """Print the table and write it, with the facts, as JSON."""
+    print(f"{'what':70s} {'value':>10s}  reach")
+    for row in rows:
+        print(f"{row.what:70s} {row.value:10.3f}  {row.reach}  {row.note}")
+    document = {"facts": facts(device), "rows": [asdict(row) for row in rows]}
+    Path(path).write_text(json.dumps(document, indent=1) + "\n")
