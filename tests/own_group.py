@@ -1,7 +1,6 @@
 """A user's own group, the groups every test runs over, and a way to plant a fault in one of them."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -97,8 +96,8 @@ def apart(left: Tensor, right: Tensor) -> float:
     return float(((left - right).abs() / size).max().detach())
 
 
-def planted(group: Group, **faults: Callable[..., object]) -> Group:
-    """Return the group with some of its methods replaced: a fault that a check has to find."""
+def planted(group: Group, **faults: object) -> Group:
+    """Return the group with some of its methods or attributes replaced: a fault that a check has to find."""
     broken = type(f"Broken{type(group).__name__}", (type(group),), faults)
     copy = broken.__new__(broken)
     vars(copy).update(vars(group))

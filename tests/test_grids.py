@@ -1,6 +1,8 @@
 """Grids: how many elements, how far apart, what their weights integrate, and that a seed means the same bytes."""
 
 import copy
+import hashlib
+import itertools
 import math
 import pickle
 
@@ -25,6 +27,7 @@ from liespline import (
     uniform,
 )
 from liespline.grids import polyhedral
+from liespline.grids.repulsion import _quaternion_spiral
 from own_group import SPACES, Triangular, name, vectors
 
 VOLUME = {SO3: 8 * math.pi**2, Sphere: 4 * math.pi, SO2: math.tau}
@@ -170,6 +173,10 @@ def test_forty_eight_rotations_lie_sixty_degrees_apart():
     assert np.degrees(np.sort(angles, 1)[:, 1].min()) >= 60
     assert smallest(grid) == pytest.approx(np.degrees(np.sort(angles, 1)[:, 1].min()), abs=1e-6)
     assert min(smallest(repulsion(SO3(), 48, seed=seed)) for seed in (1, 2)) >= 60, "not by the luck of one seed"
+    spiral = Rotation.from_quat(_quaternion_spiral(48).T)
+    assert np.degrees(min((a.inv() * b).magnitude() for a, b in itertools.combinations(spiral, 2))) < 45, (
+        "where it starts"
+    )
 
 
 @pytest.mark.parametrize(("group", "n", "degrees"), [(Sphere(), 4, 109.4), (Sphere(), 12, 63.3), (SO3(), 12, 119.9)])
@@ -210,6 +217,14 @@ def test_same_seed_same_bytes_whatever_the_threads(group):
         torch.random.set_rng_state(state)
     assert contents(again) == contents(once)
     assert contents(repulsion(group, 130, seed=4)) != contents(once)
+
+
+@pytest.mark.parametrize(
+    ("group", "n", "digest"), [(Sphere(), 50, "7f41ad668e83647a"), (SO3(), 48, "e80b4c679bbb55ce")], ids=name
+)
+def test_same_grid_on_any_machine(group, n, digest):
+    """The digests came out alike on two machines with other processors, Python, NumPy and torch versions."""
+    assert hashlib.sha256(contents(repulsion(group, n))).hexdigest()[:16] == digest
 
 
 @pytest.mark.parametrize("group", SPACES, ids=name)

@@ -14,7 +14,7 @@ from scipy.interpolate import BSpline
 from scipy.spatial.transform import Rotation
 
 from liespline import SO2, SO3, Grid, Scale, Sphere, SplineBasis, bspline, disc, lattice, local, repulsion, uniform
-from own_group import DTYPES, SPACES, Triangular, ball, name, vectors
+from own_group import DTYPES, SPACES, Triangular, ball, name, planted, vectors
 
 DEGREES = range(8)
 each_degree = pytest.mark.parametrize("degree", DEGREES)
@@ -96,6 +96,8 @@ def test_partition_of_unity_on_every_circle(degree):
     h = math.pi * (2 * torch.rand(400, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 1)
     worst = {n: float((SplineBasis(uniform(SO2(), n), degree=degree)(h).sum(-1) - 1).abs().max()) for n in range(1, 33)}
     assert {n: error for n, error in worst.items() if error > 1e-12} == {}
+    open_ended = uniform(planted(SO2(), period=None), 2)
+    assert float((SplineBasis(open_ended, degree=5)(h).sum(-1) - 1).abs().max()) > 0.1, "as it would be on a line"
 
 
 @pytest.mark.parametrize("degree", range(6))
