@@ -8,7 +8,6 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.linalg
 import torch
 from scipy.interpolate import BSpline
 from scipy.spatial.transform import Rotation
@@ -120,8 +119,10 @@ def so3_log(matrix: np.ndarray) -> np.ndarray:
 
 
 def triangular_log(matrix: np.ndarray) -> list[float]:
-    log = scipy.linalg.logm(matrix)
-    return [log[0, 0], log[1, 1], log[0, 1]]
+    """Return a, b, c of Log [[p, q], [0, r]] = [[a, c], [0, b]] by the divided difference of the logarithm."""
+    (p, q), (_, r) = matrix.tolist()
+    slope = 1 / p if p == r else (math.log(p) - math.log(r)) / (p - r)
+    return [math.log(p), math.log(r), q * slope]
 
 
 def sphere_log(centre: np.ndarray, n: np.ndarray) -> np.ndarray:
