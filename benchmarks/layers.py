@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
-from timing import Row, Step, times
+from timing import Row, Step, captured, times
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -41,16 +41,18 @@ class Bench:
 
     def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:
         """Forward and backward of a computation, with a gradient drawn once in its output's own layout."""
-        with torch.no_grad(), paths.use(path):
+        half = self.dtype != torch.float32
+        with torch.no_grad(), paths.use(path), torch.autocast(self.device, self.dtype, enabled=half):
             gradient = torch.randn_like(compute())
 
         def run() -> None:
             for leaf in leaves:
                 leaf.grad = None
-            with paths.use(path):
-                compute().backward(gradient)
+            with paths.use(path), torch.autocast(self.device, self.dtype, enabled=half):
+                out = compute()
+            out.backward(gradient)
 
-        return run
+        return captured(run) if self.device == "cuda" else run
 
     def ratio(self, layer: ls.GConv, size: int | None = None, batch: int | None = None) -> float:
         """What is chosen against dense."""
@@ -62,7 +64,7 @@ class Bench:
         layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_h, "dense")
         x = self.input(layer, self.size, banded=False)
         weight = torch.randn(channels * n_h, channels * n_h, 5, 5, device=self.device, requires_grad=True)
-        plain = self.repeat(lambda: F.conv2d(x.flatten(1, 2), weight.to(self.dtype)), (x, weight))
+        plain = self.repeat(lambda: F.conv2d(x.flatten(1, 2), weight), (x, weight))
         found = times({"layer": self.step(layer, "dense"), "plain": plain}, self.device)
         return Row(f"dense layer / conv2d, C = {channels}, N_h = {n_h}", found["layer"] / found["plain"], "≤ 1.05")
 

@@ -37,7 +37,8 @@ def correlate(
         return factored.correlate(x, weight, x_samples, h_samples, plan, chosen, stride, padding)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
     with torch.autocast(x.device.type, enabled=False):
-        sampled = dense.kernel(weight.to(dtype), x_samples.to(dtype), h_samples.to(dtype))
+        samples = x_samples.to(dtype), h_samples.to(dtype)
+        sampled = dense.kernel(weight.to(dtype), *samples, channels_last=x.is_cuda)
     return dense.convolve(x.flatten(1, 2), sampled.flatten(2, 3).to(x.dtype), sizes, stride, padding)
 
 

@@ -89,9 +89,11 @@ def _method(x: Tensor, part: cost.Part, machine: cost.Machine) -> tuple[str, flo
         price = cost.banded(part, machine)
     if plain and _forced != "banded" and part.rank and cost.separable(part, machine) < price:
         method, price = "separable", cost.separable(part, machine)
-    compiled = _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x))
-    if compiled and part.group == 1 and triton.available(x, part.window) and cost.triton(part, machine) < price:
-        method, price = "triton", cost.triton(part, machine)
+    takes = _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x))
+    if takes and part.group == 1 and triton.available(x, part.window):
+        started = 0.0 if torch.compiler.is_compiling() else machine.launch / (x.numel() // (x.shape[1] * x.shape[2]))
+        if cost.triton(part, machine) + started < price:
+            method, price = "triton", cost.triton(part, machine) + started
     return method, price
 
 

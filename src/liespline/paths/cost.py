@@ -36,10 +36,11 @@ class Machine:
     lanes: int  # channels that its convolutions compute at a time
     move: float  # taking one number through memory
     column: float  # bringing one tap's sum to its output (`triton.kernels._meet`)
+    launch: float  # what starting the Triton kernels costs the host, over what dense convolutions cost it
 
 
-CPU = Machine(lanes=16, move=60.0, column=0.0)
-CUDA = Machine(lanes=8, move=400.0, column=735.0)
+CPU = Machine(lanes=16, move=60.0, column=0.0, launch=0.0)
+CUDA = Machine(lanes=8, move=400.0, column=735.0, launch=7e10)
 
 
 def dense(part: Part, machine: Machine) -> float:

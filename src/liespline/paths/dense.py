@@ -9,12 +9,13 @@ from liespline.paths import windows
 Size = tuple[int, ...]
 
 
-def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
+def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, *, channels_last: bool = False) -> Tensor:
     """Sample the whole kernel of a group correlation.
 
     K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]  (eq. BSplinesOnG)
 
-    weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k) -> (O, A, C, N_in, *W).
+    weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k) -> (O, A, C, N_in, *W), in memory
+    either so or with (C, N_in) innermost.
     """
     window = x_samples.shape[2:-1]
     x_samples = x_samples.reshape(*x_samples.shape[:2], -1, x_samples.shape[-1])  # (A, M, Y, N_x)
@@ -22,8 +23,12 @@ def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
     n_in, n_k = h_samples.shape[2:]
     space_first = points * n_k * (n_x + n_in) <= n_in * n_x * (n_k + points)
     contract = _space_first if space_first else _group_first
-    sampled = contract(weight, x_samples, h_samples).permute(2, 0, 3, 4, 1)  # (O, A, C, N_in, Y)
-    return torch.reshape(sampled, (*sampled.shape[:4], *window))
+    sampled = contract(weight, x_samples, h_samples)  # (A, Y, O, C, N_in)
+    if channels_last:
+        sampled = sampled.permute(2, 0, 1, 3, 4).contiguous().movedim(2, -1)
+    else:
+        sampled = sampled.permute(2, 0, 3, 4, 1).contiguous()
+    return sampled.view((*sampled.shape[:4], *window))
 
 
 def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
@@ -65,7 +70,7 @@ def _take(sampled: Tensor, elements: list[int]) -> Tensor:
 
 
 def _space_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
-    # One product over N_x shared by all elements, then one a element over (M, N_k): (A, Y, O, C, N_in).
+    # One product over N_x shared by all elements, then one an element over (M, N_k): (A, Y, O, C, N_in).
     a, m, y, _ = x_samples.shape
     o, c, _, n_k = weight.shape
     planes = torch.tensordot(x_samples, weight, dims=([3], [2]))  # (A, M, Y, O, C, N_k)
@@ -79,8 +84,7 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
     a, m, y, n_x = x_samples.shape
     o, c, _, n_k = weight.shape
     coefficients = weight.movedim(2, 0).reshape(1, n_x * o * c, n_k).expand(a * m, -1, -1)
-    taps = torch.bmm(coefficients, h_samples.flatten(0, 1).mT)  # (A M, N_x O C, N_in)
-    taps = taps.view(a, m * n_x, -1)
+    taps = torch.bmm(coefficients, h_samples.flatten(0, 1).mT).view(a, m * n_x, -1)
     points = x_samples.transpose(1, 2).reshape(a, y, m * n_x)
     return torch.bmm(points, taps).view(a, y, o, c, -1)
 

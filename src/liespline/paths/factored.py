@@ -33,8 +33,8 @@ def correlate(
             _blocks(weight.to(dtype), x_samples[:, 0].to(dtype), coefficients, plan, route, part, method)
             for part, method in enumerate(choice.methods)
         ]
-        rows = h_samples.transpose(1, 2).flatten(0, 1).index_select(0, plan.rows)  # (R, N_in)
-    fields = _mix(x, rows) if route.mixed else x
+        rows = h_samples.transpose(1, 2).flatten(0, 1).index_select(0, plan.rows) if route.mixed else None
+    fields = x if rows is None else _mix(x, rows)  # (B, C, R, *space)
     parts = []
     for part, (method, kernel) in enumerate(zip(choice.methods, kernels, strict=True)):
         near, border = windows.fit(fields, tuple(x_samples.shape[2:-1]), plan.windows[part], padding)
@@ -68,9 +68,10 @@ def _blocks(
     x_samples = windows.crop(x_samples, 1, plan.windows[part])
     if method == "separable":
         x_samples = separable.project(x_samples, plan.basis(part).to(x_samples.dtype))
-    lines = plan.table(route, part).fields.repeat_interleave(route.group, 0)
+    lines = plan.table(route, part).fields
+    lines = lines.repeat_interleave(route.group, 0) if route.group > 1 else lines
     lines = lines[..., None].expand(-1, -1, coefficients.shape[2])
-    return dense.kernel(weight, x_samples[:, None], coefficients.gather(1, lines)[:, None])
+    return dense.kernel(weight, x_samples[:, None], coefficients.gather(1, lines)[:, None], channels_last=True)
 
 
 def _mix(x: Tensor, rows: Tensor) -> Tensor:

@@ -108,7 +108,7 @@ def correlate(
     sums = ()
     for i in tl.static_range(len(PIECES)):
         sums = sums + (_zeros(BM, PIECES[i], SUMS),)
-    for step in range(0, tl.load(counts + element) * (KD * KH * parts)):
+    for step in range(0, tl.load(counts + element).to(tl.int32) * (KD * KH * parts)):
         c = (step % parts) * BC + tl.arange(0, BC)
         tap = step // parts
         kh = tap % KH

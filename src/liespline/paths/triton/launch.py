@@ -29,7 +29,7 @@ def correlate(
     count = triton.cdiv(rows, tile.rows - window[2] + 1)
     grid = (count * elements * triton.cdiv(outputs, tile.outputs),)
     kernels.correlate[grid](
-        x, _pack(blocks.to(x.dtype), x.shape[-1], tile), lines.int(), counts.int(), out,
+        x, _pack(blocks.to(x.dtype), x.shape[-1], tile), lines, counts, out,
         rows, count, elements, width, *_eighths(x), *x.shape[2:5], *out.stride()[:5], *size, wide,
         *stride, *padding,
         C=x.shape[-1], N=outputs, KD=window[0], KH=window[1], KW=window[2],
@@ -75,7 +75,7 @@ def weight_gradient(x: Tensor, grad: Tensor, lines: Tensor, window: Size, stride
         device=x.device, dtype=torch.float64 if x.dtype == torch.float64 else torch.float32,
     )  # fmt: skip
     kernels.correlate_weight[(programs * splits,)](
-        x, grad, lines.int(), partial, rows, share, elements, *_eighths(x), *_eighths(grad), *size, wide, *stride,
+        x, grad, lines, partial, rows, share, elements, *_eighths(x), *_eighths(grad), *size, wide, *stride,
         T=width, C=x.shape[-1], N=grad.shape[-1], KD=window[0], KH=window[1], KW=window[2],
         BM=tile.rows, BO=tile.outputs, BP=tile.inner, PIECES=tile.pieces, STARTS=tile.starts,
         SUMS=_sums(x), PRECISION=_precision(x), num_warps=tile.warps, num_stages=tile.stages,
