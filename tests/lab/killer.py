@@ -91,7 +91,7 @@ MOMENTS = {
     "first epoch": lambda: at_step(3),
     "third epoch": lambda: at_step(20),
     "writing the last checkpoint": lambda: while_writing("last.ckpt", 2),
-    "writing the best checkpoint": lambda: while_writing("best.ckpt", 2),
+    "writing the best checkpoint": lambda: while_writing("best.ckpt", 1),
     "best replaced, last not yet": lambda: before_renaming("last.ckpt", 3),
     "planted: written in place": written_in_place,
     "trained, network not yet written": lambda: before_renaming("model.safetensors", 1),

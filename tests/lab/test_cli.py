@@ -187,7 +187,21 @@ def test_volumes_train(liespline, tmp_path, group):
         arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez(tmp_path / "volumes.npz", **arrays)
     run = tmp_path / "run"
-    size = ["--n-h", "12", "--widths", "2,2,2", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+    size = [
+        "--n-h",
+        "12",
+        "--widths",
+        "2,2,2",
+        "--stride",
+        "1",
+        "--epochs",
+        "1",
+        "--batch",
+        "8",
+        "--accelerator",
+        "cpu",
+        "--quiet",
+    ]
     status, text = liespline(
         "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
     )

@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+from liespline.lab.tasks import find_task
+from liespline.lab.train import begin
+
+TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
     *("train", "digits", "--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "128", "--quiet"),
     *("--accelerator", "cpu", "--precision", "64-true", "--optimiser", "sgd"),
@@ -22,11 +26,17 @@ def train(folder, *more):
     return rows, done
 
 
+def alone(folder):
+    chosen = find_task("digits").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, TRAINING)
+    return begin(chosen, folder, progress=False).read_metrics()
+
+
 def test_two_processes_have_the_loss_curve_of_one(tmp_path):
-    one, _ = train(tmp_path / "one")
+    one = alone(tmp_path / "one")
     two, done = train(tmp_path / "two", "--devices", "2")
     assert [row["step"] for row in two] == [row["step"] for row in one] == [8, 16]
-    for name in ("train_loss", "valid_loss", "valid_accuracy"):
-        assert [row[name] for row in two] == pytest.approx([row[name] for row in one], rel=1e-9), name
+    # The training loss is float64 throughout; torchmetrics adds the validation's up in float32.
+    for name, digits in (("train_loss", 1e-9), ("valid_loss", 1e-6), ("valid_accuracy", 1e-6)):
+        assert [row[name] for row in two] == pytest.approx([row[name] for row in one], rel=digits), name
     assert (tmp_path / "two" / "report.html").is_file()
     assert "Warning" not in done.stderr

@@ -40,11 +40,12 @@ def demo(
     """Train three networks of equal size on upright digits and test them on rotated ones.
 
     A plain 2-D network, the same with rotated training images, and an SE(2) network that never sees a rotated
-    digit. Prints one table and writes OUT/report.html.
+    digit. Prints one table and writes OUT/report.html; fails if this run does not show what it is meant to show.
     """
-    from .demo import run_demo
+    from .demo import run_demo, shortfall
 
-    run_demo(out, seed, console)
+    if problem := shortfall(run_demo(out, seed, console)):
+        raise ConfigError(problem)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from ..nn import GConv, Lift
 from .data import as_float
 from .loading import Trained, load
 from .tasks import find_task
-from .transform import moved
+from .transform import moved, shown
 
 IMAGES = 16
 
@@ -31,7 +31,7 @@ def measure(checkpoint: Path, data: Path | None = None) -> list[dict[str, Any]]:
 def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
     """For each layer ‖L(h·f) − h·L(f)‖ / ‖h·L(f)‖ from the image to that layer, mean and worst over moves h.
 
-    Maps are compared inside the disc that no move pushes out of the image. The moves lead from the first
+    Maps are compared where the moved image shows them, within its largest disc. The moves lead from the first
     element of the grid to each other one; output elements without a counterpart are left out.
     """
     names = {module: name for name, module in trained.network.named_modules()}
@@ -51,7 +51,7 @@ def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
             source = torch.stack([reference[layer][:, :, b] for b, _ in pairs], 2)
             expected = moved(source.flatten(1, 2), group, move)
             actual = torch.stack([found[layer][:, :, c] for _, c in pairs], 2).flatten(1, 2)
-            errors[layer].append(_relative(actual, expected))
+            errors[layer].append(_relative(actual, expected, shown(actual.shape[2:], group, move)))
         answers.append(_relative(found[trained], reference[trained]))
     rows = [{"layer": names[layer], "kind": type(layer).__name__, **_summary(errors[layer])} for layer in layers]
     return [*rows, {"layer": "output", "kind": "answer", **_summary(answers)}]
@@ -79,14 +79,11 @@ def _counterparts(grid: Grid, move: Tensor) -> list[tuple[int, int]]:
     return [(b, int(c)) for b, c in enumerate(distance.argmin(0)) if float(distance[c, b]) < 1e-6]
 
 
-def _relative(actual: Tensor, expected: Tensor) -> float:
-    if actual.ndim > 2:
-        axes = [torch.linspace(-1, 1, n) for n in actual.shape[2:]]
-        inside = torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0) <= 0.8**2
-        if inside.any():
-            actual, expected = actual[..., inside], expected[..., inside]
-        else:  # a map of two samples has no inside; its mean over space must stay the same
-            actual, expected = actual.flatten(2).mean(-1), expected.flatten(2).mean(-1)
+def _relative(actual: Tensor, expected: Tensor, inside: Tensor | None = None) -> float:
+    if inside is not None and inside.any():
+        actual, expected = actual[..., inside], expected[..., inside]
+    elif inside is not None:  # a map of two samples has no inside; its mean over space must stay the same
+        actual, expected = actual.flatten(2).mean(-1), expected.flatten(2).mean(-1)
     return float((actual - expected).norm() / expected.norm())
 
 

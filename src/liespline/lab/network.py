@@ -72,7 +72,7 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         widths=network.widths,
         kernel_size=network.kernel_size,
         kernel=network.kernel,
-        n_k=network.n_k,
+        n_k=None if network.group == "none" else network.n_k,
         stride=network.stride,
         weights=network.weights,
     )

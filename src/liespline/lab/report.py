@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .data.files import write_text
-from .drawing import confusion_table, line_chart
+from .drawing import confusion_table, line_chart, nice_ticks
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -45,9 +45,14 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
     else:
         losses = {name: _points(rows, "train_loss") for name, rows in metrics.items()}
     of_score = {name: _points(rows, f"valid_{score}") for name, rows in metrics.items()}
+    longest = max((len(rows) for rows in metrics.values()), default=0)
+    ticks = [
+        (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
+    ]
+    label = "Loss" if len(metrics) == 1 else "Training loss"
     body = Markup('<div class="pair">{}{}</div>').format(
-        line_chart(losses, x_label="epoch", y_label="Loss" if len(metrics) == 1 else "Training loss"),
-        line_chart(of_score, x_label="epoch", y_label=f"Validation {score}", percent=True),
+        line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
+        line_chart(of_score, x_label="epoch", y_label=f"Validation {score}", percent=True, x_ticks=ticks),
     )
     return Section("curves", "Learning curves", "", body)
 

@@ -10,13 +10,13 @@ from markupsafe import Markup
 from torch import Tensor, nn
 
 from ..grids import Grid
-from ..groups import SO2, SO3, Scale
+from ..groups import SO2, SO3, Group, Scale
 from ..nn import GConv, Lift
 from .data.landmarks import locate
 from .drawing import Pixels, picture, ring, strip
 from .loading import Trained
 from .report import Section
-from .transform import moved
+from .transform import moved, shown
 
 SHOWN_KERNELS = 3
 SHOWN_MOVES = 5
@@ -99,7 +99,7 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     channel = int(reference.flatten(1).std(dim=1).argmax())
     followed = torch.stack([maps[i, channel, a] for i, a in enumerate(picked)])
     back = torch.cat([moved(f[None, None], group, group.inverse(m))[0] for f, m in zip(followed, moves, strict=True)])
-    error = _inner_error(back)
+    error = _inner_error(back.cpu(), group, moves)
     labels = element_labels(grid)
     heads = [labels[a] for a in picked]
     scale = float(followed.abs().max()) or 1.0
@@ -111,7 +111,7 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     text = (
         f"One image in {len(picked)} poses, channel {channel} of the second layer at the element of H that "
         "belongs to the pose, and that map moved back. If the network is equivariant, the last row is the "
-        f"same picture throughout; here it differs by {100 * error:.1f} % (of its norm, in the largest disc)."
+        f"same picture throughout; here it differs by {100 * error:.1f} % of its norm where both are in view."
     )
     return Section("turning", "Feature maps that move with the image", text, strip(rows, heads))
 
@@ -156,13 +156,14 @@ def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
     return seen[0]
 
 
-def _inner_error(maps: Tensor) -> float:
-    """Mean relative distance of the maps from the first one, inside the disc that no move pushes outside."""
-    sizes = maps.shape[1:]
-    axes = [torch.linspace(-1, 1, n, device=maps.device) for n in sizes]
-    inside = torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0) <= 0.8**2
-    values = maps[:, inside].double()
-    return float((values[1:] - values[0]).norm(dim=-1).mean() / values[0].norm())
+def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:
+    """Mean relative distance of the maps, moved back, from the first one, where the moved image shows both."""
+    errors = []
+    for values, move in zip(maps[1:], moves[1:], strict=True):
+        inside = shown(maps.shape[1:], group, move) & shown(maps.shape[1:], group, group.inverse(move))
+        reference = maps[0][inside].double()
+        errors.append(float((values[inside].double() - reference).norm() / reference.norm()))
+    return sum(errors) / max(len(errors), 1)
 
 
 def _plane(values: Tensor) -> Pixels:

@@ -25,7 +25,7 @@ SCALES = tuple(2 ** (i / 2) for i in range(5))
 
 
 def paper_runs(base: Config) -> dict[str, Config]:
-    """The paper's runs: two to five scales with N_k = 1, 3 and N_h; 2-D networks at five scales, with and without zoom."""
+    """The paper's runs: two to five scales with N_k = 1, 3 and N_h; 2-D networks at five scales, with zoom or not."""
     runs = {}
     for n_h in range(2, 6):
         for kernel, n_k in (("local", 1), ("local", 3), ("dense", n_h)):

@@ -8,8 +8,8 @@ from .base import Task
 TASK = Task(
     defaults=Config(
         task="digits",
-        network=Network(group="so2", n_h=8, widths=(8, 12, 16, 24)),
-        training=Training(epochs=12, batch=64, lr=0.02),
+        network=Network(group="so2", n_h=8, widths=(6, 8, 12, 16)),
+        training=Training(epochs=12, batch=32, lr=0.01),
     ),
     load_split=lambda config, split: digits.load(split),
     augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},

@@ -1,0 +1,53 @@
+"""The demonstration: complete on a small scale, and honest about its own claim."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from liespline.lab import demo
+from liespline.lab.config import Network
+from liespline.lab.tasks import digits
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    out, text = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        small = replace(digits.TASK.defaults, network=Network(group="so2", n_h=2, widths=(4, 4, 6)))
+        patch.setattr(digits, "TASK", replace(digits.TASK, defaults=small))
+        patch.setattr(demo, "CURVE_IMAGES", 5)
+        console = Console(file=text, width=120)
+        demo.run_demo(out, 0, console, epochs=1)
+        rows = demo.run_demo(out, 0, console, epochs=1)  # a second demonstration replaces the first
+    return rows, out, text.getvalue()
+
+
+def test_three_networks_of_equal_size_differ_in_group_and_augmentation_alone(shown):
+    plain, augmented, group = (row.trained.config for row in shown[0])
+    assert (plain.network.group, augmented.network.group, group.network.group) == ("none", "none", "so2")
+    assert (plain.training.augment, augmented.training.augment, group.training.augment) == ("none", "rotate", "none")
+    assert replace(plain.training, augment="rotate") == augmented.training
+    assert plain.training == group.training
+    sizes = [sum(p.numel() for p in row.trained.parameters()) for row in shown[0]]
+    assert max(sizes) <= 1.2 * min(sizes)  # so small a network cannot be matched more finely
+
+
+def test_table_and_report_show_every_network(shown):
+    rows, out, text = shown
+    for word in ("upright", "rotated", "weights", "seconds", "2-D, rotated training", "SE(2)"):
+        assert word in text
+    page = (out / "report.html").read_text()
+    assert all(row.name in page for row in rows)
+    assert "Feature maps that move with the image" in page
+
+
+def test_a_run_without_the_advantage_is_called_that(shown):
+    plain, augmented, group = (replace(row, rotated=0.5) for row in shown[0])
+    assert (
+        demo.shortfall([replace(plain, rotated=0.3), replace(augmented, rotated=0.9), replace(group, rotated=0.95)])
+        is None
+    )
+    assert demo.shortfall([replace(plain, rotated=0.8), augmented, replace(group, rotated=0.95)]) is not None
+    assert "95.0" in demo.shortfall([plain, replace(augmented, rotated=0.97), replace(group, rotated=0.95)])

@@ -1,0 +1,84 @@
+"""Optimisers and schedules against loops written out."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from liespline import SO2, models, uniform
+from liespline.lab.config import Training
+from liespline.lab.optimise import DecoupledSGD, optimiser, schedule
+
+
+def test_decoupled_decay_is_not_amplified_by_momentum():
+    weight, plain = (nn.Parameter(torch.tensor([2.0, -3.0], dtype=torch.float64)) for _ in range(2))
+    lr, decay, momentum = 0.1, 0.05, 0.9
+    stepper = DecoupledSGD([{"params": [weight]}, {"params": [plain], "decay": 0.0}], lr, momentum, decay)
+    expected, velocity = [2.0, -3.0], [0.0, 0.0]
+    for step in range(5):
+        gradient = [math.sin(step + 1), math.cos(step)]
+        for p in (weight, plain):
+            p.grad = torch.tensor(gradient, dtype=torch.float64)
+        stepper.step()
+        for i in range(2):
+            velocity[i] = momentum * velocity[i] + gradient[i]
+            expected[i] = (1 - lr * decay) * expected[i] - lr * velocity[i]
+    assert weight.tolist() == pytest.approx(expected, abs=1e-14)
+    reference = nn.Parameter(torch.tensor([2.0, -3.0], dtype=torch.float64))
+    coupled = torch.optim.SGD([reference], lr, momentum, weight_decay=decay)
+    for step in range(5):
+        reference.grad = torch.tensor([math.sin(step + 1), math.cos(step)], dtype=torch.float64)
+        coupled.step()
+    assert not torch.allclose(reference, weight, atol=1e-4)  # torch's own decay is another thing
+
+
+def test_a_closure_is_called_before_the_weights_move():
+    weight = nn.Parameter(torch.tensor([1.0]))
+    stepper = DecoupledSGD([{"params": [weight]}], 0.1, 0.0, 0.5)
+
+    def closure():
+        stepper.zero_grad()
+        loss = weight.square().sum()
+        loss.backward()
+        return loss
+
+    assert stepper.step(closure).item() == 1.0
+    assert weight.item() == pytest.approx((1 - 0.05) * 1.0 - 0.1 * 2.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*falls outside.*")
+def test_only_spline_weights_decay_in_the_papers_recipe():
+    network = models.pcam(4, 4, "dense")
+    sgd = optimiser(network, Training(optimiser="sgd", lr=0.01, decay=5e-4))
+    decayed, rest = sgd.param_groups
+    assert (decayed["decay"], rest["decay"]) == (5e-4, 0.0)
+    assert sorted(p.ndim for p in decayed["params"]) == [3, 4, 4, 4, 4]  # one lifting layer, four correlations
+    counted = sum(len(group["params"]) for group in sgd.param_groups)
+    assert counted == len(list(network.parameters()))
+
+
+def test_centres_and_biases_never_decay():
+    network = models.classifier(1, 2, uniform(SO2(), 4), widths=(2, 2), kernel="deformable")
+    adamw = optimiser(network, Training())
+    decayed, rest = adamw.param_groups
+    assert (decayed["weight_decay"], rest["weight_decay"]) == (0.01, 0.0)
+    kept = {id(p) for p in rest["params"]}
+    for name, parameter in network.named_parameters():
+        assert (id(parameter) in kept) == ("centres" in name or name.endswith("bias") or parameter.ndim == 1), name
+
+
+def test_the_papers_rate_halves_every_twelve_epochs():
+    factor = schedule(Training(optimiser="sgd", epochs=100), steps_per_epoch=10)
+    assert [factor(step) for step in (0, 119, 120, 239, 240, 999)] == [1, 1, 0.5, 0.5, 0.25, 0.5**8]
+
+
+def test_the_other_rate_rises_and_falls_to_zero():
+    factor = schedule(Training(epochs=10), steps_per_epoch=10)
+    values = [factor(step) for step in range(101)]
+    top = values.index(max(values))
+    assert values[:top] == sorted(values[:top])
+    assert values[top:] == sorted(values[top:], reverse=True)
+    assert max(values) == pytest.approx(1, abs=0.01)
+    assert values[-1] == pytest.approx(0, abs=1e-12)
+    assert values[0] > 0

@@ -1,0 +1,55 @@
+"""The paper's two experiments from files to results, on drawn data."""
+
+import json
+
+import pytest
+
+from liespline.lab import finish
+from liespline.lab.config import Training
+from liespline.lab.data import celeba
+from liespline.lab.data.synthetic import faces, tissue
+from liespline.lab.loading import load
+from liespline.lab.tasks import find_task
+from liespline.lab.train import begin
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
+
+
+def short(config):
+    kept = config.training
+    return {"epochs": 1, "batch": 8, "accelerator": "cpu", "optimiser": kept.optimiser}
+
+
+def test_celeba_from_official_files_to_landmarks(tmp_path):
+    faces.synthesize(tmp_path / "official", identities=14, pictures=4)
+    celeba.prepare(tmp_path / "official", tmp_path / "set")
+    defaults = find_task("celeba").defaults
+    assert defaults.training == Training(
+        epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4, augment="none"
+    )  # the released scripts' recipe
+    config = defaults.updated({"group": "none"}, {**short(defaults), "augment": "zoom"}, data=str(tmp_path / "set"))
+    run = begin(config, tmp_path / "run", progress=False)
+    results = run.read_results()
+    assert results["synthetic"]
+    assert 0 <= results["scores"]["success"] <= 1
+    page = run.report_file.read_text()
+    assert "synthetic" in page
+    assert page.count('class="overlay"') >= 1
+    assert load(run.path).classes == celeba.LANDMARKS
+
+
+def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
+    monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
+    tissue.synthesize(tmp_path / "data", train=16, valid=8, test=8)
+    (tmp_path / "data" / "camelyonpatch_level_2_split_test_x.h5").unlink()
+    (tmp_path / "data" / "camelyonpatch_level_2_split_test_y.h5").unlink()
+    defaults = find_task("pcam").defaults
+    config = defaults.updated({"n_h": 4, "n_k": 4}, short(defaults), data=str(tmp_path / "data"))
+    run = begin(config, tmp_path / "run", progress=False)
+    results = run.read_results()
+    assert set(results["scores"]) == {"loss", "accuracy", "auc"}
+    assert results["split"] == "valid"  # there are no test files, and the page says so
+    assert "have no test images" in run.report_file.read_text()
+    rows = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [0]
+    assert {"train_loss", "valid_loss", "valid_accuracy", "valid_auc", "images_per_second"} <= rows[0].keys()

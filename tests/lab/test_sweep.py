@@ -1,0 +1,65 @@
+"""Sweeps: every run once, whatever happens in between."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from liespline.lab.config import Network, Training
+from liespline.lab.sweep import plan, sweep
+from liespline.lab.tasks import celeba, digits, find_task, pcam
+
+SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
+
+
+def two_runs(base):
+    fast = replace(base, network=SMALL, training=Training(epochs=1, batch=128, accelerator="cpu"))
+    return {"good": fast, "bad": fast}
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
+    return plan("digits", "two", tmp_path, 1, {}, {})
+
+
+def test_finished_runs_are_skipped_and_failed_ones_named(planned):
+    said = []
+    planned[1].run.path.parent.write_text("a file where the second run's folder should go")
+    assert sweep(planned, 2, lambda name, what: said.append((name, what))) == ["bad seed 0"]
+    assert ("good seed 0", "done") in said
+    assert any(name == "bad seed 0" and "cannot be created" in what for name, what in said)
+    good = planned[0].run
+    before = good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()
+    said.clear()
+    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert said == [("good seed 0", "done before")]
+    assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
+
+
+def test_the_papers_25_pcam_runs():
+    runs = pcam.paper_runs(find_task("pcam").defaults)
+    assert len(runs) == 25
+    pairs = [(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()]
+    assert len(set(pairs)) == 25
+    assert ("dense", 12, 12, "no-rot90") in pairs
+    assert ("local", 16, 3, "rot90") in pairs
+    assert [p for p in pairs if p[3] == "no-rot90"] == [("dense", 1, 1, "no-rot90"), ("dense", 12, 12, "no-rot90")]
+
+
+def test_the_papers_celeba_runs():
+    runs = celeba.paper_runs(find_task("celeba").defaults)
+    grouped = [c for c in runs.values() if c.network.group == "scale"]
+    plain = [c for c in runs.values() if c.network.group == "none"]
+    assert {(c.network.n_h, c.network.n_k) for c in grouped} >= {(n, k) for n in range(2, 6) for k in (1, 3, n)}
+    assert sorted({round(c.network.scale, 3) for c in plain}) == [1, 1.414, 2, 2.828, 4]
+    assert [c.training.augment for c in plain].count("zoom") == 5
+    assert all(c.training.augment == "none" for c in grouped)
+
+
+def test_seeds_come_round_by_round():
+    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3}, {"data": "d"})
+    assert len(entries) == 50
+    assert [e.config.seed for e in entries] == [0] * 25 + [1] * 25
+    assert {e.config.training.epochs for e in entries} == {3}
+    assert len({e.run.path for e in entries}) == 50
