@@ -48,7 +48,11 @@ def captured(step: Step) -> Step:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+
+    def replay(inputs: Step = step) -> None:  # the graph reads their memory, so they must outlive it
+        graph.replay()
+
+    return replay
 
 
 def _once(step: Step, device: str) -> float:
