@@ -140,8 +140,8 @@ def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
 def feature_map(layer: _Correlation, x: Tensor, axes: Size, layout: str) -> None:
     """Check an input against what the layer was built for."""
     name, d = type(layer).__name__, len(layer.kernel_size)
-    expected = ("B", *map(str, axes), *("S" * d))
-    if x.ndim != len(expected) or tuple(x.shape[1 : 1 + len(axes)]) != axes:
+    if x.ndim != 1 + len(axes) + d or tuple(x.shape[1 : 1 + len(axes)]) != axes:
+        expected = ("B", *map(str, axes), *("S" * d))
         raise ValueError(f"{name}: x has shape {tuple(x.shape)}; expected ({', '.join(expected)}), that is {layout}")
     if x.device != layer.weight.device:
         raise ValueError(f"{name}: x is on {x.device} but the layer's weight on {layer.weight.device}")

@@ -64,13 +64,13 @@ class _Correlation(nn.Module):
         for axis, basis in (("x", self.x_basis), ("h", h_basis)):
             if basis is not None and basis.trainable:
                 basis.claim(self)
-                log = basis.grid.group.log(basis.grid.elements)
-                self.register_parameter(f"{axis}_centres", nn.Parameter(log.to(self.weight)))
+                shape = (len(basis), basis.grid.group.dim)
+                self.register_parameter(f"{axis}_centres", nn.Parameter(self.weight.new_empty(shape)))
         self._renew_buffers()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new coefficients, such that activations keep their size, and set the bias to zero."""
+        """Draw new coefficients, such that activations keep their size; the bias is zero, centres are the grid's."""
         x_samples, h_samples = self._exact_samples()
         if h_samples is None:
             x_samples = x_samples[:, :1]
@@ -78,6 +78,9 @@ class _Correlation(nn.Module):
             drawn = self.weight.to(self._sample_dtype)  # half precision has no orthogonal matrices
             initial.fill(drawn, x_samples, h_samples)
             self.weight.copy_(drawn)
+            for axis, basis in (("x", self.x_basis), ("h", self.h_basis)):
+                if basis is not None and basis.trainable:
+                    self.get_parameter(f"{axis}_centres").copy_(basis.grid.group.log(basis.grid.elements))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -136,6 +139,12 @@ class _Correlation(nn.Module):
         super()._apply(apply, recurse)
         self._renew_buffers()
         return self
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        before = self.weight.device
+        super()._load_from_state_dict(*args)
+        if self.weight.device != before:  # load_state_dict(assign=True) on a layer made on the meta device
+            self._renew_buffers()
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -230,6 +239,9 @@ class GConv(_Correlation):
             in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
             stride, padding, padding_mode, bias, device, dtype,
         )  # fmt: skip
+
+    def _renew_buffers(self) -> None:
+        super()._renew_buffers()
         _, h_samples = self._exact_samples()
         assert h_samples is not None
         planned = h_samples.shape[1] == 1 and "h_centres" not in self._parameters
