@@ -54,9 +54,9 @@ const Draw = (() => {
   function chart(pen, lines, { x, y, mark, ticks, thick = 1 }) {
     const { width, height } = pen.canvas;
     const p = palette();
-    const unit = width / 360;
-    const [left, bottom] = [34 * unit, height - 22 * unit];
-    const across = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (width - left - 10 * unit);
+    const unit = width / 480;
+    const [left, bottom] = [44 * unit, height - 22 * unit];
+    const across = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (width - left - 22 * unit);
     const up = (v) => bottom - ((v - y[0]) / (y[1] - y[0])) * (bottom - 8 * unit);
     pen.font = `${11 * unit}px system-ui, sans-serif`;
     pen.fillStyle = p.muted;
@@ -68,7 +68,7 @@ const Draw = (() => {
       pen.strokeStyle = p.faint;
       pen.beginPath();
       pen.moveTo(left, up(v));
-      pen.lineTo(width - 10 * unit, up(v));
+      pen.lineTo(width - 22 * unit, up(v));
       pen.stroke();
       pen.fillText(Number(v.toPrecision(2)), left - 5 * unit, up(v) + 4 * unit);
     }

@@ -109,7 +109,7 @@
     if (n > 15) return;
     pen.font = `${size / n / 3.6}px system-ui, sans-serif`;
     [pen.textAlign, pen.textBaseline, pen.fillStyle] = ["center", "middle", p.ink];
-    rows.forEach((row, r) => row.forEach((v, c) => pen.fillText(v.toFixed(2), ((c + 0.5) / n) * size, ((r + 0.5) / n) * size)));
+    rows.forEach((row, r) => row.forEach((v, c) => pen.fillText((v.toFixed(2) === "-0.00" ? 0 : v).toFixed(2), ((c + 0.5) / n) * size, ((r + 0.5) / n) * size)));
   }
 
   function drawImage(s) {
@@ -211,24 +211,28 @@
     }
   }
 
+  function draw() {
+    label();
+    const s = state();
+    [drawKernel, drawSampled, drawImage, drawPartition, drawResponse].forEach((one) => one(s));
+  }
   let waiting = false;
-  function redraw() {
+  function redraw() { // once a frame, however many events there are
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      label();
-      const s = state();
-      [drawKernel, drawSampled, drawImage, drawPartition, drawResponse].forEach((one) => one(s));
-      document.body.dataset.drawn = s.group;
-    });
+    requestAnimationFrame(() => { waiting = false; draw(); });
   }
 
   // A centre moves by what the pointer moved, brought back by h⁻¹.
   function shift(i, down, right) {
     const s = state();
-    if (s.kind !== "deformable") at("kind").value = "deformable", (shifts = shifts.map(() => [0, 0]));
-    const [a, b] = s.group === "sphere" ? [right / BALL / 2, down / BALL / 2] : Spline.back[s.group](s.h, [down, right]);
+    if (s.kind !== "deformable") { // from now on centres are free, beginning where they are
+      at("kind").value = "deformable";
+      const apart = 1.5 * number("spacing");
+      shifts = s.kernel.centres.map(([a, b], k) => [a - apart * (Math.floor(k / 3) - 1), b - apart * ((k % 3) - 1)]);
+    }
+    // At the point h of the sphere, down is the direction of β and left that of the first tangent axis.
+    const [a, b] = s.group === "sphere" ? [-right / BALL, down / BALL] : Spline.back[s.group](s.h, [down, right]);
     shifts[i] = [shifts[i][0] + a, shifts[i][1] + b];
     redraw();
   }
@@ -256,7 +260,7 @@
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-0.15, 0], ArrowDown: [0.15, 0], ArrowLeft: [0, -0.15], ArrowRight: [0, 0.15] }[event.key];
     if (event.key === "n") chosen = (chosen + 1) % 9;
-    else if (step) shift(chosen, ...step);
+    else if (step) shift(chosen, ...step.map((v) => (state().group === "sphere" ? BALL * v : v)));
     else return;
     event.preventDefault();
     redraw();
@@ -274,6 +278,6 @@
     if (id === "group" && radio) radio.checked = true;
     else if (at(id)) at(id).value = value;
   }
-  window.explore = { state, response, redraw };
+  window.explore = { state, response, draw };
   redraw();
 })();

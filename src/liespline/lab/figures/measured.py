@@ -29,9 +29,9 @@ _DEGREES = (1, 2, 3)
 _ORIENTATIONS = (4, 8, 12, 16, 24, 32)
 _ANGLES = range(0, 361, 15)
 _TESTED = 150
-_WIDTHS = (6, 8, 12)
-_TRAINING = 100
-"""Steps of 64 digits each, about six epochs."""
+_WIDTHS = (6, 8, 12, 16)
+_TRAINING = 200
+"""Steps of 64 digits each, twelve epochs."""
 
 
 class Data(NamedTuple):
@@ -105,8 +105,8 @@ def _digits(split: str) -> tuple[Tensor, Tensor]:
 def _train(net: nn.Module, images: Tensor, targets: Tensor) -> None:
     """Train as `liespline demo` does, but for its bookkeeping."""
     generator = torch.Generator().manual_seed(0)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.01, total_steps=_TRAINING)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=0.02)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.02, total_steps=_TRAINING)
     for _ in range(_TRAINING):
         rows = torch.randint(len(images), (64,), generator=generator)
         loss = nn.functional.cross_entropy(net(images[rows]), targets[rows])
