@@ -141,9 +141,9 @@ class _Correlation(nn.Module):
         return self
 
     def _load_from_state_dict(self, *args: Any) -> None:
-        before = self.weight.device
+        before = self.weight.device, self.weight.dtype
         super()._load_from_state_dict(*args)
-        if self.weight.device != before:  # load_state_dict(assign=True) on a layer made on the meta device
+        if before != (self.weight.device, self.weight.dtype):  # by assign=True, say on a layer made on the meta device
             self._renew_buffers()
 
     def _options(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..grids.grid import on_cpu
 from ..splines import bspline
 from .arguments import count
 
@@ -64,6 +65,7 @@ class Downsample(_OverSpace):
         self.factor, self.degree = count("Downsample", "factor", factor), degree
         self.register_buffer("taps", self._taps().to(torch.get_default_dtype()), persistent=False)
 
+    @on_cpu
     def _taps(self) -> Tensor:
         reach = (self.degree + 1) * self.factor // 2
         taps = bspline(torch.arange(-reach, reach + 1, dtype=torch.float64) / self.factor, self.degree)
