@@ -79,14 +79,21 @@ class Downsample(_OverSpace):
 
     def space(self, x: Tensor) -> Tensor:
         """Filter and thin out one axis after another, the border continued by its edge value."""
-        batch = x.shape[:2]
-        half = len(self.taps) // 2
         for axis in range(2, x.ndim):
-            lines = x.movedim(axis, -1)
-            padded = F.pad(lines.reshape(1, -1, lines.shape[-1]), (half, half), mode="replicate")
-            thin = F.conv1d(padded.transpose(0, 1), self.taps.to(x.dtype).view(1, 1, -1), stride=self.factor)
-            x = thin.reshape(*lines.shape[:-1], thin.shape[-1]).movedim(-1, axis)
-        return x.reshape(*batch, *x.shape[2:])
+            matrix = self._matrix(x.shape[axis]).to(x.dtype)
+            # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
+            if axis == x.ndim - 1:
+                x = x @ matrix.T
+            else:
+                x = (matrix @ x.flatten(axis + 1)).unflatten(-1, x.shape[axis + 1 :])
+        return x
+
+    def _matrix(self, size: int) -> Tensor:
+        """Return the filter as a matrix `(samples kept, size)`."""
+        kept = torch.arange(0, size, self.factor, device=self.taps.device)
+        reads = kept.unsqueeze(1) + torch.arange(len(self.taps), device=self.taps.device) - len(self.taps) // 2
+        reads = reads.clamp(0, size - 1).unsqueeze(-1) == torch.arange(size, device=self.taps.device)
+        return (reads * self.taps.unsqueeze(-1)).sum(1)
 
     def extra_repr(self) -> str:
         """Show the factor."""
