@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline import GConv, Grid, Lift, Project
-from liespline.export import export
+from liespline import GConv, Grid, Lift, Project, export
 
 
 def stirred(net: nn.Module) -> nn.Module:

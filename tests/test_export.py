@@ -15,8 +15,7 @@ from torch import Tensor, nn
 import liespline as ls
 from cases import CASES, Case
 from exported import Residual, distance, same, stirred
-from liespline import GConv, Grid, Lift, Project, SplineBasis, models
-from liespline.export import export
+from liespline import GConv, Grid, Lift, Project, SplineBasis, export, models
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 

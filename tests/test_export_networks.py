@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 import liespline as ls
 from exported import Residual, same
-from liespline import GConv, Lift, Project, models
-from liespline.export import export
+from liespline import GConv, Lift, Project, export, models
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 

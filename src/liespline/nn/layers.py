@@ -129,11 +129,8 @@ class _Correlation(nn.Module):
                 self.register_buffer(f"{axis}_factor", factor.to(device, dtype), persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Correlation:
-        for name in self._buffers:
-            self._buffers[name] = None  # they are renewed below
-
         def apply(tensor: Tensor) -> Tensor:
-            # Coefficients (O, C, N_x, N_k) are no image: channels_last is not for them.
+            # Coefficients (O, C, N_x, N_k) and samples are no images: channels_last is not for them.
             return fn(tensor.flatten(1)).view(tensor.shape) if tensor.ndim > 3 else fn(tensor)
 
         super()._apply(apply, recurse)
