@@ -53,6 +53,7 @@ def liespline(monkeypatch, capsys):
         (["train", "--resume", "nowhere", "--epochs", "3"], ["goes on with that run", "leave out epochs"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
         (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
+        (["figures", "resluts"], ["Did you mean 'results'?"]),
         (["data", "synthesize", "pcan", "out"], ["Did you mean 'pcam'?"]),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
@@ -167,6 +168,12 @@ def test_images_too_small_for_the_network_are_reported(liespline, tmp_path, imag
     assert status == 2
     assert "16×16 do not fit" in text
     assert not (tmp_path / "run").exists()
+
+
+def test_finished_runs_are_drawn(liespline, tmp_path, tiny_run):
+    status, text = liespline("figures", "results", tiny_run.path.parent, tmp_path)
+    assert status == 0, text
+    assert {file.suffix for file in tmp_path.iterdir()} >= {".svg", ".png"}
 
 
 def test_a_second_process_on_a_run_is_refused(liespline, tiny_run):
