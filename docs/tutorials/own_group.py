@@ -1,7 +1,7 @@
 """A group of your own: hyperbolic squeezes"""
 
-# %% A squeeze stretches one axis of an image by e^t and shrinks the other by e^−t; it keeps areas. Squeezes are a group,
-# and no library has them ready. Five methods are enough.
+# %% A squeeze stretches one axis of an image by e^t and shrinks the other by e^−t; it keeps areas. Squeezes are a
+# group, and no library has them ready. Five methods are enough.
 
 import torch
 from torch import nn
@@ -57,8 +57,8 @@ net = nn.Sequential(
 )  # fmt: skip
 print(net(torch.randn(1, 1, 32, 32)).shape)  # (batch, channels, squeezes, height, width)
 
-# %% How equivariant is it? The group has no end, the grid has: elements are compared where their neighbours still are on
-# the grid. `equivariance_error` squeezes images that are known at every point, exactly.
+# %% How equivariant is it? The group has no end, the grid has: elements are compared where their neighbours are
+# still on the grid. `equivariance_error` squeezes images that are known at every point, exactly.
 
 
 class Inner(nn.Module):

@@ -1,7 +1,8 @@
 """Rotated digits"""
 
-# %% A network learns upright digits only and is tested on digits turned by any angle. An ordinary network fails at that;
-# one that is equivariant to rotations carries what it learned over to every angle. The digits ship with scikit-learn.
+# %% A network learns upright digits only and is tested on digits turned by any angle. An ordinary network fails at
+# that; one that is equivariant to rotations carries what it learned over to every angle. The digits ship with
+# scikit-learn.
 
 import torch
 from torch import nn

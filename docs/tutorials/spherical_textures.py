@@ -24,8 +24,8 @@ for n in (50, 200, 800):
     print(f"{n} centres: relative error {error:.3f}")
 assert error < 0.05
 
-# %% A layer on such functions lifts them to SO(3), where a rotation of the sphere only moves features about. There is no
-# space axis, so `kernel_size` is None: features are `(B, C, N_h)`.
+# %% A layer on such functions lifts them to SO(3), where a rotation of the sphere only moves features about. There
+# is no space axis, so `kernel_size` is None: features are `(B, C, N_h)`.
 
 S = repulsion(Sphere(), 400)
 R = uniform(SO3(), 24)

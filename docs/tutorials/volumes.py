@@ -1,7 +1,8 @@
 """Volumes and 3-D rotations"""
 
-# %% In three dimensions nothing changes but the group: `SO3()` acts on R³, so `Lift` takes `(B, C, depth, height, width)`.
-# The 24 rotations of the cube carry voxels to voxels, which makes a network on them equivariant to rounding.
+# %% In three dimensions nothing changes but the group: `SO3()` acts on R³, so `Lift` takes
+# `(B, C, depth, height, width)`. The 24 rotations of the cube carry voxels to voxels, which makes a network
+# on them equivariant to rounding.
 
 import torch
 from torch import nn

@@ -29,9 +29,8 @@ _DEGREES = (1, 2, 3)
 _ORIENTATIONS = (4, 8, 12, 16, 24, 32)
 _ANGLES = range(0, 361, 15)
 _TESTED = 150
-_WIDTHS = (6, 8, 12, 16)
-_TRAINING = 200
-"""Steps of 64 digits each, twelve epochs."""
+_TRAINING = 100
+"""Steps of 32 digits each, about three epochs."""
 
 
 class Data(NamedTuple):
@@ -78,10 +77,10 @@ def _accuracy() -> tuple[dict[str, list[tuple[float, float]]], int]:
     images, targets = (part for part in _digits("train"))
     test, answers = (part[:_TESTED] for part in _digits("test"))
     torch.manual_seed(0)
-    turning = models.classifier(1, 10, uniform(SO2(), 8), widths=_WIDTHS)
+    turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3)
     weights = sum(p.numel() for p in turning.parameters())
     torch.manual_seed(0)
-    plain = models.classifier(1, 10, uniform(SO2(), 1), widths=_WIDTHS, weights=weights)
+    plain = models.classifier(1, 10, uniform(SO2(), 1), weights=weights)
     lines = {}
     for name, net in (("2-D", plain), ("SE(2), $N_h = 8$", turning)):
         _train(net, images, targets)
@@ -108,7 +107,7 @@ def _train(net: nn.Module, images: Tensor, targets: Tensor) -> None:
     optimiser = torch.optim.AdamW(net.parameters(), lr=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.02, total_steps=_TRAINING)
     for _ in range(_TRAINING):
-        rows = torch.randint(len(images), (64,), generator=generator)
+        rows = torch.randint(len(images), (32,), generator=generator)
         loss = nn.functional.cross_entropy(net(images[rows]), targets[rows])
         optimiser.zero_grad()
         loss.backward()

@@ -33,7 +33,7 @@ def draw(
     gap: float = 0.3,
     top: float | None = None,
 ) -> None:
-    """Draw sheets `(N, rows, columns)` of amounts ≥ 0 from the bottom up, each in its colour, as opaque as its value."""
+    """Draw sheets `(N, rows, columns)` of amounts ≥ 0 from the bottom up, each in its own colour."""
     top = float(sheets.max()) if top is None else top
     for level, (sheet, colour, label) in enumerate(zip(sheets, colours, labels, strict=True)):
         height = level * gap
