@@ -10,7 +10,7 @@ from liespline.paths.triton import ops
 from .path_cases import Case, banded_samples, cases, naive
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=40)
 @given(cases(most=19))
 def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     tensors = case.tensors[:3]

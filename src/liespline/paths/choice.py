@@ -50,12 +50,20 @@ def choose(x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...]
     """What to do, None for the dense path. Without a plan there is no other."""
     if plan is None or _forced == "dense":
         return None
+    if torch.compiler.is_compiling():
+        return _cheapest(x, weight, plan, sizes)
+    key = (_forced, x.shape, weight.shape, x.device.type, x.dtype, _fast_dot(x))
+    if key not in plan.choices:
+        plan.choices[key] = _cheapest(x, weight, plan, sizes)
+    return plan.choices[key]
+
+
+def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...]) -> Choice | None:
     machine = cost.CUDA if x.is_cuda else cost.CPU
-    cheapest, found = float("inf"), None
+    lowest, found = float("inf"), None
     if _forced == "auto":
-        cheapest = sum(
-            cost.dense(_part(x, weight, plan, sizes, part, x.shape[2], 1), machine) for part in range(len(plan.windows))
-        )
+        whole = (_part(x, weight, plan, sizes, part, x.shape[2], 1) for part in range(len(plan.windows)))
+        lowest = sum(cost.dense(part, machine) for part in whole)
     for route in plan.routes:
         total = cost.mixing(len(plan.rows), x.shape[2], x.shape[1], machine) if route.mixed else 0.0
         methods = []
@@ -63,8 +71,8 @@ def choose(x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...]
             method, price = _method(x, _part(x, weight, plan, sizes, part, width, route.group), machine)
             methods.append(method)
             total += price
-        if total < cheapest:
-            cheapest, found = total, Choice(route, tuple(methods))
+        if total < lowest:
+            lowest, found = total, Choice(route, tuple(methods))
     if found is None and _forced == "triton":
         raise ValueError(f"path 'triton' does not take {x.dtype} on {x.device} with windows {plan.windows}")
     return found
@@ -74,9 +82,17 @@ def _part(
     x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], part: int, width: int, group: int
 ) -> cost.Part:
     window = plan.windows[part]
-    height = x.shape[3] if window else 1
     return cost.Part(
-        sizes.count(window), window, weight.shape[1], weight.shape[0], height, plan.ranks[part], width, group
+        elements=sizes.count(window),
+        window=window,
+        channels=weight.shape[1],
+        outputs=weight.shape[0],
+        height=x.shape[3] if window else 1,
+        rank=plan.ranks[part],
+        width=width,
+        group=group,
+        # A compiled network pays nothing for its launches.
+        positions=1 << 60 if torch.compiler.is_compiling() else x.numel() // (x.shape[1] * x.shape[2]),
     )
 
 
@@ -90,10 +106,8 @@ def _method(x: Tensor, part: cost.Part, machine: cost.Machine) -> tuple[str, flo
     if plain and _forced != "banded" and part.rank and cost.separable(part, machine) < price:
         method, price = "separable", cost.separable(part, machine)
     takes = _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x))
-    if takes and part.group == 1 and triton.available(x, part.window):
-        started = 0.0 if torch.compiler.is_compiling() else machine.launch / (x.numel() // (x.shape[1] * x.shape[2]))
-        if cost.triton(part, machine) + started < price:
-            method, price = "triton", cost.triton(part, machine) + started
+    if takes and part.group == 1 and triton.available(x, part.window) and cost.triton(part, machine) < price:
+        method, price = "triton", cost.triton(part, machine)
     return method, price
 
 

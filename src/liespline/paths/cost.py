@@ -6,6 +6,8 @@ ratios matter, and forward and backward cost the same multiple everywhere, so on
 
 from dataclasses import dataclass
 
+from liespline.paths.triton import tiles
+
 
 @dataclass(frozen=True)
 class Part:
@@ -19,6 +21,7 @@ class Part:
     rank: int  # of the samples along that axis, 0 where it is full
     width: int  # fields a group reads
     group: int = 1
+    positions: int = 1  # samples of the batch, over which what is paid once is shared
 
     @property
     def samples(self) -> int:
@@ -35,17 +38,19 @@ class Machine:
 
     lanes: int  # channels that its convolutions compute at a time
     move: float  # taking one number through memory
-    column: float  # bringing one tap's sum to its output (`triton.kernels._meet`)
     launch: float  # what starting the Triton kernels costs the host, over what dense convolutions cost it
 
 
-CPU = Machine(lanes=16, move=60.0, column=0.0, launch=0.0)
-CUDA = Machine(lanes=8, move=400.0, column=735.0, launch=7e10)
+CPU = Machine(lanes=16, move=60.0, launch=0.0)
+CUDA = Machine(lanes=16, move=400.0, launch=7e10)
 
 
 def dense(part: Part, machine: Machine) -> float:
     """One convolution from every field, of which the part's width is then the number, to every element."""
-    return _round_up(part.elements * part.outputs, machine.lanes) * part.width * part.channels * part.samples
+    inputs = part.width * part.channels
+    if machine is CUDA:  # there both sides are padded, `dense.on_tensor_cores`
+        inputs = _round_up(inputs, machine.lanes)
+    return _round_up(part.elements * part.outputs, machine.lanes) * inputs * part.samples
 
 
 def mixing(rows: int, fields: int, channels: int, machine: Machine) -> float:
@@ -68,10 +73,10 @@ def separable(part: Part, machine: Machine) -> float:
 
 
 def triton(part: Part, machine: Machine) -> float:
-    """The blocks alone, read where they are, in tiles of at least sixteen channels and outputs."""
-    inputs, outputs = part.width * _round_up(part.channels, 16), _round_up(part.outputs, 16)
-    taps = part.window[-1] if part.window else 1
-    return part.elements * outputs * (inputs * part.samples + machine.column * taps)
+    """The blocks alone, read where they are: a fit to fields × samples × channels, in whole tiles of the kernels."""
+    inputs, outputs = tiles.padded(part.channels), tiles.padded(part.outputs)
+    terms = part.width * part.samples * (1.4 * inputs + 18)
+    return part.elements * outputs * (terms + 2300) + machine.launch / part.positions
 
 
 def _round_up(value: int, multiple: int) -> int:

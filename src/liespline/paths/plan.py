@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -77,6 +77,7 @@ class Plan(nn.Module):
                     kept |= {f"{_name(route, p)}_{key}": value for key, value in table._asdict().items()}
                 routes.append(Route(mixed, group, tuple(table.fields.shape[1] for table in tables)))
         self.routes = tuple(routes)
+        self.choices: dict[object, Any] = {}  # what was chosen before, by the shapes it was chosen for
         self._exact: dict[str, Tensor] = {}
         ranks = []
         for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):

@@ -103,6 +103,8 @@ def correlate(
     h_in = h * stride_h - pad_h
     d_in = d * stride_d - pad_d
     inside = (q < rows) & (w_in >= 0) & (w_in < in_w)
+    if KD == 1:  # one test for all steps
+        inside = inside & (d_in >= 0) & (d_in < in_d)
     base = (b * x_b + d_in * x_d + h_in * x_h + w_in * x_w) * 8
 
     sums = ()

@@ -45,6 +45,13 @@ def weight_gradient(outputs: int, taps: int, dtype: torch.dtype) -> Tile:
     return Tile(128 if sum(pieces) <= 192 else 64, block, 128 // dtype.itemsize, pieces, 4, 3)
 
 
+@cache
+def padded(count: int) -> int:
+    """Channels or outputs that are computed for `count` of them, in whole blocks."""
+    block = _block(count, 64)
+    return -(-count // block) * block
+
+
 def _block(count: int, most: int) -> int:
     """A power of two from 16 to 64: little of it wasted on `count`, but not small, which costs re-reading."""
     sizes = [size for size in (64, 32, 16) if size <= most] or [16]
