@@ -8,23 +8,25 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from liespline.lab import explore
+
 
 def page(script: str) -> str:
     """Return the Markdown page of a tutorial: its docstring, then text and code in turn."""
     docstring, _, body = script.removeprefix('"""').partition('"""\n')
     parts = ["# " + docstring.strip()]
-    for cell in re.split(r"^# %% ?", body, flags=re.MULTILINE):
-        lines = cell.strip("\n").split("\n")
-        count = next((i for i, line in enumerate(lines) if not line.startswith("# ") and i > 0), len(lines))
-        text = [line.removeprefix("# ") for line in lines[:count]] if body.startswith(cell) is False else []
-        code = "\n".join(lines[len(text) :]).strip("\n")
-        parts += ["\n".join(text)] if text else []
-        parts += [f"```python\n{code}\n```"] if code else []
+    for cell in re.split(r"^# %% ", body, flags=re.MULTILINE)[1:]:
+        lines = cell.split("\n")
+        count = next((i for i, line in enumerate(lines) if i > 0 and not line.startswith("#")), len(lines))
+        parts.append("\n".join(re.sub("^# ?", "", line) for line in lines[:count]))
+        if code := "\n".join(lines[count:]).strip("\n"):
+            parts.append(f"```python\n{code}\n```")
     return "\n\n".join(parts) + "\n"
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for every tutorial."""
+    """Add a page for every tutorial, and the page to play with."""
+    files.append(File.generated(config, "explore.html", content=explore.page()))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))

@@ -29,8 +29,8 @@ _DEGREES = (1, 2, 3)
 _ORIENTATIONS = (4, 8, 12, 16, 24, 32)
 _ANGLES = range(0, 361, 15)
 _TESTED = 150
-_TRAINING = 100
-"""Steps of 32 digits each, about three epochs."""
+_TRAINING = 160
+"""Steps of 32 digits each, about five epochs."""
 
 
 class Data(NamedTuple):
@@ -140,20 +140,20 @@ def draw(data: Data, theme: Theme) -> Figure:
     """Draw the three panels."""
     figure = canvas(PAGE, 2.3)
     error, accuracy, seconds = figure.subplots(1, 3, gridspec_kw={"wspace": 0.34})
-    _lines(error, data.equivariance, theme)
+    _lines(error, data.equivariance, theme, (0.8, 0.58))
     error.set_yscale("log")
     error.set_xticks(_WINDOWS, [f"{w}×{w}" for w in _WINDOWS])
     error.set_xlabel("window")
     error.set_title("equivariance error", loc="left")
     error.yaxis.set_minor_formatter(NullFormatter())
-    _lines(accuracy, data.accuracy, theme, marks=False)
+    _lines(accuracy, data.accuracy, theme, (0.48, 0.66), marks=False)
     accuracy.set_xticks([0, 90, 180, 270, 360], [f"{a}°" for a in (0, 90, 180, 270, 360)])
     accuracy.set_ylim(0, 1.02)
     accuracy.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
     accuracy.set_xlabel("digits turned by (trained upright)")
     accuracy.set_title(f"accuracy, {data.images} test digits", loc="left")
     scaled = {name: [(n, 1e3 * t) for n, t in line] for name, line in data.seconds.items()}
-    _lines(seconds, scaled, theme)
+    _lines(seconds, scaled, theme, (0.25, 0.85))
     seconds.set_xticks([4, 8, 16, 24, 32])
     seconds.set_ylim(0, None)
     seconds.set_xlabel("$N_h$")
@@ -161,10 +161,16 @@ def draw(data: Data, theme: Theme) -> Figure:
     return figure
 
 
-def _lines(axes: Axes, lines: dict[str, list[tuple[float, float]]], theme: Theme, marks: bool = True) -> None:
+def _lines(
+    axes: Axes,
+    lines: dict[str, list[tuple[float, float]]],
+    theme: Theme,
+    legend: tuple[float, float],
+    marks: bool = True,
+) -> None:
     axes.grid(axis="y")
     axes.set_axisbelow(True)
     for (name, points), colour in zip(lines.items(), theme.series, strict=False):
         x, y = zip(*points, strict=True)
         axes.plot(x, y, "o-" if marks else "-", color=colour, label=name)
-    axes.legend(handlelength=1.2, borderaxespad=0.2, loc="best")
+    axes.legend(handlelength=1.2, borderaxespad=0.2, loc="center", bbox_to_anchor=legend)
