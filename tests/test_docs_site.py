@@ -31,7 +31,8 @@ class Fetched(HTMLParser):
 
 
 def build(config: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config), "-d", str(out)]
+    # without --quiet, which would hide warnings from --strict, too
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(out)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
