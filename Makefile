@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs bench clean
+.PHONY: demo test lint types imports unit docs browser bench clean
 demo: .venv/ready
 	$(BIN)/liespline demo
 
@@ -18,11 +18,19 @@ types: .venv/ready
 imports: .venv/ready
 	$(BIN)/lint-imports
 
-unit: .venv/ready
+unit: .venv/ready browser
 # One thread a process: threads that outnumber the cores wait for each other.
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 docs: .venv/ready
+	PYTHONPATH=docs $(BIN)/mkdocs build --strict --quiet
+
+# Reports and pages are tested in a real browser.
+browser:
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/cpu.py
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

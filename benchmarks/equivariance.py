@@ -1,4 +1,4 @@
-"""Measure how equivariant the layers are and print the table of docs/guide/equivariance.md: python benchmarks/equivariance.py."""
+"""Measure how equivariant the layers are: the table of docs/guide/equivariance.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Inner(nn.Module):
         return self.net(x)[:, :, 1:-1]
 
 
-def measure(name: str, grid: ls.Grid, window: int, *, x_basis=None, h_basis=None, ends=False, nets=NETS, **options) -> str:
+def measure(
+    name: str, grid: ls.Grid, window: int, *, x_basis=None, h_basis=None, ends=False, nets=NETS, **options
+) -> str:
     lift, both = [], []
     compared = ls.Grid(grid.group, grid.elements[1:-1], grid.weights[1:-1], grid.spacing) if ends else grid
     for seed in range(nets):
@@ -59,13 +61,27 @@ def main() -> None:
         print(measure("SE(2), 12 orientations, default", so2, k, size=2 * k + 1, images=4))
     for degree, k in ((2, 5), (2, 7), (3, 7), (3, 9)):
         basis = ls.SplineBasis(ls.disc(5), degree=degree)
-        print(measure(f"SE(2), 12 orientations, 21 centres of degree {degree}", so2, k, x_basis=basis, size=2 * k + 1, images=4))
+        print(
+            measure(
+                f"SE(2), 12 orientations, 21 centres of degree {degree}",
+                so2,
+                k,
+                x_basis=basis,
+                size=2 * k + 1,
+                images=4,
+            )
+        )
     local = ls.SplineBasis(ls.local(ls.Scale(2), 3, scale.spacing), degree=1)
     step = scale.elements[1:2]
-    print(measure("R²⋊R⁺, 5 scales √2 apart, local N_k = 3, away from the ends", scale, 5, h_basis=local, ends=True, elements=step, size=61, images=2, blur=3.0, nets=5))  # fmt: skip
+    name = "R²⋊R⁺, 5 scales √2 apart, local N_k = 3, away from the ends"
+    far = {"ends": True, "elements": step, "size": 61, "images": 2, "blur": 3.0, "nets": 5}
+    print(measure(name, scale, 5, h_basis=local, **far))
     print(measure("SE(3), 60 rotations, default", so3, 5, elements=so3.elements[[3, 17, 40]], size=9, images=2, nets=3))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    print(f"\nMedians over {NETS} random nets (fewer for the last two), float64, {platform.machine()} CPU, torch {torch.__version__}, commit {commit}.")
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    machine = f"float64, {platform.machine()} CPU, torch {torch.__version__}, commit {commit}"
+    print(f"\nMedians over {NETS} random nets (fewer for the last two), {machine}.")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from .functional import Size
 from .nn import BatchNorm, GConv, Lift, MaxPool
 
 _Make = Callable[..., nn.Module]
@@ -125,7 +124,7 @@ def _unset(layer: Lift | GConv, kernel: Tensor, *, has_bias: bool) -> list[nn.Mo
     rows, columns, *window = kernel.shape
     if not window:
         return [nn.Linear(columns, rows, bias=has_bias, device="meta")]
-    before, after = _borders(layer, tuple(window))
+    before, after = layer.window.borders(layer.padding)
     pads: list[nn.Module] = []
     mode = layer.padding_mode if any(before) else "zeros"
     if before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop
@@ -139,13 +138,6 @@ def _with_norm(kernel: Tensor, bias: Tensor | None, norm: _BatchNorm) -> tuple[n
     """Return the kernel `(out, …)` and bias `(out,)` of a convolution followed by a batch norm in eval mode."""
     mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
     return fuse_conv_bn_weights(kernel, bias, mean, variance, norm.eps, norm.weight, norm.bias)
-
-
-def _borders(layer: Lift | GConv, window: Size) -> tuple[Size, Size]:
-    """Return the padding before and after each axis that puts the largest window where `kernel_size` would be."""
-    grown = [(w - k) // 2 for w, k in zip(window, layer.kernel_size, strict=True)]
-    before, after = (tuple(p + g for p, g in zip(side, grown, strict=True)) for side in layer.padding)
-    return before, after
 
 
 def _check_replaceable(name: str, layer: Lift | GConv) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -64,13 +63,12 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
         return x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
-    return torch.movedim(x, 2, -1) @ weights.to(x)
+    return (weights.to(x) @ x.reshape(*x.shape[:3], -1)).reshape(*x.shape[:2], *x.shape[3:])
 
 
 def _pad(x: Tensor, window: Window, padding: tuple[Size, Size], mode: str) -> tuple[Tensor, Size]:
     """Return x and the zero padding left to do, so that every window sits where `kernel_size` alone would."""
-    grown = [(w - k) // 2 for w, k in zip(window.largest, window.kernel_size, strict=True)]
-    before, after = (tuple(p + g for p, g in zip(side, grown, strict=True)) for side in padding)
+    before, after = window.borders(padding)
     if before == after and (mode == "zeros" or not any(before)):
         return x, before
     spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]

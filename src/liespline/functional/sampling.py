@@ -32,6 +32,12 @@ class Window:
             return ()
         return tuple(max(axis) for axis in zip(*self.sizes, strict=True))
 
+    def borders(self, padding: tuple[Size, Size]) -> tuple[Size, Size]:
+        """Return the padding before and after each axis that puts the largest window where `kernel_size` would be."""
+        grown = [(w - k) // 2 for w, k in zip(self.largest, self.kernel_size, strict=True)]
+        before, after = (tuple(p + g for p, g in zip(side, grown, strict=True)) for side in padding)
+        return before, after
+
 
 @on_cpu
 def window(grid: Grid, kernel_size: Size) -> Window:

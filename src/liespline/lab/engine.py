@@ -49,7 +49,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
         objective = task.objective(config, signature)
         learner = Learner(task.network(config, signature), objective, config.training)
         if config.training.compile:
-            learner.network.compile()
+            learner.compile_network()
         trainer = make_trainer(config, run, f"valid_{objective.monitor}", progress)
         begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
         batches = Batches(splits, task.augmentation(config), config.training, config.seed)

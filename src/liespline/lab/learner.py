@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -29,10 +29,20 @@ class Learner(LightningModule):
         self.network, self.objective, self.settings = network, objective, training
         self.valid_scores = objective.scores().clone(prefix="valid_")
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
+        self._compiled: Callable[[Tensor], Tensor] | None = None
+
+    def compile_network(self) -> None:
+        """Compile the network as one graph; an nn.Sequential compiled in place would become one graph a child."""
+        network = self.network
+        self._compiled = torch.compile(lambda x: network(x))
+
+    def output(self, x: Tensor) -> Tensor:
+        """What the network makes of a batch."""
+        return (self._compiled or self.network)(x)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        loss = self.objective.loss(self.network(batch[0]), batch[1])
+        loss = self.objective.loss(self.output(batch[0]), batch[1])
         self.log(
             "train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(batch[0]),
             prog_bar=True,
@@ -41,7 +51,7 @@ class Learner(LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Loss and scores on images that the network does not learn from."""
-        output = self.network(batch[0])
+        output = self.output(batch[0])
         loss = self.objective.loss(output, batch[1])
         self.valid_scores.update(output.float(), batch[1])
         self.valid_loss.update(loss, len(batch[0]))

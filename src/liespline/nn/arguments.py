@@ -19,7 +19,7 @@ from ..groups.base import readable
 from ..splines import SplineBasis
 
 if TYPE_CHECKING:
-    from .layers import _Correlation
+    from .base import Correlation
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 _told: set[tuple[SplineBasis, Size]] = set()
@@ -103,6 +103,14 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
     return basis
 
 
+def overlap(layer: str, x_samples: Tensor, h_samples: Tensor | None) -> None:
+    """Check that kernels see something at all."""
+    for name, samples in (("x_basis", x_samples), ("h_basis", h_samples)):
+        if samples is not None and not samples.abs().max() > 1e-6:
+            where = "the window" if name == "x_basis" else "the elements h⁻¹h̃ of these grids"
+            raise ValueError(f"{layer}: no spline of {name} reaches {where}; move its centres or widen its scale")
+
+
 def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
     """Say once how much of a kernel falls outside its window, where that differs between elements.
 
@@ -137,7 +145,7 @@ def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
     return (basis(points) * factor.unsqueeze(-1)).square().sum(1)  # (A, N_x)
 
 
-def feature_map(layer: _Correlation, x: Tensor, axes: Size, layout: str) -> None:
+def feature_map(layer: Correlation, x: Tensor, axes: Size, layout: str) -> None:
     """Check an input against what the layer was built for."""
     name, d = type(layer).__name__, len(layer.kernel_size)
     if x.ndim != 1 + len(axes) + d or tuple(x.shape[1 : 1 + len(axes)]) != axes:

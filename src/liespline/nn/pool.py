@@ -80,12 +80,10 @@ class Downsample(_OverSpace):
     def space(self, x: Tensor) -> Tensor:
         """Filter and thin out one axis after another, the border continued by its edge value."""
         for axis in range(2, x.ndim):
-            matrix = self._matrix(x.shape[axis]).to(x.dtype)
             # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
-            if axis == x.ndim - 1:
-                x = x @ matrix.T
-            else:
-                x = (matrix @ x.flatten(axis + 1)).unflatten(-1, x.shape[axis + 1 :])
+            matrix = self._matrix(x.shape[axis]).to(x.dtype)
+            rest = x.shape[axis + 1 :]
+            x = (matrix @ x.flatten(axis + 1)).unflatten(-1, rest) if rest else x @ matrix.T
         return x
 
     def _matrix(self, size: int) -> Tensor:
