@@ -23,7 +23,7 @@ unit: .venv/ready browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 docs: .venv/ready
-	PYTHONPATH=docs $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=docs $(BIN)/mkdocs build --strict
 
 # Reports and pages are tested in a real browser.
 browser:
