@@ -4,6 +4,7 @@ import sys
 import warnings
 
 import torch
+
 from layers import Bench
 from timing import Row, report
 

@@ -4,6 +4,7 @@ import sys
 import warnings
 
 import torch
+
 from layers import Bench
 from networks import pcam_rows
 from timing import Row, report

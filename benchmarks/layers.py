@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 
 import torch
-from timing import Row, Step, captured, times
 from torch import Tensor
 from torch.nn import functional as F
 
 import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
+from timing import Row, Step, captured, times
 
 
 class Bench:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import torch
-from timing import Row, times
 from torch.nn import functional as F
 
 import liespline as ls
 from liespline import paths
+from timing import Row, times
 
 NETWORKS = {"(12, 12) dense": (12, 12, "dense", 30_000), "(16, 3) local": (16, 3, "local", 20_000)}
 
