@@ -51,7 +51,7 @@ def _read(folder: Path) -> Iterable[Point]:
         return
     network = config.network
     plain = network.group == "none" or network.n_h == 1
-    name = "2-D" if plain else f"{network.kernel}, $N_k$ = {network.n_k or network.n_h}"
+    name = "plain network" if plain else f"{network.kernel}, $N_k$ = {network.n_k or network.n_h}"
     if network.scale not in (None, 1.0):
         name += f" at scale {network.scale:.3g}"
     if config.training.augment != find_task(config.task).defaults.training.augment:

@@ -38,10 +38,12 @@ def draw(
     for level, (sheet, colour, label) in enumerate(zip(sheets, colours, labels, strict=True)):
         height = level * gap
         corners = [lay(r, c, height) for r, c in ((-1, -1), (-1, 1), (1, 1), (1, -1))]
-        axes.add_patch(Polygon(corners, closed=True, facecolor="none", edgecolor=theme.faint, lw=0.5, zorder=2 * level))
+        axes.add_patch(
+            Polygon(corners, closed=True, facecolor="none", edgecolor=theme.muted, alpha=0.35, lw=0.5, zorder=2 * level)
+        )
         picture = np.empty((*sheet.shape, 4))
         picture[..., :3] = to_rgb(colour)
-        picture[..., 3] = pixels((sheet / top).clamp(0, 1))
+        picture[..., 3] = pixels((sheet / top).clamp(0, 1).sqrt())  # faint things are still seen when it is small
         move = Affine2D(np.vstack((np.column_stack((_SHEAR, [0.0, height])), [0.0, 0.0, 1.0])))
         image = axes.imshow(picture, extent=(-1, 1, 1, -1), interpolation="bilinear", zorder=2 * level + 1)
         image.set_transform(move + axes.transData)
