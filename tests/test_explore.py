@@ -71,6 +71,16 @@ const seen = {};
     pointerId: 1, clientX: box.left + x * box.width, clientY: box.top + y * box.height }));
   pointer("pointerdown", 0.5, 0.5); pointer("pointermove", 0.6, 0.5); pointer("pointerup", 0.6, 0.5); explore.draw();
   seen.touch = explore.state().kernel.centres;
+  seen.steps = {};
+  for (const group of ["so2", "scale", "sphere"]) {
+    document.querySelector(`input[value=${group}]`).click();
+    seen.steps[group] = ["ArrowRight", "ArrowDown"].map((key) => {
+      const before = explore.places()[4];
+      for (let i = 0; i < 3; i++) canvas.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      const after = explore.places()[4];
+      return [after[0] - before[0], after[1] - before[1]];
+    });
+  }
   seen.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   found.textContent = JSON.stringify({ values, seen });
 }
@@ -173,6 +183,15 @@ def test_keys_and_touch_move_centres(found: dict) -> None:
     assert gap(step, [0.15 * math.sin(angle), 0.15 * math.cos(angle)]) < 1e-9
     touched = [i for i, (a, b) in enumerate(zip(after, found["seen"]["touch"], strict=True)) if gap(a, b) > 1e-9]
     assert touched == [4]
+
+
+@pytest.mark.parametrize("group", ["so2", "scale", "sphere"])
+def test_centres_go_where_the_keys_point(found: dict, group: str) -> None:
+    (right, aside), (across, down) = found["seen"]["steps"][group]
+    assert right > 0.02
+    assert down > 0.02
+    assert abs(aside) < 0.4 * right  # the sphere is curved, the plane is not
+    assert abs(across) < 0.4 * down
 
 
 def test_a_wrong_formula_is_noticed(browser: str, tmp_path: Path) -> None:

@@ -278,6 +278,6 @@
     if (id === "group" && radio) radio.checked = true;
     else if (at(id)) at(id).value = value;
   }
-  window.explore = { state, response, draw };
+  window.explore = { state, response, draw, places: () => centresOnScreen(state(), 1) };
   redraw();
 })();
