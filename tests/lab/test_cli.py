@@ -55,6 +55,7 @@ def liespline(monkeypatch, capsys):
         (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
         (["figures", "resluts"], ["Did you mean 'results'?"]),
         (["data", "synthesize", "pcan", "out"], ["Did you mean 'pcam'?"]),
+        (["data", "fetch", "mnits", "out"], ["Did you mean 'mnist'?"]),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )

@@ -81,11 +81,12 @@ class KeepLast(ModelCheckpoint):
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
-    """Write weights and what they are into one safetensors file, with a digest of both."""
+    """Write weights and what they are into one safetensors file, with a digest of both; equal ones, equal bytes."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     text = json.dumps(description)
     with replacing(path) as stream:
-        stream.write(save(tensors, {"liespline": text, "sha256": _digest(tensors, text)}))
+        # One entry: safetensors writes several in any order, and the bytes would differ from run to run.
+        stream.write(save(tensors, {"liespline": f"{_digest(tensors, text)} {text}"}))
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -94,13 +95,13 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}
-            if "liespline" not in metadata or "sha256" not in metadata:
+            if "liespline" not in metadata:
                 raise DataError(f"{path}: holds weights, but not of a network trained by `liespline train`")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is not a whole safetensors file ({_first_line(error)})") from error
-    text = metadata["liespline"]
-    if _digest(tensors, text) != metadata["sha256"]:
+    digest, _, text = metadata["liespline"].partition(" ")
+    if _digest(tensors, text) != digest:
         raise DataError(f"{path}: its contents do not match their digest; the file is damaged")
     try:
         description = json.loads(text)

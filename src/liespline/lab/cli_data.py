@@ -1,4 +1,4 @@
-"""`liespline data`: look at data before training, prepare official files, draw synthetic ones."""
+"""`liespline data`: look at data before training, fetch and prepare official files, draw synthetic ones."""
 
 from __future__ import annotations
 
@@ -52,6 +52,21 @@ def check(
 
 
 @data_app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="pcam, mnist or adrenalmnist3d.", show_default=False)],
+    out: Target,
+) -> None:
+    """Download official files from their official place and check them against the published sums."""
+    from .data.fetch import FILES
+    from .data.fetch import fetch as fetch_files
+
+    one_of("data to fetch", name, list(FILES))
+    with progress_bar() as report:
+        paths = fetch_files(name, out, report)
+    console.print(f"{out}: {', '.join(path.name for path in paths)}", highlight=False)
+
+
+@data_app.command()
 def prepare(
     task: TaskArgument,
     source: Source,
@@ -73,13 +88,22 @@ def synthesize(
     out: Target,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes that draw.")] = 1,
+    count: Annotated[
+        int | None,
+        typer.Option(help="pcam: training patches (a quarter as many again to validate, and to test); celeba: people."),
+    ] = None,
 ) -> None:
     """Draw synthetic tissue (pcam) or faces (celeba) in the official files' format."""
     one_of("task to synthesize", task, ["pcam", "celeba"])
     from .data.synthetic import faces, tissue
 
     with progress_bar() as report:
-        (tissue if task == "pcam" else faces).synthesize(out, seed=seed, jobs=jobs, progress=report)
+        if task == "pcam":
+            sizes = {} if count is None else {"train": count, "valid": count // 4, "test": count // 4}
+            tissue.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
+        else:
+            sizes = {} if count is None else {"identities": count}
+            faces.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
     console.print(f"{out}: synthetic {task} files")
 
 
