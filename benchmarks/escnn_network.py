@@ -1,0 +1,147 @@
+"""The PCam network in escnn against ours, a training step each: `python benchmarks/escnn_network.py [result.json]`.
+
+escnn wants an environment of its own, where `PYTHONPATH=src` adds liespline; without liespline only escnn is timed.
+"""
+
+import gc
+import importlib.util
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+from escnn import gspaces
+from escnn import nn as enn
+from torch import nn
+from torch.nn import functional as F
+
+from timing import Row, Step, report, times
+
+ORIENTATIONS, WIDTH = 12, 11
+HOWS = ("eager", "compiled")
+OURS = importlib.util.find_spec("liespline") is not None
+
+
+class EscnnPCam(nn.Module):
+    """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        plane = gspaces.rot2dOnR2(ORIENTATIONS)
+        self.image = enn.FieldType(plane, 3 * [plane.trivial_repr])
+        narrow = enn.FieldType(plane, WIDTH * [plane.regular_repr])
+        wide = enn.FieldType(plane, 64 * [plane.regular_repr])
+
+        def block(
+            source: enn.FieldType, target: enn.FieldType, window: int, pool: int | None = None
+        ) -> list[enn.EquivariantModule]:
+            layers = [
+                enn.R2Conv(source, target, kernel_size=window, bias=False),
+                enn.InnerBatchNorm(target, eps=1e-3),
+                enn.ReLU(target),
+            ]
+            return [*layers, enn.PointwiseMaxPool(target, pool)] if pool else layers
+
+        self.features = enn.SequentialModule(
+            *block(self.image, narrow, 5, pool=2),  # 88 → 84 → 42
+            *block(narrow, narrow, 5, pool=2),  # 42 → 38 → 19
+            *block(narrow, narrow, 5, pool=3),  # 19 → 15 → 5
+            *block(narrow, narrow, 5),  # 5 → 1
+            *block(narrow, wide, 1),
+            enn.GroupPooling(wide),
+        )
+        self.classes = nn.Sequential(
+            nn.Conv2d(64, 16, 1, bias=False),
+            nn.BatchNorm2d(16, eps=1e-3),
+            nn.ReLU(),
+            nn.Conv2d(16, 2, 1),
+            nn.Flatten(),
+        )
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """(B, 3, 88, 88) to (B, 2)."""
+        return self.classes(self.features(enn.GeometricTensor(images, self.image)).tensor)
+
+
+def networks() -> dict[str, Callable[[], nn.Module]]:
+    """What can be built here, by name."""
+    found: dict[str, Callable[[], nn.Module]] = {"escnn": EscnnPCam}
+    if OURS:
+        from liespline.models import pcam
+
+        found["liespline"] = lambda: pcam(ORIENTATIONS, ORIENTATIONS, "dense")
+    return found
+
+
+def training_step(network: nn.Module, batch: int, device: str, dtype: torch.dtype, compiled: bool) -> Step:
+    """Forward, backward and AdamW on random images."""
+    network = network.to(device).train()
+    optimiser = torch.optim.AdamW(network.parameters(), fused=device == "cuda")
+    images = torch.randn(batch, 3, 88, 88, device=device)
+    labels = torch.randint(2, (batch,), device=device)
+
+    def loss(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32):
+            return F.cross_entropy(network(x).float(), y)
+
+    compute = torch.compile(loss) if compiled else loss
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        compute(images, labels).backward()
+        optimiser.step()
+
+    return step
+
+
+def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -> list[Row]:
+    """Images a second of both, in turns, their ratio, and the peak memory of each where the device counts it."""
+    label = f"{device}, {str(dtype).removeprefix('torch.')}, batch {batch}, {how}"
+    steps, rows = {}, []
+    for name, build in networks().items():
+        torch.manual_seed(0)
+        gc.collect()
+        try:
+            begin = time.perf_counter()
+            network = build()
+            rows.append(Row(f"{name}, {label}: seconds to build", time.perf_counter() - begin, ""))
+            step = training_step(network, batch, device, dtype, compiled=how == "compiled")
+            step()
+        except Exception as error:  # a compiler that gives up on one of them is a finding, not the end of the run
+            print(f"{name}, {label}: does not run: {str(error).strip().splitlines()[0][:300]}")
+            torch._dynamo.reset()
+            continue
+        if device == "cuda":
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            step()
+            peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+            rows.append(Row(f"{name}, {label}: MiB a step takes at its peak", peak, ""))
+        steps[name] = step
+    seconds = times(steps, device, seconds=5)
+    rows += [Row(f"{name}, {label}: images/s", batch / value, "") for name, value in seconds.items()]
+    if len(seconds) == 2:
+        rows.append(Row(f"liespline / escnn, {label}: times as fast", seconds["escnn"] / seconds["liespline"], reach))
+    return rows
+
+
+def main(path: str) -> None:
+    """Measure, print, write."""
+    warnings.filterwarnings("ignore")
+    if torch.cuda.is_available():
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")  # tf32, for both alike
+        torch.backends.cudnn.allow_tf32 = True
+        device, cases = "cuda", [(256, dtype, how) for dtype in (torch.bfloat16, torch.float32) for how in HOWS]
+    else:
+        torch.set_num_threads(1)
+        device, cases = "cpu", [(8, torch.float32, "eager"), (16, torch.float32, "eager")]
+    rows: list[Row] = []
+    for batch, dtype, how in cases:
+        rows += compare(batch, device, dtype, how, "≥ 3" if device == "cuda" else "≥ 1.5")
+        report(rows, device, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/escnn.json")
