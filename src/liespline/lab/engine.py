@@ -14,11 +14,11 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
-from torch import Tensor, distributed
+from torch import distributed
 
 from .checkpoint import KeepBest, KeepLast, SafeCheckpoints
 from .config import Config
-from .data import DataError
+from .finite import StopAtNaN
 from .learner import Batches, Learner
 from .loading import save_trained
 from .network import Signature
@@ -50,7 +50,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
         learner = Learner(task.network(config, signature), objective, config.training)
         if config.training.compile:
             learner.compile_network()
-        trainer = make_trainer(config, run, f"valid_{objective.monitor}", progress)
+        trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress)
         begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
         batches = Batches(splits, task.augmentation(config), config.training, config.seed)
         trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
@@ -65,11 +65,11 @@ def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
     return trainer
 
 
-def make_trainer(config: Config, run: Run, monitor: str, progress: bool) -> Trainer:
+def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, progress: bool) -> Trainer:
     """Lightning's trainer with the run's folder as its only place on disk."""
     settings = config.training
     folder = run.last_checkpoint.parent
-    callbacks: list[Callback] = [EpochLog(run), StopAtNaN()]
+    callbacks: list[Callback] = [StopAtNaN(run.path, config, signature), EpochLog(run)]
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor), KeepLast(folder)]
     if settings.patience is not None:
@@ -138,36 +138,6 @@ class EpochLog(Callback):
         row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
         row |= {"images_per_second": round(speed, 1), "memory_mib": peak_memory(trainer.strategy.root_device)}
         self.run.append_metrics(row)
-
-
-class StopAtNaN(Callback):
-    """Stop at the first loss that is not finite, before it reaches a checkpoint."""
-
-    def __init__(self) -> None:
-        self._losses: list[Tensor] = []
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Keep the losses, and look at many at once: looking at each would make a GPU wait."""
-        self._losses.append((outputs["loss"] if isinstance(outputs, dict) else outputs).detach())
-        if len(self._losses) >= 50:
-            self._look(trainer)
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at the rest before the epoch's checkpoint is written."""
-        self._look(trainer)
-
-    def _look(self, trainer: Trainer) -> None:
-        losses, self._losses = self._losses, []
-        bad = [i for i, fine in enumerate(torch.stack(losses).isfinite().tolist()) if not fine] if losses else []
-        if bad:
-            first = bad[0]
-            step = trainer.global_step - len(losses) + first + 1
-            raise DataError(
-                f"the loss became {float(losses[first])} at step {step}; the checkpoint of the last whole "
-                "epoch is kept. Try a lower --lr, or --precision 32-true"
-            )
 
 
 def peak_memory(device: torch.device) -> float:

@@ -1,0 +1,136 @@
+"""Values that are not finite stop training at their step, name their layer, and leave a batch to replay."""
+
+import pytest
+import torch
+
+from liespline.lab import engine
+from liespline.lab.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.config import Config, Network, Training
+from liespline.lab.data import DataError
+from liespline.lab.finite import first_not_finite, replay
+from liespline.lab.learner import Batches
+from liespline.lab.run import Run
+
+CONFIG = Config(
+    task="digits",
+    network=Network(group="so2", n_h=2, widths=(2, 2, 4)),
+    training=Training(epochs=3, batch=128, accelerator="cpu", optimiser="sgd", lr=0.01),
+)
+STEPS = 8  # in an epoch
+
+
+def stopped(folder, config=CONFIG):
+    """Train until it stops; the run and what it said."""
+    run = Run.create(folder, config)
+    with pytest.raises(DataError) as error:
+        engine.train(config, run, progress=False)
+    return run, str(error.value)
+
+
+def spoil(monkeypatch, step, change):
+    """Let `change(images)` be the images of a step."""
+    real = Batches.on_after_batch_transfer
+
+    def batch(self, batch, dataloader_idx):
+        images, targets = real(self, batch, dataloader_idx)
+        if self.trainer.training and self.trainer.global_step + 1 == step:
+            images = change(images.clone())
+        return images, targets
+
+    monkeypatch.setattr(Batches, "on_after_batch_transfer", batch)
+
+
+def with_nan(images):
+    images[5, 0, 3, 3] = float("nan")
+    return images
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (with_nan, "the images of the batch (numbers [5])"),
+        (lambda images: 3e38 * torch.randn(images.shape).sign(), "layer 0 (Lift)"),
+        (lambda images: images * 1e20, "layer 1 (BatchNorm)"),  # its squares overflow, the convolution does not
+    ],
+)
+def test_a_bad_batch_is_found_and_kept(tmp_path, monkeypatch, change, place):
+    step = 2 * STEPS + 4
+    spoil(monkeypatch, step, change)
+    run, said = stopped(tmp_path / "run")
+    file = run.path / f"not-finite-step-{step}.safetensors"
+    assert f"step {step} " in said
+    assert f"first in {place}." in said
+    assert str(file) in said
+    assert replay(file) == place
+
+    state = SafeCheckpoints().load_checkpoint(run.last_checkpoint)
+    assert state["global_step"] == 2 * STEPS
+    assert all(value.isfinite().all() for value in state["state_dict"].values())
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
+
+    tensors, about = read_weights(file)
+    assert (about["step"], about["epoch"], about["place"]) == (step, 2, place)
+    weights = [value for name, value in tensors.items() if name.startswith("network.")]
+    assert all(value.isfinite().all() for value in weights)
+    assert torch.equal(tensors["images"].isfinite().all(), torch.tensor(change is not with_nan))
+
+
+def test_the_weights_kept_are_those_before_the_step(tmp_path, monkeypatch):
+    """The step after an epoch begins with the weights of its checkpoint."""
+    spoil(monkeypatch, STEPS + 1, with_nan)
+    run, _ = stopped(tmp_path / "run")
+    tensors, _ = read_weights(run.path / f"not-finite-step-{STEPS + 1}.safetensors")
+    state = SafeCheckpoints().load_checkpoint(run.last_checkpoint)["state_dict"]
+    compared = [name for name in state if name.startswith("network.") and state[name].is_floating_point()]
+    assert len(compared) > 8
+    assert all(torch.equal(tensors[name], state[name]) for name in compared)
+
+
+def test_an_exploding_rate_is_named(tmp_path):
+    config = CONFIG.updated({}, {"lr": 1e38})
+    run, said = stopped(tmp_path / "run", config)
+    assert "lower --lr" in said
+    (file,) = run.path.glob("not-finite-step-*.safetensors")
+    assert replay(file) in said
+    assert not run.last_checkpoint.exists()
+
+
+def test_a_bad_last_step_reaches_no_checkpoint(tmp_path, monkeypatch):
+    """The loss of the epoch's last step is finite, its gradient is not: no later loss would show it in time."""
+    real = engine.Learner.training_step
+
+    def training_step(self, batch, batch_idx):
+        loss = real(self, batch, batch_idx)
+        last = self.global_step + 1 == 2 * STEPS
+        return loss + (self.network[-1].bias.sum() - self.network[-1].bias.sum()).abs().sqrt() if last else loss
+
+    monkeypatch.setattr(engine.Learner, "training_step", training_step)
+    run, said = stopped(tmp_path / "run")
+    assert f"step {2 * STEPS} " in said
+    state = SafeCheckpoints().load_checkpoint(run.last_checkpoint)
+    assert state["global_step"] == STEPS
+    assert [row["epoch"] for row in run.read_metrics()] == [0]
+
+
+class Root(torch.nn.Module):
+    """√|x − x|: zero, with a gradient that is not finite."""
+
+    def forward(self, x):
+        return (x - x.detach()).abs().sqrt()
+
+
+def test_a_gradient_is_traced_to_the_layer_that_made_it():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.Linear(4, 4), Root(), torch.nn.Linear(4, 2), torch.nn.Linear(2, 1)
+    )
+    images = torch.randn(5, 3)
+    assert first_not_finite(network, lambda: network(images).sum(), images) == "the gradient of layer 1 (Linear)"
+    fine = network[:2]
+    assert "optimiser" in first_not_finite(fine, lambda: fine(images).sum(), images)
+    assert "loss" in first_not_finite(fine, lambda: fine(images).sum() / 0, images)
+
+
+def test_only_a_file_of_such_a_step_is_replayed(tiny_run):
+    with pytest.raises(DataError, match="holds no step to replay"):
+        replay(tiny_run.model_file)
