@@ -4,7 +4,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
+import liespline as ls
 from liespline import paths
+from liespline.paths import triton
 from liespline.paths.triton import ops
 
 from .path_cases import Case, banded_samples, cases, naive
@@ -43,3 +45,36 @@ def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
     samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
     with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on cpu"):
         paths.correlate(x, weight, *samples, sizes=plan.windows * 2, stride=(1, 1), padding=(0, 0), plan=plan)
+
+
+@pytest.mark.parametrize("layout", ["planes", "channels innermost", "elements innermost", "with gaps"])
+@pytest.mark.parametrize("shape", [(3, 5, 4, 6, 7), (2, 11, 12, 3, 3), (64, 3, 1, 1, 1)])
+def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    x = _laid_out(3 * torch.randn(shape, dtype=torch.float64) + 1e4, layout).requires_grad_()
+    direction = _laid_out(torch.randn(shape, dtype=torch.float64), layout)
+    theirs, ours = torch.nn.BatchNorm3d(shape[1]).double(), ls.nn.BatchNorm(shape[1]).double()
+    torch.nn.init.normal_(theirs.weight)
+    ours.load_state_dict(theirs.state_dict())
+    assert triton.sums_available(x)
+    found, right = ours(x), theirs(x)
+    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
+    leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
+    pairs = zip(
+        *(torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True)), strict=True
+    )
+    for gradient, expected in pairs:
+        torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
+    for name, value in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-10, atol=1e-10)
+
+
+def _laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:
+    if layout == "channels innermost":
+        return x.movedim(1, -1).contiguous().movedim(-1, 1)
+    if layout == "planes":
+        return x
+    rows = x.movedim((1, 2), (-2, -1)).flatten(-2)
+    gap = 4 if layout == "with gaps" else 0
+    rows = torch.nn.functional.pad(rows, (0, gap), value=torch.nan)[..., : rows.shape[-1]]
+    return rows.unflatten(-1, x.shape[1:3]).movedim((-2, -1), (1, 2))

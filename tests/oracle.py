@@ -8,10 +8,11 @@ from functools import cache
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import logm
+from scipy.linalg import block_diag, logm
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
+from more_groups import Affine, Beside, Conjugate, Together
 
 
 def spline(x: float, degree: int) -> float:
@@ -37,7 +38,24 @@ def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
             return h[0] * np.eye(group.space_dim)
         case ls.Trivial():
             return np.eye(group.space_dim)
+        case Together():
+            return np.linalg.multi_dot([matrix(part, own) for part, own in factors(group, h)])
+        case Beside():
+            return block_diag(*(matrix(part, own) for part, own in factors(group, h)))
+        case Conjugate():
+            coordinates = np.array(group.coordinates)
+            return coordinates @ matrix(group.group, h) @ np.linalg.inv(coordinates)
+        case Affine():
+            return np.array([[h[0], h[1]], [0, 1]])
     return h  # the matrix groups: SO(3) and the triangular one of tests/own_group.py
+
+
+def factors(group: Together | Beside, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
+    """An element of a product as elements of its two groups."""
+    split = math.prod(group.first.element_shape)
+    return [
+        (part, own.reshape(part.element_shape)) for part, own in ((group.first, h[:split]), (group.second, h[split:]))
+    ]
 
 
 def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -51,14 +69,22 @@ def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return Rotation.from_matrix(g.T @ h).as_rotvec()
         case ls.Trivial():
             return np.zeros(0)
+        case Together() | Beside():
+            pairs = zip(factors(group, g), factors(group, h), strict=True)
+            return np.concatenate([log_relative(part, own, other) for (part, own), (_, other) in pairs])
+        case Conjugate():
+            return log_relative(group.group, g, h)
+        case Affine():
+            return np.real(logm(np.linalg.inv(matrix(group, g)) @ matrix(group, h)))[0]
     a = np.real(logm(np.linalg.inv(g) @ h))
     return np.array([a[0, 0], a[1, 1], a[0, 1]])
 
 
 def h_spline(basis: ls.SplineBasis, centre: np.ndarray, h: np.ndarray) -> float:
     """B(Log(h_j⁻¹h)/s), summed over turns on SO(2)."""
-    a = log_relative(basis.grid.group, centre, h)
-    if isinstance(basis.grid.group, ls.SO2):
+    group = basis.grid.group
+    a = log_relative(group, centre, h)
+    if isinstance(group.group if isinstance(group, Conjugate) else group, ls.SO2):
         return sum(spline((a[0] + 2 * math.pi * k) / basis.width, basis.degree) for k in range(-4, 5))
     return math.prod(spline(v / basis.width, basis.degree) for v in a)
 
@@ -77,6 +103,13 @@ def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return h / g
         case ls.Trivial():
             return h
+        case Together() | Beside():
+            pairs = zip(factors(group, g), factors(group, h), strict=True)
+            return np.concatenate([relative(part, own, other).ravel() for (part, own), (_, other) in pairs])
+        case Conjugate():
+            return relative(group.group, g, h)
+        case Affine():
+            return (np.linalg.inv(matrix(group, g)) @ matrix(group, h))[0]
     return np.linalg.inv(g) @ h
 
 
@@ -187,6 +220,8 @@ def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
                 on_h.append((np.array(values), azimuth))
         for index in itertools.product(*map(range, largest)):
             y = np.array([i - (n - 1) / 2 for i, n in zip(index, largest, strict=True)])
+            if any(abs(v) > (n - 1) / 2 for v, n in zip(y, layer.window.sizes[a], strict=True)):
+                continue
             points, azimuth = ring(back @ y)
             on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (32, N_x)
             if lifting:

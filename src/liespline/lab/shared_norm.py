@@ -37,15 +37,6 @@ class SharedBatchNorm(BatchNorm):
             normal = normal * self.weight.view(shape) + self.bias.view(shape)
         return normal.to(input.dtype)
 
-    @torch.no_grad()
-    def _remember(self, mean: Tensor, variance: Tensor) -> None:
-        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
-            return
-        self.num_batches_tracked.add_(1)
-        rate = self.momentum if self.momentum is not None else 1 / float(self.num_batches_tracked)
-        self.running_mean.lerp_(mean.to(self.running_mean), rate)
-        self.running_var.lerp_(variance.to(self.running_var), rate)
-
 
 class _Sum(torch.autograd.Function):
     """The sum of a tensor over all processes; its gradient is the sum of theirs."""

@@ -43,13 +43,17 @@ def _gain(x: Tensor, h: Tensor, width: int) -> float:
     joint = torch.einsum("ami,ani->amn", x.sum(2), x.sum(2))
     moment, common, log_gain = torch.ones(h.shape[2], dtype=h.dtype), 0.0, 0.0
     square = len(x) == len(moment)  # otherwise the layer changes the grid, and there is no second such layer
-    for _ in range(_DEPTH):
+    depth = 0
+    while depth < _DEPTH:
         # Independent contributions are squared and then added up, common ones the other way round.
         added = torch.einsum("ambj,b->amj", h, moment.sqrt())
         shared = torch.einsum("amn,amj,anj->a", joint, added, added).clamp_min(0)
         total = (1 - common) * (alone @ moment) + common * shared
+        if not total.any():  # elements that read only elements that read nothing: deeper layers are zero
+            break
+        depth += 1
         log_gain += math.log(float(total.mean() / moment.mean())) - 2 * common / width
-        c = float((common * shared / total).mean().clamp(0, 1))
+        c = float((common * shared / total.clamp_min(1e-300)).mean().clamp(0, 1))
         common = (math.sqrt(1 - c * c) + (math.pi - math.acos(c)) * c) / math.pi
         moment = total / total.mean() if square else moment
-    return math.exp(log_gain / _DEPTH)
+    return math.exp(log_gain / max(depth, 1))

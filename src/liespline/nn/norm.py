@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.modules.batchnorm import _BatchNorm
+
+from ..paths import triton
 
 
 class BatchNorm(_BatchNorm):
     """`nn.BatchNorm3d` in state and numbers, for `(B, C, *anything)` and for few channels on a GPU.
 
     torch's kernels give each channel one block of threads, which leaves a GPU idle at the 10 to 40 channels of a group
-    CNN; here statistics are plain reductions, spread over the whole device and fused by `torch.compile`.
+    CNN; here the sums are spread over the whole device, and what is left fuses under `torch.compile`.
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -25,30 +30,72 @@ class BatchNorm(_BatchNorm):
         """Normalise each channel over the batch, the group and space."""
         self._check_input_dim(input)
         if not self.training and self.running_mean is not None and self.running_var is not None:
-            mean, variance = self.running_mean, self.running_var
-        else:
-            mean, variance = self._batch_statistics(input)
-        scale = torch.rsqrt(variance + self.eps)
-        if self.weight is not None:
-            scale = scale * self.weight
-        shift = -mean * scale if self.bias is None else self.bias - mean * scale
-        shape = (1, -1, *(1,) * (input.ndim - 2))
-        return torch.addcmul(shift.to(input.dtype).view(shape), input, scale.to(input.dtype).view(shape))
-
-    def _batch_statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        count = x.numel() // x.shape[1]
+            return _scaled(input, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
+        count = input.numel() // self.num_features
         if count < 2:
-            raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value a channel; training needs more")
-        axes = [0, *range(2, x.ndim)]
-        # Half precision would round the sums; the statistics are float32 as in torch's own.
-        exact = x if x.dtype in (torch.float32, torch.float64) else x.float()
-        variance, mean = torch.var_mean(exact, axes, correction=0)
-        if self.running_mean is not None and self.running_var is not None:
-            with torch.no_grad():
-                if self.num_batches_tracked is not None:
-                    self.num_batches_tracked.add_(1)
-                rate = 1 / float(self.num_batches_tracked or 1) if self.momentum is None else self.momentum
-                self.running_mean.lerp_(mean.detach().to(self.running_mean), rate)
-                unbiased = variance.detach() * (count / (count - 1))
-                self.running_var.lerp_(unbiased.to(self.running_var), rate)
-        return mean, variance
+            raise ValueError(f"BatchNorm: x has shape {tuple(input.shape)}, one value a channel; training needs more")
+        if triton.sums_available(input):
+            out, mean, variance = _OnGPU.apply(input, self.weight, self.bias, self.eps)
+        else:
+            # Half precision would round the sums; the statistics are float32 as in torch's own.
+            exact = input if input.dtype in (torch.float32, torch.float64) else input.float()
+            variance, mean = torch.var_mean(exact, [0, *range(2, input.ndim)], correction=0)
+            out = _scaled(input, mean, variance, self.weight, self.bias, self.eps)
+        self._remember(mean, variance * (count / (count - 1)))
+        return out
+
+    @torch.no_grad()
+    def _remember(self, mean: Tensor, unbiased: Tensor) -> None:
+        if self.running_mean is None or self.running_var is None:
+            return
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        rate = 1 / float(self.num_batches_tracked or 1) if self.momentum is None else self.momentum
+        self.running_mean.lerp_(mean.to(self.running_mean), rate)
+        self.running_var.lerp_(unbiased.to(self.running_var), rate)
+
+
+def _scaled(
+    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    scale = torch.rsqrt(variance + eps)
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    shape = (1, -1, *(1,) * (x.ndim - 2))
+    return torch.addcmul(shift.to(x.dtype).view(shape), x, scale.to(x.dtype).view(shape))
+
+
+class _OnGPU(torch.autograd.Function):
+    """The same as two passes over memory each way: sums, then a linear map a channel."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        count = x.numel() // x.shape[1]
+        # Sums of squares cancel where the mean is large; about a sample of the channel itself they do not.
+        start = x[0]
+        while start.ndim > 1:
+            start = start[..., 0]
+        start = start.to(torch.promote_types(x.dtype, torch.float32))
+        moments = triton.sums(x, x, start, start) / count
+        mean, variance = start + moments[0], (moments[1] - moments[0].square()).clamp_min(0)
+        inverse = torch.rsqrt(variance + eps)
+        scale = inverse if weight is None else inverse * weight
+        shift = -mean * scale if bias is None else bias - mean * scale
+        ctx.save_for_backward(x, mean, inverse, scale)
+        ctx.present = weight is not None, bias is not None
+        ctx.mark_non_differentiable(mean, variance)
+        return triton.blend(x, x, scale, torch.zeros_like(scale), shift), mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
+        x, mean, inverse, scale = ctx.saved_tensors
+        count = x.numel() // x.shape[1]
+        total = triton.sums(grad, x, torch.zeros_like(mean), mean)  # Σ g and Σ g (x − mean)
+        slope = -scale * inverse.square() * total[1] / count
+        dx = triton.blend(grad, x, scale, slope, -scale * total[0] / count - slope * mean)
+        weight, bias = ctx.present
+        return dx, total[1] * inverse if weight else None, total[0] if bias else None, None

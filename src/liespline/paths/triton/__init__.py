@@ -1,4 +1,4 @@
-"""The banded path on CUDA devices, as Triton kernels; absent where Triton is."""
+"""Triton kernels for CUDA devices: the banded path, and what batch norm sums; absent where Triton is."""
 
 import importlib.metadata
 import os
@@ -38,3 +38,22 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
     from liespline.paths.triton import ops  # here, since importing it needs Triton
 
     return ops.gathered(fields, kernel, table, stride, padding)
+
+
+def sums_available(x: Tensor) -> bool:
+    """Whether `sums` and `blend` take this input."""
+    return available(x, ())
+
+
+def sums(u: Tensor, v: Tensor, shift_u: Tensor, shift_v: Tensor) -> Tensor:
+    """Σ (u − shift_u) and Σ (u − shift_u)(v − shift_v) a channel: u, v (B, C, …), shifts (C,) -> (2, C)."""
+    from liespline.paths.triton import channels
+
+    return channels.sums(u, v, shift_u, shift_v)
+
+
+def blend(u: Tensor, v: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """a·u + b·v + c with factors a channel: u, v (B, C, …), a, b, c (C,)."""
+    from liespline.paths.triton import channels
+
+    return channels.blend(u, v, a, b, c)
