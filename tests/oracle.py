@@ -192,7 +192,9 @@ def ring(p: np.ndarray) -> tuple[np.ndarray, float]:
 def sphere_spline(basis: ls.SplineBasis, centre: np.ndarray, n: np.ndarray) -> float:
     """B(Log_S²(R_i⁻¹n)/s), Log_S² n(β, γ) = β(−sin γ, cos γ)."""
     q = section(centre).T @ n
-    beta, gamma = math.atan2(math.hypot(q[0], q[1]), q[2]), math.atan2(q[1], q[0])
+    radius = math.hypot(q[0], q[1])
+    beta = math.atan2(radius, q[2])
+    gamma = 0.0 if radius < 1e-14 and q[2] < 0 else math.atan2(q[1], q[0])  # the antipode has no azimuth of its own
     a = (-beta * math.sin(gamma), beta * math.cos(gamma))
     return math.prod(spline(v / basis.width, basis.degree) for v in a)
 

@@ -41,11 +41,13 @@ class Sphere(Group):
         """Return Log R_{−γ,β,γ} = β (−sin γ, cos γ), the rotation vector without its vanishing third component."""
         radius, near = _safe_norm(h[..., :2])
         beta = torch.atan2(radius, h[..., 2])
-        # β / sin β; at the pole itself it is 1, and at the antipode Log takes the direction γ = 0.
-        ratio = torch.where(near & (h[..., 2] > 0), 1.0, beta / radius)
+        # β / sin β; at the pole itself it is 1, and at the antipode Log takes the direction γ = 0. There any direction
+        # is as good, but rounding must not choose it: splines that reach the antipode differ between directions.
+        opposite = (radius < 64 * torch.finfo(h.dtype).eps) & (h[..., 2] < 0)
+        ratio = torch.where(near | opposite, 1.0, beta / radius)
         log = torch.stack((-ratio * h[..., 1], ratio * h[..., 0]), -1)
         antipode = torch.stack((torch.zeros_like(beta), beta), -1)
-        return torch.where((near & (h[..., 2] < 0)).unsqueeze(-1), antipode, log)
+        return torch.where(opposite.unsqueeze(-1), antipode, log)
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         return apply(self.rotation(h), x)
