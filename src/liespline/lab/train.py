@@ -50,7 +50,8 @@ def go_on(folder: Path, *, progress: bool = True) -> Run | None:
     """The run in `folder`, from its last complete checkpoint to its report; nothing, if it is finished."""
     run, config = Run.open(folder)
     if not is_first():
-        train(config, run, progress=False)
+        if not run.finished:
+            train(config, run, progress=False)
         return None
     with run.locked():
         if run.finished and run.report_file.is_file():
@@ -65,12 +66,13 @@ def is_first() -> bool:
 
 
 def _complete(run: Run, config: Config, progress: bool) -> Run:
-    os.environ[SHARED_FOLDER] = str(run.path)
-    try:
-        train(config, run, progress=progress)
-    finally:
-        del os.environ[SHARED_FOLDER]
-    evaluate_run(run, config)
+    if not run.finished:
+        os.environ[SHARED_FOLDER] = str(run.path)
+        try:
+            train(config, run, progress=progress)
+        finally:
+            del os.environ[SHARED_FOLDER]
+        evaluate_run(run, config)
     report_run(run, config)
     return run
 

@@ -26,7 +26,7 @@ from .rows import Array, write_npy
 
 SIDE = 128
 FORMAT = 1
-MARKER, INDEX, PICTURES, DROPPED = "prepared.json", "index.csv", "images.npy", "dropped.csv"
+MARKER, INDEX, PICTURES, DROPPED, WORK = "prepared.json", "index.csv", "images.npy", "dropped.csv", ".work"
 COLUMNS = (
     *("file", "identity", "split", "size", "eye_distance"),
     *(f"{name.replace(' ', '_')}_{axis}" for name in LANDMARKS for axis in ("row", "column")),
@@ -54,7 +54,9 @@ def prepare(src: Path, out: Path, seed: int = 0, progress: Progress | None = Non
     with lock(out / ".lock", wait=False), strict_pillow():
         fingerprint = _fingerprint(src, seed)
         if (out / MARKER).exists():
-            return _finished(out, fingerprint)
+            summary = _finished(out, fingerprint)
+            shutil.rmtree(out / WORK, ignore_errors=True)  # left by a kill behind the last step
+            return summary
         work = _work_folder(out, fingerprint)
         progress = progress or (lambda what, done, total: None)
         present, unlisted = listed_and_present(source)
@@ -92,14 +94,17 @@ def _fingerprint(src: Path, seed: int) -> str:
 
 
 def _finished(out: Path, fingerprint: str) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads((out / MARKER).read_text())
+    try:
+        summary: dict[str, Any] = dict(json.loads((out / MARKER).read_text()))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{out / MARKER}: is no summary of a prepared set ({error}); choose an empty folder") from error
     if summary.get("fingerprint") != fingerprint:
         raise DataError(f"{out}: holds a set prepared from other files or another seed; choose an empty folder")
     return summary
 
 
 def _work_folder(out: Path, fingerprint: str) -> Path:
-    work = out / ".work"
+    work = out / WORK
     work.mkdir(exist_ok=True)
     plan = work / "fingerprint"
     if plan.exists() and plan.read_text() != fingerprint:

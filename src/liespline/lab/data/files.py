@@ -1,16 +1,19 @@
 """Files that are whole or absent, and errors that name the file and the row."""
 
+import errno
 import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 SHOWN = 20
 # Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken or hostile.
 MOST_COMPRESSED = 1032
+# Disks and folders that cannot be written to, as the kernel says it.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM)
 
 
 class DataError(ValueError):
@@ -56,19 +59,34 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     The bytes go to `path.part`, are flushed to disk, then renamed. A killed writer leaves only the `.part`
     file, which the next one starts anew. One writer at a time: where others may write, hold `lock` around it.
     """
+    with replaced(path) as part, open(part, "wb") as stream:
+        yield stream
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """The same for those who open the `.part` file themselves."""
     part = path.with_name(path.name + ".part")
     try:
-        with open(part, "wb") as stream:
-            yield stream
-            stream.flush()
+        yield part
+        with open(part, "rb") as stream:
             os.fsync(stream.fileno())
         os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written ({error.strerror}); nothing was replaced") from error
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        # torch.save answers a full disk with an error of its own, and the kernel's behind it.
+        if (cause := _kernel_error(error)) is not None and not isinstance(error, DataError):
+            raise DataError(f"{path}: cannot be written ({cause.strerror}); nothing was replaced") from error
         raise
+
+
+def _kernel_error(error: BaseException) -> OSError | None:
+    """The error itself or the first one behind it that the kernel gave."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, OSError):
+        seen = seen.__cause__ or seen.__context__
+    return seen
 
 
 def write_text(path: Path, text: str) -> None:
@@ -82,7 +100,8 @@ def lock(path: Path, wait: bool) -> Iterator[None]:
     """Hold `path` for this process until the block ends or the process dies.
 
     Without `wait` a second process is refused with the first one's number. The file stays: removing it would
-    let a third process lock a new file of that name while a second one still waits on the old.
+    let a third process lock a new file of that name while a second one still waits on the old. A disk that is full
+    or cannot be written to ends the block with a DataError that names the folder.
     """
     try:
         stream = open(path, "a+")  # noqa: SIM115
@@ -97,7 +116,16 @@ def lock(path: Path, wait: bool) -> Iterator[None]:
             raise DataError(
                 f"{path.parent}: process {holder} is working there; wait for it or choose another folder"
             ) from None
-        stream.truncate(0)
-        stream.write(str(os.getpid()))
-        stream.flush()
-        yield
+        try:
+            stream.truncate(0)
+            stream.write(str(os.getpid()))
+            stream.flush()
+            yield
+        except Exception as error:
+            cause = None if isinstance(error, DataError) else _kernel_error(error)
+            if cause is None or cause.errno not in UNWRITABLE:
+                raise
+            raise DataError(
+                f"{cause.filename or path.parent}: {cause.strerror}; make room or choose another folder, then go on. "
+                "What was finished is as it was"
+            ) from error

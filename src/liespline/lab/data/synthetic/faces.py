@@ -24,12 +24,18 @@ def synthesize(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Draw `pictures` of each of `identities` people in the official layout; same seed, same files."""
+    """Draw `pictures` of each of `identities` people in the official layout; same seed, same files.
+
+    What is finished is left alone; folders with other files are refused.
+    """
     if identities < 1 or pictures < 1:
         raise ValueError(f"{identities} identities with {pictures} pictures each: both must be at least 1")
     out = Path(out)
-    synthetic_folder(out, f"Synthetic faces: {identities} identities × {pictures} pictures, seed {seed}.")
+    text = f"Synthetic faces: {identities} identities × {pictures} pictures, seed {seed}."
+    synthetic_folder(out, text, (LANDMARKS_FILE, IDENTITY_FILE, IMAGES))
     with lock(out / ".lock", wait=False):
+        if (out / LANDMARKS_FILE).exists():  # written last
+            return
         (out / IMAGES).mkdir(exist_ok=True)
         people = []
         lines = []

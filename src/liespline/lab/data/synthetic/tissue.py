@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import lock
+from ..files import check_free_space, lock, replaced
 from ..journal import Progress
 from ..pcam import PATCH, file_name
 from ..split import SPLITS
@@ -39,11 +39,15 @@ def synthesize(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Draw the splits into `out` under the official names, half of each positive; same seed, same images."""
+    """Draw the splits into `out` under the official names, half of each positive; same seed, same images.
+
+    Files that are finished are left alone; folders with files from elsewhere are refused.
+    """
     if min(train, valid, test) < 2:
         raise ValueError(f"{train} train, {valid} valid, {test} test patches: each split needs at least 2")
     out = Path(out)
-    synthetic_folder(out, f"Synthetic tissue: {train} train, {valid} valid, {test} test patches, seed {seed}.")
+    text = f"Synthetic tissue: {train} train, {valid} valid, {test} test patches, seed {seed}."
+    synthetic_folder(out, text, [file_name(split, part) for split in SPLITS for part in "xy"])
     with lock(out / ".lock", wait=False):
         for number, (split, count) in enumerate(zip(SPLITS, (train, valid, test), strict=True)):
             labels = np.random.default_rng([seed, number]).permutation(np.arange(count) % 2).astype(np.uint8)
@@ -54,13 +58,21 @@ def synthesize(
 
 
 def _write(path: Path, name: str, shape: tuple[int, ...], rows: Iterator[NDArray[np.uint8]]) -> None:
-    part = path.with_name(path.name + ".part")
-    with h5py.File(part, "w") as file:
-        data = file.create_dataset(name, shape, np.uint8, chunks=(min(64, shape[0]), *shape[1:]))
-        file.attrs["synthetic"] = "drawn by liespline: no real tissue"
-        for index, row in enumerate(rows):
-            data[index] = row
-    part.replace(path)
+    """A file that is not there yet. HDF5 lays it out, plain writes fill it: HDF5 itself dies of a full disk."""
+    if path.exists():
+        return
+    check_free_space(path.parent, int(np.prod(shape)))
+    layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    layout.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    layout.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    with replaced(path) as part:
+        with h5py.File(part, "w") as file:
+            file.attrs["synthetic"] = "drawn by liespline: no real tissue"
+            space = h5py.h5s.create_simple(shape)
+            begin = h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_U8LE, space, layout).get_offset()
+        with open(part, "r+b") as stream:
+            stream.seek(begin)
+            stream.writelines(row.tobytes() for row in rows)
 
 
 def _numbered_patch(seed: int, split: int, item: tuple[int, int]) -> NDArray[np.uint8]:

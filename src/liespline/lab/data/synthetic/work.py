@@ -33,10 +33,21 @@ def _reported(drawn: Iterator[Drawn], total: int, progress: Progress | None, wha
             progress(what, done, total)
 
 
-def synthetic_folder(out: Path, text: str) -> None:
-    """Make the folder and say in it, before anything else is there, that its pictures are drawn."""
+def synthetic_folder(out: Path, text: str, files: Sequence[str]) -> None:
+    """Make the folder and say in it, before anything else is there, that its pictures are drawn.
+
+    A folder that says the same is gone on with. One that has any of `files` from elsewhere is refused: they may be
+    the real ones.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{out}: cannot be made ({error.strerror}); choose a folder you can write to") from error
-    write_text(out / "SYNTHETIC.txt", f"{text}\nNo real data: every picture here is drawn by a program.\n")
+    said = f"{text}\nNo real data: every picture here is drawn by a program.\n"
+    note = out / "SYNTHETIC.txt"
+    if note.is_file() and note.read_bytes() == said.encode():
+        return
+    for name in files:
+        if (out / name).exists():
+            raise DataError(f"{out / name}: is not of this drawing ({text}) and would be lost; choose an empty folder")
+    write_text(note, said)

@@ -1,0 +1,129 @@
+"""The kinds of work that are killed: training, a sweep, CelebA's preparation, synthesis, and decoding.
+
+Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: name -> what came of its kills.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from killed_data import DATA, PLANTED, needed_first, sha, stamped
+from killer import CONFIG
+from killing import AGAIN, DONE, Campaign, Work
+
+from liespline.lab import sweep as sweeping
+from liespline.lab.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.run import Run
+from liespline.lab.tasks import digits
+from liespline.lab.train import begin, go_on
+
+torch.set_num_threads(1)
+TIMES = ("seconds", "images_per_second", "memory_mib")
+SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch=256))
+
+
+def train(folder: Path) -> int:
+    if (folder / "config.yaml").exists():
+        go_on(folder, progress=False)
+    else:
+        begin(SHORT, folder, progress=False)
+    return DONE
+
+
+def end_of_run(folder: Path) -> dict[str, str]:
+    run = Run(folder)
+    results = run.read_results()
+    results.pop("seconds")
+    rows = [{k: v for k, v in row.items() if k not in TIMES} for row in run.read_metrics()]
+    return {
+        "weights": sha(run.model_file.read_bytes()),
+        "results": json.dumps(results),
+        "epochs": json.dumps(rows),
+        "report": str(run.report_file.is_file()),
+    }
+
+
+def kept_of_run(folder: Path) -> dict[str, str]:
+    """Lines of epochs that the checkpoint has behind it, seconds and all, and the results."""
+    run = Run(folder)
+    kept = stamped(folder, "results.json")
+    if run.last_checkpoint.exists():
+        epochs = SafeCheckpoints().load_checkpoint(run.last_checkpoint)["epoch"] + 1
+        kept |= {f"epoch {row['epoch']}": json.dumps(row) for row in run.read_metrics() if row["epoch"] < epochs}
+    return kept
+
+
+def broken_in_run(folder: Path) -> list[str]:
+    run, bad = Run(folder), []
+    for file in (run.last_checkpoint, run.best_checkpoint, run.model_file, run.results_file, run.config_file):
+        try:
+            if file.suffix == ".ckpt" and file.exists():
+                SafeCheckpoints().load_checkpoint(file)
+            elif file.exists():
+                readers = {".safetensors": read_weights, ".json": lambda f: run.read_results()}
+                readers.get(file.suffix, lambda f: Run.open(folder))(file)
+        except ValueError as error:
+            bad.append(f"{file.name}: {error}")
+    epochs = [row["epoch"] for row in run.read_metrics()]
+    return bad + ([f"metrics.jsonl counts {epochs}"] if len(set(epochs)) < len(epochs) else [])
+
+
+def two_runs(base):
+    small = replace(SHORT, training=replace(SHORT.training, epochs=1))
+    return {"one": small, "two": replace(small, network=replace(small.network, group="none", n_h=1))}
+
+
+def planned(folder: Path) -> list[sweeping.Planned]:
+    digits.TASK = replace(digits.TASK, sets={"two": two_runs})
+    return sweeping.plan("digits", "two", folder, 1, {}, {})
+
+
+def one_by_one(folder: Path) -> int:
+    for entry in planned(folder):
+        begin(entry.config, entry.run.path, progress=False)
+    return DONE
+
+
+def sweep(folder: Path) -> int:
+    said = []
+    failed = sweeping.sweep(planned(folder), 1, lambda name, what: said.append(what))
+    if failed and not all("is working there" in what for what in said if what.startswith(("failed", "left out"))):
+        raise RuntimeError(str(said))
+    return AGAIN if failed else DONE
+
+
+def over_runs(look):
+    """What `look` finds in each run of a sweep."""
+
+    def of_sweep(folder: Path):
+        found = [(run.parent.name, look(run)) for run in sorted(folder.glob("*/seed-0"))]
+        if found and isinstance(found[0][1], list):
+            return [f"{name} {entry}" for name, entries in found for entry in entries]
+        return {f"{name} {key}": value for name, entries in found for key, value in entries.items()}
+
+    return of_sweep
+
+
+def finished(folder: Path) -> dict[str, str]:
+    return stamped(folder, "*/seed-0/results.json")
+
+
+WORKS = {
+    "training": Work("training", train, end_of_run, kept_of_run, broken_in_run),
+    "sweep": Work("sweep", sweep, over_runs(end_of_run), finished, over_runs(broken_in_run), one_by_one, seconds=12),
+    **DATA,
+}
+
+
+def main(root: Path, seed: int, plan: list[str]) -> None:
+    needed_first(root)
+    kills = {name: int(count) for name, count in (entry.split("=") for entry in plan)}
+    works = WORKS | {"planted": PLANTED}
+    found = {name: vars(Campaign(works[name], root / name, seed).run(count)) for name, count in kills.items()}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
