@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import torch
-from hypothesis import assume
+from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 
 import liespline as ls
@@ -20,6 +20,12 @@ _LINES: list[Group] = [ls.Scale(1), ls.Trivial(1)]
 _PLANES: list[Group] = [ls.SO2(), ls.Scale(2), Triangular(), Affine()]
 _VOLUMES: list[Group] = [ls.SO3(), ls.Scale(3)]
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def examples(n: int) -> settings:
+    """Say how many, and what else holds in the long run too, which takes Hypothesis' own profile and other seeds."""
+    unhurried = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    return settings(max_examples=n, deadline=None, suppress_health_check=unhurried)
 
 
 def _conjugates(of: list[Group]) -> st.SearchStrategy[Group]:

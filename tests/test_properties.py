@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import liespline as ls
 from liespline import GConv, Lift, paths, testing
-from strategies import FAMILIES, grids, layers, naive, sized
+from strategies import FAMILIES, examples, grids, layers, naive, sized
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
 each_family = pytest.mark.parametrize("family", FAMILIES)
-
-
-def examples(n: int) -> settings:
-    """Say how many, and what else holds in the long run too, which takes Hypothesis' own profile and other seeds."""
-    return settings(
-        max_examples=n, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-    )
 
 
 @each_family
@@ -41,7 +34,7 @@ def test_lift_is_the_formula(family: str, data: st.DataObject) -> None:
 
 
 @each_family
-@examples(60)
+@examples(50)
 @given(data=st.data())
 def test_gconv_is_the_formula(family: str, data: st.DataObject) -> None:
     layer = data.draw(layers(GConv, family))
