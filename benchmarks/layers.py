@@ -10,6 +10,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
+from liespline.paths.choice import choose
 from timing import Row, Step, captured, times
 
 
@@ -35,8 +36,10 @@ class Bench:
         return x.requires_grad_()
 
     def step(self, layer: ls.GConv, path: str, size: int | None = None, batch: int | None = None) -> Step:
-        """Forward and backward by one path."""
-        x = self.input(layer, size or self.size, path != "dense", batch)
+        """Forward and backward by one path, from the layout in which a layer before it would leave its output."""
+        x = self.input(layer, size or self.size, banded=path != "dense", batch=batch)
+        if path == "auto" and choose(x, layer.weight, layer.plan, layer.window.sizes) is None:
+            x = self.input(layer, size or self.size, banded=False, batch=batch)
         return self.repeat(lambda: layer(x), (x, layer.weight), path)
 
     def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:

@@ -77,6 +77,8 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
     if progress:
         callbacks.append(Bar(leave=False))
     several = settings.devices * settings.nodes > 1
+    # Part of torch's deterministic mode that only guards against reading memory before it is written.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return Trainer(
         accelerator=settings.accelerator,
         devices=settings.devices,

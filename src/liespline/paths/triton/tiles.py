@@ -45,7 +45,6 @@ def weight_gradient(outputs: int, taps: int, dtype: torch.dtype) -> Tile:
     return Tile(128 if sum(pieces) <= 192 else 64, block, 128 // dtype.itemsize, pieces, 4, 3)
 
 
-@cache
 def padded(count: int) -> int:
     """Channels or outputs that are computed for `count` of them, in whole blocks."""
     block = _block(count, 64)
