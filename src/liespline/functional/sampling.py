@@ -70,7 +70,7 @@ def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
     h = grid.elements.unsqueeze(1)
     edge = torch.tensor(window.sizes, dtype=torch.float64).unsqueeze(1) / 2  # (A, 1, d)
     inside = (y.abs() < edge).all(-1)
-    scale = group.det(grid.elements).abs() if math.prod(window.largest) > 1 else torch.ones(len(grid)).double()
+    scale = group.det(grid.elements).abs() if math.prod(window.kernel_size) > 1 else torch.ones(len(grid)).double()
     return group.pull(h, y), inside / scale.unsqueeze(-1)
 
 

@@ -109,6 +109,9 @@ def overlap(layer: str, x_samples: Tensor, h_samples: Tensor | None) -> None:
         if samples is not None and not samples.abs().max() > 1e-6:
             where = "the window" if name == "x_basis" else "the elements h⁻¹h̃ of these grids"
             raise ValueError(f"{layer}: no spline of {name} reaches {where}; move its centres or widen its scale")
+    largest = float(x_samples.abs().max())
+    if not largest < 1e30:  # with room for sums, in the float32 that kernels are sampled in
+        raise ValueError(f"{layer}: 1/|det h| times the basis reaches {largest:.0e}; take elements h that shrink less")
 
 
 def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
