@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +12,7 @@ from rich.table import Table
 
 from . import cli_options as opt
 from .cli_data import data_app
+from .cli_errors import clear_messages
 from .cli_figures import register
 from .cli_sweep import sweep
 from .config import ConfigError
@@ -228,22 +226,10 @@ def parse_widths(text: str | None) -> tuple[int, ...] | None:
         raise ConfigError(f"widths {text!r}: expected whole numbers with commas, such as 8,12,16") from None
 
 
-def note(message: Warning | str, *place: Any, **more: Any) -> None:
-    """A warning as a sentence, without the line of code it came from."""
-    Console(stderr=True).print(f"Note: {message}", style="yellow", markup=False, highlight=False)
-
-
 def main() -> None:
-    """Run the command; a mistake of the user's ends with one clear message, not with a traceback."""
-    if not sys.warnoptions:  # for people, unless Python was told how to treat warnings
-        warnings.showwarning = note
-    try:
+    """Run the command."""
+    with clear_messages():
         app()
-    except ValueError as error:
-        if os.environ.get("LIESPLINE_DEBUG"):
-            raise
-        Console(stderr=True).print(f"Error: {error}", style="red", markup=False, highlight=False)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -117,9 +117,9 @@ def lock(path: Path, wait: bool) -> Iterator[None]:
                 f"{path.parent}: process {holder} is working there; wait for it or choose another folder"
             ) from None
         try:
-            stream.truncate(0)
-            stream.write(str(os.getpid()))
-            stream.flush()
+            # Past the stream's buffer, which would try again to write to a full disk when it is closed.
+            os.ftruncate(stream.fileno(), 0)
+            os.write(stream.fileno(), str(os.getpid()).encode())
             yield
         except Exception as error:
             cause = None if isinstance(error, DataError) else _kernel_error(error)

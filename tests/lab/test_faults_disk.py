@@ -1,0 +1,198 @@
+"""Full disks, folders that cannot be written to, folders another process works in: a clear end, nothing lost."""
+
+import errno
+import os
+import resource
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from liespline.lab import cli
+from liespline.lab.data import files
+from liespline.lab.data.synthetic import faces
+from liespline.lab.engine import TensorBoardLogger
+from liespline.lab.run import Run
+from liespline.lab.sweep import Planned, sweep
+
+SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "256", "--accelerator", "cpu", "--quiet"]
+
+
+@pytest.fixture
+def liespline(monkeypatch, capsys):
+    """Run the command as from a shell; its exit status and what it said, without line breaks."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "1000")
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            status = stop.code or 0
+        seen = capsys.readouterr()
+        return status, seen.out + seen.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The weights of a run on a disk with room."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["liespline", "train", "digits", "--out", str(folder), *SMALL])
+        with pytest.raises(SystemExit):
+            cli.main()
+    return Run(folder).model_file.read_bytes()
+
+
+def full_disk_at(monkeypatch, name):
+    real = os.replace
+
+    def replace(part, path):
+        if os.path.basename(path) == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(part, path)
+
+    monkeypatch.setattr(files.os, "replace", replace)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "best.ckpt", "last.ckpt", "model.safetensors", "report.html"])
+def test_a_disk_full_at_any_file_loses_nothing(liespline, monkeypatch, tmp_path, undisturbed, name):
+    run = Run(tmp_path / "run")
+    begin = ["train", "digits", "--out", run.path, *SMALL]
+    with monkeypatch.context() as patch:
+        full_disk_at(patch, name)
+        status, text = liespline(*begin)
+    assert status == 2
+    assert "Traceback" not in text
+    assert f"{name}: cannot be written (No space left on device)" in text
+    assert str(run.path) in text
+    assert not list(run.path.rglob("*.part"))
+    status, text = liespline(*(["train", "--resume", run.path] if run.config_file.exists() else begin))
+    assert status == 0, text
+    assert run.model_file.read_bytes() == undisturbed
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
+
+
+@contextmanager
+def largest_file(size):
+    """The kernel refuses to let any file of this process grow beyond the size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_the_kernel_refuses_a_checkpoint(liespline, tmp_path):
+    with largest_file(8000):
+        status, text = liespline("train", "digits", "--out", tmp_path / "run", *SMALL)
+    assert status == 2
+    assert "Traceback" not in text
+    assert f"{tmp_path / 'run'}" in text
+    assert "File too large" in text
+
+
+def test_the_kernel_refuses_drawings_and_their_preparation(liespline, tmp_path):
+    faces.synthesize(tmp_path / "src", identities=6, pictures=4, seed=1)
+    commands = {
+        "p": ["data", "synthesize", "pcam", tmp_path / "p", "--count", 8],
+        "c": ["data", "synthesize", "celeba", tmp_path / "c", "--count", 3],
+        "o": ["data", "prepare", "celeba", tmp_path / "src", tmp_path / "o"],
+    }
+    for folder, command in commands.items():
+        with largest_file(1000):
+            status, text = liespline(*command)
+        assert (status, "Traceback" in text, "File too large" in text) == (2, False, True), text
+        assert str(tmp_path / folder) in text
+        assert liespline(*command)[0] == 0, "with room again, it goes on"
+
+
+def test_a_logger_that_cannot_write(liespline, monkeypatch, tmp_path):
+    def log_metrics(self, metrics, step=None):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(TensorBoardLogger, "log_metrics", log_metrics)
+    status, text = liespline("train", "digits", "--out", tmp_path / "run", *SMALL)
+    assert status == 2
+    assert f"{tmp_path / 'run'}: No space left on device" in text
+
+
+def commands_that_write(out, run, src):
+    return {
+        "train": ["train", "digits", "--out", out, *SMALL],
+        "pcam": ["data", "synthesize", "pcam", out, "--count", "8"],
+        "celeba": ["data", "synthesize", "celeba", out, "--count", "3"],
+        "prepare": ["data", "prepare", "celeba", src, out],
+        "export": ["export", run, "--onnx", out / "net.onnx"],
+        "explore": ["explore", out / "page.html"],
+        "figures": ["figures", "results", run.parent, out],
+    }
+
+
+@pytest.fixture(scope="module")
+def some_faces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("faces")
+    faces.synthesize(folder, identities=6, pictures=4, seed=1)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare", "export", "explore", "figures"])
+def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, some_faces, command):
+    (tmp_path / "file").write_text("no folder")
+    status, text = liespline(*commands_that_write(tmp_path / "file" / "out", tiny_run.path, some_faces)[command])
+    assert status == 2
+    assert "Traceback" not in text
+    assert str(tmp_path / "file") in text
+    assert (tmp_path / "file").read_text() == "no folder"
+
+
+@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare", "export"])
+def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run, some_faces, command):
+    def read_only(path, mode="r", *more, **options):
+        if str(path).startswith(str(tmp_path)) and set(mode) & set("wa+"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return open(path, mode, *more, **options)
+
+    monkeypatch.setattr(files, "open", read_only, raising=False)
+    status, text = liespline(*commands_that_write(tmp_path / "out", tiny_run.path, some_faces)[command])
+    assert status == 2
+    assert "Traceback" not in text
+    assert "Read-only file system" in text
+    assert str(tmp_path / "out") in text
+
+
+def test_a_folder_that_another_process_works_in(liespline, tmp_path, tiny_run, some_faces):
+    for command, name in (("train", "lock"), ("pcam", ".lock"), ("celeba", ".lock"), ("prepare", ".lock")):
+        out = tmp_path / command
+        out.mkdir()
+        with files.lock(out / name, wait=False):
+            status, text = liespline(*commands_that_write(out, tiny_run.path, some_faces)[command])
+        assert status == 2
+        assert f"{out}: process {os.getpid()} is working there" in text
+
+
+def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
+    _, config = Run.open(tiny_run.path)
+    entry = Planned("one seed 0", config, Run(tmp_path / "one" / "seed-0"))
+    said = []
+    with entry.run.locked():
+        assert sweep([entry], 1, lambda name, what: said.append(what)) == ["one seed 0"]
+    assert said == [
+        f"left out: {entry.run.path}: process {os.getpid()} is working there; wait for it or choose another folder"
+    ]
+    assert not entry.run.config_file.exists()
+
+
+def test_a_drawing_does_not_replace_other_files(liespline, tmp_path, some_faces):
+    """Official files, or those of another seed, are never written over."""
+    for task, name in (("pcam", "camelyonpatch_level_2_split_valid_y.h5"), ("celeba", "identity_CelebA.txt")):
+        (tmp_path / task).mkdir()
+        (tmp_path / task / name).write_text("the real one")
+        status, text = liespline("data", "synthesize", task, tmp_path / task, "--count", "8")
+        assert status == 2
+        assert f"{name}: is not of this drawing" in text
+        assert (tmp_path / task / name).read_text() == "the real one"
