@@ -77,4 +77,4 @@ def _from_one(grid: Grid) -> Grid:
 
 
 def _normalised(channels: int) -> list[nn.Module]:
-    return [BatchNorm(channels, eps=1e-3), nn.ReLU()]
+    return [BatchNorm(channels, eps=1e-3), nn.ReLU(inplace=True)]

@@ -53,4 +53,4 @@ def pcam(n_h: int = 12, n_k: int = 12, kernel: str = "dense", *, degree: int = 2
 
 
 def _normalised(channels: int) -> list[nn.Module]:
-    return [BatchNorm(channels, eps=1e-3), nn.ReLU()]
+    return [BatchNorm(channels, eps=1e-3), nn.ReLU(inplace=True)]

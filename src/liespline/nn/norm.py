@@ -29,18 +29,14 @@ class BatchNorm(_BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         """Normalise each channel over the batch, the group and space."""
         self._check_input_dim(input)
-        if not self.training and self.running_mean is not None and self.running_var is not None:
-            return _scaled(input, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
         count = input.numel() // self.num_features
+        if not self.training and self.running_mean is not None and self.running_var is not None:
+            return super().forward(input)
         if count < 2:
             raise ValueError(f"BatchNorm: x has shape {tuple(input.shape)}, one value a channel; training needs more")
-        if triton.sums_available(input):
-            out, mean, variance = _OnGPU.apply(input, self.weight, self.bias, self.eps)
-        else:
-            # Half precision would round the sums; the statistics are float32 as in torch's own.
-            exact = input if input.dtype in (torch.float32, torch.float64) else input.float()
-            variance, mean = torch.var_mean(exact, [0, *range(2, input.ndim)], correction=0)
-            out = _scaled(input, mean, variance, self.weight, self.bias, self.eps)
+        if not triton.sums_available(input):
+            return super().forward(input)
+        out, mean, variance = _OnGPU.apply(input, self.weight, self.bias, self.eps)
         self._remember(mean, variance * (count / (count - 1)))
         return out
 
@@ -55,19 +51,8 @@ class BatchNorm(_BatchNorm):
         self.running_var.lerp_(unbiased.to(self.running_var), rate)
 
 
-def _scaled(
-    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    scale = torch.rsqrt(variance + eps)
-    if weight is not None:
-        scale = scale * weight
-    shift = -mean * scale if bias is None else bias - mean * scale
-    shape = (1, -1, *(1,) * (x.ndim - 2))
-    return torch.addcmul(shift.to(x.dtype).view(shape), x, scale.to(x.dtype).view(shape))
-
-
 class _OnGPU(torch.autograd.Function):
-    """The same as two passes over memory each way: sums, then a linear map a channel."""
+    """Two passes over memory each way: sums, then a linear map a channel."""
 
     @staticmethod
     def forward(
