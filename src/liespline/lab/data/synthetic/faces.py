@@ -1,5 +1,6 @@
 """Synthetic faces written as CelebA's official in-the-wild files."""
 
+import io
 from functools import partial
 from pathlib import Path
 
@@ -53,5 +54,8 @@ def _picture(folder: Path, pictures: int, seed: int, item: tuple[int, int]) -> t
     person = Person.draw(np.random.default_rng([seed, 0, identity]))
     image, points = draw_face(person, np.random.default_rng([seed, 1, identity, number]))
     name = f"{identity * pictures + number + 1:06d}.jpg"
-    image.save(folder / name, quality=90)
+    # Through memory: Pillow does not notice when a full disk takes only half of a file.
+    encoded = io.BytesIO()
+    image.save(encoded, "JPEG", quality=90)
+    (folder / name).write_bytes(encoded.getvalue())
     return name, np.clip(np.rint(points), 0, np.array(image.size) - 1).astype(int).reshape(-1).tolist()
