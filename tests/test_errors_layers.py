@@ -14,7 +14,8 @@ from liespline.nn import arguments
 from own_group import Triangular
 
 SO2, SO3 = ls.uniform(ls.SO2(), 4), ls.uniform(ls.SO3(), 12)
-TWELVE = ls.uniform(ls.SO2(), 12)
+TWELVE, SCALES = ls.uniform(ls.SO2(), 12), ls.uniform(ls.Scale(2), 2, spacing=0.3)
+FAR = torch.tensor([[40.0, 40.0]])
 LIFT, GCONV = ls.Lift(2, 3, 5, SO2), ls.GConv(3, 4, 5, SO2)
 
 
@@ -42,6 +43,18 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "spatial basis of another space": (
         lambda: ls.Lift(1, 1, 5, SO2, x_basis=ls.SplineBasis(ls.disc(3, 3))),
         r"x_basis.*space_dim=3.*space_dim=2",
+    ),
+    "centres outside the window": (
+        lambda: ls.Lift(1, 1, 5, SO2, x_basis=ls.SplineBasis(ls.Grid(ls.Translation(2), FAR, torch.ones(1), 1.0))),
+        "no spline of x_basis reaches the window; move its centres",
+    ),
+    "centres off the grid": (
+        lambda: ls.GConv(1, 1, 5, SCALES, h_basis=ls.SplineBasis(ls.Grid(ls.Scale(2), FAR[:, :1], torch.ones(1), 1.0))),
+        "no spline of h_basis reaches the elements h⁻¹h̃",
+    ),
+    "spatial basis without space": (
+        lambda: ls.GConv(1, 1, None, SO3, x_basis=ls.SplineBasis(ls.disc(3, 3))),
+        "x_basis is given, but kernel_size = None leaves no space for it",
     ),
     "no grid": (lambda: ls.Lift(1, 1, 5, 12), "grid is a int, must be a Grid"),  # type: ignore[arg-type]
     "stride": (lambda: ls.Lift(1, 1, 5, SO2, stride=0), "stride = 0, must be a whole number ≥ 1"),

@@ -130,3 +130,13 @@ def test_projection(reduce: str) -> None:
         "mean": np.einsum("nchxyz,h->ncxyz", x.numpy(), w) / w.sum(),
     }[reduce]
     close(ls.Project(reduce, grid).double()(x), expected)
+
+
+def test_layers_show_what_they_are() -> None:
+    grid = ls.uniform(ls.SO2(), 4)
+    shown = repr(ls.GConv(2, 3, 5, grid, stride=2, padding=1))
+    assert "2, 3, 5×5, Grid(SO2(), 4 elements, spacing=1.571), N_x=9, N_k=4, stride=(2, 2)" in shown
+    assert "no space" in repr(ls.GConv(1, 1, None, grid))
+    assert repr(ls.Project("max", grid)) == "Project('max', Grid(SO2(), 4 elements, spacing=1.571))"
+    assert repr(ls.nn.MaxPool(3, 2)) == "MaxPool(3, stride=2, padding=0)"
+    assert repr(ls.groups.Semidirect(ls.SO2())) == "Semidirect(SO2())"

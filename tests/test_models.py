@@ -90,6 +90,8 @@ def test_celeba_maps_images_to_five_heatmaps() -> None:
         (lambda: models.pcam(8, 7), "n_k = 7.*1, 3, 4"),
         (lambda: models.pcam(8, 8, "dence"), "'dence'.*dense"),
         (lambda: models.celeba(0, 1), "n_h = 0"),
+        (lambda: models.celeba(6, 6), "n_k = 6.*1, 2, 3, 4, 5"),
+        (lambda: models.celeba(3, 2, "deformable"), "'deformable', must be"),
         (lambda: models.celeba(3, 2, "dense", scale=-1.0), "scale = -1.0"),
         (lambda: models.pcam(8, 4, "local"), None),
     ],
