@@ -77,4 +77,4 @@ def test_every_path_is_dense(family: str, data: st.DataObject) -> None:
 
 def close(found: torch.Tensor, truth: np.ndarray) -> None:
     size = max(1.0, float(np.abs(truth).max(initial=0)))
-    np.testing.assert_allclose(found.detach().numpy(), truth, rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(found.detach().numpy(), truth, rtol=0, atol=1e-10 * size, equal_nan=False)
