@@ -78,7 +78,7 @@ def test_pickles_posing_as_checkpoints_run_nothing(tmp_path):
 
 def test_a_flipped_bit_in_a_checkpoint_is_noticed_where_torch_is_silent(tmp_path):
     path = tmp_path / "last.ckpt"
-    state = {"state_dict": {"w": torch.arange(4096.0)}, "epoch": 3}
+    state = {"state_dict": {"w": torch.arange(4096.0)}, "epoch": 3, "global_step": 9}
     SafeCheckpoints().save_checkpoint(state, path)
     loaded = SafeCheckpoints().load_checkpoint(path)
     assert loaded["epoch"] == 3
@@ -93,8 +93,9 @@ def test_a_flipped_bit_in_a_checkpoint_is_noticed_where_torch_is_silent(tmp_path
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "last.ckpt"
-    SafeCheckpoints().save_checkpoint({"epoch": 1}, path)
+    state = {"epoch": 1, "global_step": 9, "state_dict": {}}
+    SafeCheckpoints().save_checkpoint(state, path)
     with pytest.raises(Exception, match="pickle"):
         SafeCheckpoints().save_checkpoint({"epoch": lambda: None}, path)
-    assert SafeCheckpoints().load_checkpoint(path) == {"epoch": 1}
+    assert SafeCheckpoints().load_checkpoint(path) == state
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]

@@ -37,10 +37,14 @@ class SafeCheckpoints(CheckpointIO):
         try:
             # torch.load does not compare the archive's checksums, so a flipped bit would pass unseen.
             with zipfile.ZipFile(path) as archive:
+                if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                    raise DataError(f"{path}: is packed, as no checkpoint is; unpacked it could be of any size")
                 damaged = archive.testzip()
             if damaged is not None:
                 raise DataError(f"{path}: {damaged} is damaged; go back to an earlier copy")
-            return dict(torch.load(path, map_location="cpu", weights_only=True))
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            check_state(path, state)
+            return dict(state)
         except DataError:
             raise
         except Exception as error:
@@ -49,6 +53,35 @@ class SafeCheckpoints(CheckpointIO):
     def remove_checkpoint(self, path: str | Path) -> None:
         """Remove a checkpoint that is no longer wanted."""
         Path(path).unlink(missing_ok=True)
+
+
+# What Lightning takes up from a checkpoint without a look; the second half is missing where only weights are kept.
+_KINDS: dict[str, type] = {"epoch": int, "global_step": int, "state_dict": dict, "loops": dict, "callbacks": dict}
+_LISTS = ("optimizer_states", "lr_schedulers")
+
+
+def check_state(path: Path, state: object) -> None:
+    """Refuse what is no state of a run, before any of it is used."""
+    if not isinstance(state, dict):
+        raise DataError(f"{path}: holds {type(state).__name__}, not the state of a run")
+    for name in ("epoch", "global_step", "state_dict"):
+        if name not in state:
+            raise DataError(f"{path}: has no {name!r}; it is not the state of a run")
+    wrong = [name for name, kind in _KINDS.items() if name in state and not isinstance(state[name], kind)]
+    for name in _LISTS:
+        entries = state.get(name, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            wrong.append(name)
+    if wrong or not all(isinstance(value, Tensor) for value in state["state_dict"].values()):
+        raise DataError(f"{path}: {wrong[0] if wrong else 'state_dict'!r} is not as in the state of a run")
+
+
+def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights that are not those of a network, naming the first that differs."""
+    for name in expected.keys() | found.keys():
+        shapes = [tuple(values[name].shape) if name in values else None for values in (found, expected)]
+        if shapes[0] != shapes[1]:
+            raise DataError(f"{where}: {name} has shape {shapes[0]}; the network it describes has {shapes[1]}")
 
 
 class KeepBest(ModelCheckpoint):

@@ -132,7 +132,7 @@ def train(
         chosen = start_config(task, config).updated(network, training, **own)
         run = begin(chosen, out, progress=not quiet)
     if run is not None:
-        show_results(run.read_results(), as_json=False)
+        show_results(run.read_results("scores", "weights"), as_json=False)
         console.print(f"report: {run.report_file}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import yaml
 
 # A run's whole configuration is a few dozen lines; anything larger is some other file.
-MOST_BYTES = 100_000
+MOST_CHARACTERS = 100_000
 
 
 class ConfigError(ValueError):
@@ -78,8 +78,8 @@ class Config:
     @staticmethod
     def from_yaml(text: str, where: str) -> Config:
         """Read what `to_yaml` wrote, or what a person wrote by hand; `where` names it in errors."""
-        if len(text) > MOST_BYTES:
-            raise ConfigError(f"{where}: has {len(text):,} characters; this is no configuration of a run")
+        if len(text) > MOST_CHARACTERS:
+            raise ConfigError(f"{where}: has over {MOST_CHARACTERS:,} characters; this is no configuration of a run")
         try:
             values = yaml.safe_load(text)
         except (yaml.YAMLError, RecursionError) as error:
@@ -90,13 +90,19 @@ class Config:
     def from_dict(values: object, where: str) -> Config:
         """Build a configuration from plain values, complaining of every unknown key and wrong type."""
         config: Config = _build(Config, values, where)
-        return config.checked()
+        try:
+            return config.checked()
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
 
     @staticmethod
     def load(path: Path) -> Config:
         """Read the YAML file of a run."""
         try:
-            text = path.read_text(encoding="utf-8")
+            if not path.is_file():  # a pipe or a device would keep us reading for ever
+                raise ConfigError(f"{path}: cannot be read: it is no plain file; expected the YAML file of a run")
+            with path.open(encoding="utf-8") as stream:
+                text = stream.read(MOST_CHARACTERS + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: cannot be read ({error})") from error
         return Config.from_yaml(text, str(path))
@@ -119,8 +125,11 @@ class Config:
             if not 1 <= value <= MOST.get(name, 10**9):
                 raise ConfigError(f"{name} = {value}: must be from 1 to {MOST.get(name, 10**9):,}")
         if max(net.widths) > MOST["widths"] or len(net.widths) > MOST["layers"]:
-            raise ConfigError(f"widths = {list(net.widths)}: at most {MOST['layers']} layers of {MOST['widths']:,}")
-        if training.workers < 0 or not 0 <= self.seed < 2**32:
+            shown = str(list(net.widths))[:80]
+            raise ConfigError(f"widths = {shown}: at most {MOST['layers']} layers of {MOST['widths']:,}")
+        if net.n_h**2 * (net.n_k or net.n_h) > MOST["n_h² n_k"]:
+            raise ConfigError(f"n_h = {net.n_h} with n_k = {net.n_k or net.n_h}: too many to compare each with each")
+        if not 0 <= training.workers <= MOST["workers"] or not 0 <= self.seed < 2**32:
             raise ConfigError(f"workers = {training.workers}, seed = {self.seed}: must not be negative or huge")
         if not 0 < training.lr < float("inf") or not 0 <= training.decay < float("inf"):
             raise ConfigError(f"lr = {training.lr}, decay = {training.decay}: must be positive numbers")
@@ -143,6 +152,7 @@ class Config:
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST = {"n_h": 1000, "n_k": 1000, "kernel_size": 101, "stride": 16, "widths": 8192, "layers": 64, "size": 8192}
+MOST |= {"n_h² n_k": 2 * 10**7, "workers": 512, "devices": 1024, "nodes": 10_000}
 GROUPS = ("so2", "scale", "so3", "none")
 KERNELS = ("dense", "local", "atrous", "deformable")
 PRESETS = ("paper", "released")

@@ -80,7 +80,8 @@ def score_file(checkpoint: Path, data: Path | None, name: str) -> dict[str, Any]
 
 def report_run(run: Run, config: Config) -> None:
     """Write the run's page from its files."""
-    results, epochs = run.read_results(), run.read_metrics()
+    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    epochs = run.read_metrics()
     trained = load(run.path)
     _, split = test_split(config)
     images, targets = split.__getitems__(list(range(min(8, len(split)))))

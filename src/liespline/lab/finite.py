@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from .checkpoint import read_weights, save_weights
 from .config import Config
 from .data import DataError
+from .loading import described_network
 from .network import Signature
 from .tasks import find_task
 
@@ -113,16 +114,12 @@ class StopAtNaN(Callback):
 def replay(file: str | Path) -> str:
     """Do the step of a `not-finite-step-N.safetensors` again on the CPU; where the first bad value appeared."""
     tensors, about = read_weights(Path(file))
-    config = Config.from_dict(about.get("config"), str(file))
-    signature = Signature.from_dict(about.get("signature"), str(file))
-    task = find_task(config.task)
-    network, objective = task.network(config, signature), task.objective(config, signature)
     weights = {name.removeprefix("network."): v for name, v in tensors.items() if name.startswith("network.")}
-    try:
-        images, targets = tensors["images"], tensors["targets"]
-        network.to(images.dtype).load_state_dict(weights)
-    except (KeyError, RuntimeError) as error:
-        raise DataError(f"{file}: holds no step to replay ({error})") from error
+    if not weights or "images" not in tensors or "targets" not in tensors:
+        raise DataError(f"{file}: holds no step to replay; expected a not-finite-step-N.safetensors")
+    images, targets = tensors["images"], tensors["targets"]
+    network, config, signature = described_network(about, weights, str(file), images.dtype)
+    objective = find_task(config.task).objective(config, signature)
 
     def loss() -> Tensor:
         with _precision(config.training.precision):

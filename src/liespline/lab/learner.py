@@ -13,8 +13,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, DistributedSampler, Sampler
 from torchmetrics import MeanMetric
 
+from .checkpoint import check_fit
 from .config import ConfigError, Training
-from .data import Split, as_float, batched
+from .data import DataError, Split, as_float, batched
 from .objectives import Objective
 from .optimise import optimiser, schedule
 
@@ -57,6 +58,13 @@ class Learner(LightningModule):
         self.valid_loss.update(loss, len(batch[0]))
         self.log("valid_loss", self.valid_loss, on_epoch=True)
         self.log_dict(self.valid_scores, on_epoch=True, prog_bar=True)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Refuse the state of another network in words."""
+        for part in ("optimizer_states", "lr_schedulers", "loops"):
+            if part not in checkpoint:
+                raise DataError(f"the checkpoint has no {part!r}; start the run again in another folder")
+        check_fit(checkpoint["state_dict"], self.state_dict(), "the checkpoint")
 
     def configure_optimizers(self) -> Any:
         """The optimiser of the configuration, with a schedule that moves at every step."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from .checkpoint import read_weights, save_weights
+from .checkpoint import check_fit, read_weights, save_weights
 from .config import Config
 from .data import DataError, as_float
 from .network import Signature
@@ -50,11 +54,41 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     path = Path(path)
     file = Run(path).model_file if path.is_dir() else path
     weights, about = read_weights(file)
-    config = Config.from_dict(about.get("config"), str(file))
-    signature = Signature.from_dict(about.get("signature"), str(file))
-    network = find_task(config.task).network(config, signature)
-    try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise DataError(f"{file}: the weights do not fit the network it describes: {error}") from error
+    network, config, signature = described_network(about, weights, str(file))
     return Trained(network, config, signature).to(device).eval()
+
+
+def described_network(
+    about: Mapping[str, Any], weights: Mapping[str, Tensor], file: str, dtype: torch.dtype = torch.float32
+) -> tuple[nn.Module, Config, Signature]:
+    """The network that a file describes, with the weights in it, and what it is.
+
+    The description is not trusted: one that asks for a network of other weights than the file holds is refused
+    before memory is taken for it.
+    """
+    config = Config.from_dict(about.get("config"), file)
+    signature = Signature.from_dict(about.get("signature"), file)
+    try:
+        with AtMost(sum(tensor.numel() for tensor in weights.values())):
+            network = find_task(config.task).network(config, signature)
+    except ValueError as error:
+        raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
+    check_fit(weights, network.state_dict(), file)
+    network.to(dtype).load_state_dict(weights)
+    return network, config, signature
+
+
+class AtMost(TorchFunctionMode):
+    """Refuse to make room for many more weights than there are; some slack is for what is made on the way."""
+
+    def __init__(self, weights: int) -> None:
+        super().__init__()
+        self.weights, self.left = weights, 2 * weights + 10**6
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.empty:
+            shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+            self.left -= math.prod(shape)
+            if self.left < 0:
+                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.weights:,} weights")
+        return func(*args, **(kwargs or {}))

@@ -15,6 +15,7 @@ from .config import Config, ConfigError, Network
 from .data import DataError, Split
 
 SCALE_STEP = 0.5 * math.log(2)
+MOST_SAMPLES = 10**8
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ def make_grid(network: Network, space_dim: int) -> Grid:
 def make_classifier(config: Config, signature: Signature) -> nn.Module:
     """The general classifier with the group, kernels and sizes of a configuration."""
     network = config.network
+    # Each sample of the window meets each spline in it, at each element of H.
+    if (network.kernel_size ** len(signature.space)) ** 2 * network.n_h > MOST_SAMPLES:
+        raise ConfigError(
+            f"kernel_size = {network.kernel_size} with n_h = {network.n_h}: windows this large are not made"
+        )
     return classifier(
         signature.in_channels,
         len(signature.classes),

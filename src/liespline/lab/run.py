@@ -15,6 +15,7 @@ from typing import Any
 
 from .config import Config, ConfigError
 from .data.files import DataError, lock, replacing, write_text
+from .numbers import read_metrics, read_results
 
 PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "kornia", "numpy", "roma")
 
@@ -96,23 +97,13 @@ class Run:
         """Write the final numbers, whole or not at all."""
         write_text(self.results_file, json.dumps(results, indent=1) + "\n")
 
-    def read_results(self) -> dict[str, Any]:
-        """The final numbers of a finished run."""
-        return dict(json.loads(self.results_file.read_text(encoding="utf-8")))
+    def read_results(self, *needed: str) -> dict[str, Any]:
+        """The final numbers of a finished run; DataError if they are no such numbers or lack a needed one."""
+        return read_results(self.results_file, *needed)
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The epochs' metrics; a line torn by a kill is left out."""
-        if not self.metrics_file.is_file():
-            return []
-        rows = []
-        for line in self.metrics_file.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(row, dict) and isinstance(row.get("epoch"), int):
-                rows.append(row)
-        return rows
+        return read_metrics(self.metrics_file)
 
     def keep_metrics_before(self, epoch: int) -> None:
         """Drop the lines of epochs that a resumed run is about to do again, so that none is there twice."""

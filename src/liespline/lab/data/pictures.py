@@ -31,6 +31,8 @@ def strict_pillow() -> Iterator[None]:
 @contextmanager
 def picture(path: Path) -> Iterator[Image.Image]:
     """An opened image of which only the header has been read; anything wrong with it is a DataError."""
+    if path.exists() and not path.is_file():  # a pipe would keep us waiting
+        raise DataError(f"{path}: is not a plain file; repair or remove it")
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:

@@ -1,0 +1,161 @@
+"""Checkpoints, weights, configurations and numbers made by hand to hurt: code, bombs, sizes that are not there."""
+
+import json
+import pickle
+import struct
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from .hostile_damage import Bomb, marker
+from .hostile_files import CONFIG, RESULTS, ROW, SIGNATURE, describe
+
+GIGA = 10**9
+Crafted = Callable[[Path], None]
+
+
+def text(content: str) -> Crafted:
+    return lambda path: path.write_text(content)
+
+
+def raw(content: Callable[[], bytes]) -> Crafted:
+    return lambda path: path.write_bytes(content())
+
+
+def zipped(*members: tuple[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> Crafted:
+    def make(path: Path) -> None:
+        with zipfile.ZipFile(path, "w", how) as archive:
+            for name, body in members:
+                archive.writestr(name, body)
+
+    return make
+
+
+def checkpoint(state: Callable[[Path], object]) -> Crafted:
+    return lambda path: torch.save(state(path), path)
+
+
+def safetensors(header: dict | bytes, body: bytes = b"", length: int | None = None) -> Crafted:
+    packed = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return lambda path: path.write_bytes(struct.pack("<Q", len(packed) if length is None else length) + packed + body)
+
+
+def model(config: dict | None = None, signature: dict | None = None, tensors: dict | None = None) -> Crafted:
+    """A file with a right digest whose description asks for something monstrous."""
+    about = asdict(CONFIG)
+    about["network"] |= config or {}
+    shape = asdict(SIGNATURE) | (signature or {})
+    return lambda path: describe(path, tensors or {"w": torch.zeros(1)}, about, shape)
+
+
+def network(**settings: object) -> Crafted:
+    return text(f"task: digits\nnetwork: {json.dumps(settings)}\n")
+
+
+def training(**settings: object) -> Crafted:
+    return text(f"task: digits\ntraining: {json.dumps(settings)}\n")
+
+
+def results(**changes: object) -> Crafted:
+    return text(json.dumps(RESULTS | changes))
+
+
+def row(**changes: object) -> Crafted:
+    return text(json.dumps({"epoch": 0, **ROW, "memory_mib": 1.0} | changes) + "\n")
+
+
+LAUGHS = "a: &a [x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
+)
+RUNS: dict[str, dict[str, Crafted]] = {
+    "checkpoint": {
+        "code in the archive": checkpoint(lambda p: {"state_dict": Bomb(marker(p)), "epoch": 1}),
+        "code without archive": raw(lambda: pickle.dumps(Bomb(Path("CODE-HAS-RUN")))),
+        "no table": checkpoint(lambda p: [1, 2, 3]),
+        "a tensor": checkpoint(lambda p: torch.zeros(3)),
+        "bomb": zipped(("archive/data.pkl", bytes(300_000_000))),
+        "outside": zipped(("../../outside", b"x"), ("/etc/outside", b"x")),
+        "no epoch": checkpoint(lambda p: {"state_dict": {}}),
+        "states of numbers": checkpoint(
+            lambda p: {"state_dict": {}, "epoch": 1, "global_step": 1, "optimizer_states": [3]}
+        ),
+        "weights of text": checkpoint(lambda p: {"state_dict": {"w": "text"}, "epoch": 1, "global_step": 1}),
+        "epoch of text": checkpoint(lambda p: {"state_dict": {}, "epoch": "one", "global_step": 1}),
+    },
+    "model": {
+        "header of 2^60 bytes": safetensors({}, length=2**60),
+        "10^9 rows": safetensors({"w": {"dtype": "F32", "shape": [GIGA, 9], "data_offsets": [0, 4]}}, bytes(4)),
+        "offsets outside": safetensors(
+            {"w": {"dtype": "F32", "shape": [1], "data_offsets": [GIGA, GIGA + 4]}}, bytes(4)
+        ),
+        "offsets overlap": safetensors(
+            {n: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]} for n in "ab"}, bytes(4)
+        ),
+        "deep header": safetensors(b"[" * 200_000),
+        "header no JSON": safetensors(b"not json"),
+        "huge network": model({"n_h": 1000, "widths": [8192] * 64, "kernel_size": 101}),
+        "wide network": model({"n_h": 8, "widths": [8192, 8192, 8192]}),
+        "many layers": model({"widths": [8] * 64}),
+        "many rotations": model({"group": "so3", "n_h": 999}, {"space": [9, 9, 9]}),
+        "huge image": model({}, {"space": [GIGA, GIGA]}),
+        "many channels": model({}, {"in_channels": GIGA}),
+        "no classes": model({}, {"classes": []}),
+        "classes a number": model({}, {"classes": 7}),
+        "10^6 classes": model({}, {"classes": ["c"] * 10**6}),
+        "other weights": model({}, {}, {"0.weight": torch.zeros(3, 3)}),
+        "unknown task": lambda p: describe(p, {"w": torch.zeros(1)}, asdict(CONFIG) | {"task": "../../etc"}),
+        "no settings": lambda p: describe(p, {"w": torch.zeros(1)}, {"task": 3}),
+    },
+    "replay": {"only weights": model(), "no signature": model({}, {"space": "wide"})},
+    "config": {
+        "code": text("!!python/object/apply:pathlib.Path.touch [CODE-HAS-RUN]"),
+        "code in a value": text("task: !!python/object/apply:os.system ['touch CODE-HAS-RUN']\n"),
+        "laughs": text(LAUGHS),
+        "deep": text("[" * 50_000),
+        "long": text("task: digits\n" + "# " * 200_000),
+        "list": text("- task\n- digits\n"),
+        "unknown setting": text("task: digits\nshell: rm\n"),
+        "task a path": text("task: ../../digits\n"),
+        "10^9 rotations": network(n_h=GIGA),
+        "kernels of 10^6": network(kernel_size=10**6),
+        "10^5 layers": network(widths=[8] * 10**4),
+        "width 0": network(widths=[0, 8]),
+        "no widths": network(widths=[]),
+        "words for numbers": network(n_h="many"),
+        "true for a number": network(n_h=True),
+        "scale 10^30": network(scale=1e30),
+        "not a number": text("task: digits\ntraining: {lr: .nan}\n"),
+        "endless rate": text("task: digits\ntraining: {lr: .inf}\n"),
+        "precision": training(precision="8-bit"),
+        "negative epochs": training(epochs=-3),
+        "negative workers": training(workers=-1),
+        "10^6 workers": training(workers=10**6),
+        "10^9 devices": training(devices=GIGA),
+        "seed": text("task: digits\nseed: 99999999999999999999\n"),
+    },
+    "results": {
+        "list": text("[1, 2]"),
+        "deep": text("[" * 200_000),
+        "scores of text": results(scores={"accuracy": "<b>high</b>"}),
+        "scores a list": results(scores=[1, 2]),
+        "no scores": text('{"weights": 3}'),
+        "weights of text": results(weights="many"),
+        "moves of nothing": results(moves={}),
+        "labels no angles": results(moves=RESULTS["moves"] | {"labels": ["up", "down"]}),
+        "labels too many": results(moves=RESULTS["moves"] | {"labels": ["0°"] * 9}),
+        "confusion of text": results(confusion=[["a"]]),
+        "large": raw(lambda: b'{"scores": {' + b" " * 60_000_000 + b"}}"),
+    },
+    "metrics": {
+        "text for seconds": row(seconds="long"),
+        "list for a loss": row(train_loss=[1]),
+        "epoch twice": text(2 * (json.dumps({"epoch": 0, **ROW, "memory_mib": 1.0}) + "\n")),
+        "epoch -1": row(epoch=-1),
+        "no speed": text('{"epoch": 0}\n'),
+        "no lines of JSON": text("epoch 0\nepoch 1\n"),
+        "torn in the middle": text('{"epoch": 0, "tr\n' + json.dumps({"epoch": 1, **ROW, "memory_mib": 1.0}) + "\n"),
+    },
+}

@@ -1,0 +1,208 @@
+"""Honest files of every kind that the lab reads, its readers, and what each reader makes of an honest file."""
+
+import gzip
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+import torch
+from PIL import Image
+
+from liespline.lab.checkpoint import SafeCheckpoints, save_weights
+from liespline.lab.config import Config, Network, Training
+from liespline.lab.data import celeba, images, mnist, pcam, volumes
+from liespline.lab.data.pictures import read_array, strict_pillow
+from liespline.lab.data.synthetic import faces
+from liespline.lab.figures.results import prepare as read_sweep
+from liespline.lab.finite import replay
+from liespline.lab.loading import load
+from liespline.lab.network import Signature, make_classifier
+from liespline.lab.run import Run
+from liespline.lab.tasks import find_task
+
+CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
+SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
+MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
+RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
+RESULTS |= {"weights": 300, "confusion": [[4, 1], [0, 4]], "moves": MOVES | {"images": 9}, "seconds": 1.5}
+ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: how an honest one is made, and what reads it."""
+
+    make: Callable[[Path], None]
+    file: str
+    """The one that is damaged, in the folder that `make` fills."""
+    read: Callable[[Path], object]
+    """What the reader makes of the folder: equal for files that mean the same."""
+
+
+def content(tensors) -> str:
+    parts = [f"{name} {tuple(v.shape)}".encode() + v.contiguous().numpy().tobytes() for name, v in tensors.items()]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def make_checkpoint(folder: Path) -> None:
+    torch.manual_seed(0)
+    state = {"state_dict": make_classifier(CONFIG, SIGNATURE).state_dict(), "epoch": 3, "global_step": 40}
+    SafeCheckpoints().save_checkpoint(state | {"loops": {}, "note": ["x"] * 3}, folder / "last.ckpt")
+
+
+def read_checkpoint(folder: Path) -> object:
+    state = SafeCheckpoints().load_checkpoint(folder / "last.ckpt")
+    return {k: content(v) if k == "state_dict" else v for k, v in state.items()}
+
+
+def describe(path: Path, tensors, config=None, signature=None) -> None:
+    about = {"config": config or asdict(CONFIG), "signature": signature or asdict(SIGNATURE), "epoch": 1}
+    save_weights(path, tensors, about)
+
+
+def make_model(folder: Path) -> None:
+    torch.manual_seed(0)
+    describe(folder / "model.safetensors", make_classifier(CONFIG, SIGNATURE).state_dict())
+
+
+def read_model(folder: Path) -> object:
+    trained = load(folder / "model.safetensors")
+    return content(trained.network.state_dict()), trained.classes
+
+
+def make_step(folder: Path) -> None:
+    torch.manual_seed(0)
+    state = make_classifier(CONFIG, SIGNATURE).state_dict()
+    images, targets = torch.full((3, 1, 8, 8), float("nan")), torch.tensor([0, 1, 2])
+    tensors = {"images": images, "targets": targets} | {f"network.{k}": v for k, v in state.items()}
+    describe(folder / "step.safetensors", tensors)
+
+
+def make_run(folder: Path) -> None:
+    (folder / "config.yaml").write_text(CONFIG.to_yaml())
+    (folder / "results.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
+    rows = [{"epoch": i, **ROW, "memory_mib": 500.0} for i in range(2)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def read_run(folder: Path) -> object:
+    """As `liespline figures results` and the report do."""
+    run, _ = Run.open(folder)
+    read_sweep(folder)
+    run.read_metrics()  # how many epochs are left of a log is the log's own affair
+    return sorted(run.read_results("scores", "weights"))
+
+
+def read_config(folder: Path) -> object:
+    return find_task(Config.load(folder / "config.yaml").task).name
+
+
+def make_pcam(folder: Path, **options) -> None:
+    rng = np.random.default_rng(0)
+    for part, shape in (("x", (6, 96, 96, 3)), ("y", (6, 1, 1, 1))):
+        with h5py.File(folder / pcam.file_name("train", part), "w") as file:
+            file.create_dataset(part, data=rng.integers(0, 2, shape, np.uint8), **(options if part == "x" else {}))
+
+
+def make_volumes(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for split in ("train", "val", "test"):
+        arrays[f"{split}_images"] = rng.integers(0, 256, (6, 5, 5, 5), np.uint8)
+        arrays[f"{split}_labels"] = np.arange(6).reshape(-1, 1) % 2
+    np.savez_compressed(folder / "v.npz", **arrays)
+
+
+def idx(shape: tuple[int, ...], body: bytes) -> bytes:
+    return struct.pack(f">4B{len(shape)}I", 0, 0, 8, len(shape), *shape) + body
+
+
+def make_mnist(folder: Path, packed: bool = True) -> None:
+    for name in ("train", "t10k"):
+        for part, raw in (("images-idx3", idx((6, 28, 28), bytes(6 * 784))), ("labels-idx1", idx((6,), bytes(6)))):
+            file = folder / f"{name}-{part}-ubyte"
+            file.with_name(file.name + ".gz").write_bytes(gzip.compress(raw)) if packed else file.write_bytes(raw)
+
+
+def make_images(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("data/a", "data/b"):
+        (folder / name).mkdir(parents=True)
+        for i, suffix in enumerate(("png", "jpg", "tif")):
+            Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(folder / name / f"{i}.{suffix}")
+
+
+def make_picture(name: str, bits: int = 8) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        rng = np.random.default_rng(0)
+        pixels = rng.integers(0, 2**bits, (20, 30) if bits == 16 else (20, 30, 3), f"u{bits // 8}")
+        Image.fromarray(pixels).save(folder / name)
+
+    return make
+
+
+def read_picture(name: str) -> Callable[[Path], object]:
+    def read(folder: Path) -> object:
+        with strict_pillow():
+            pixels = read_array(folder / name)
+        return pixels.dtype.kind, pixels.ndim == 2 or pixels.shape[-1] == 3  # sizes are the file's own affair
+
+    return read
+
+
+def make_faces(folder: Path) -> None:
+    faces.synthesize(folder / "src", identities=6, pictures=2, seed=1)
+
+
+def make_prepared(folder: Path) -> None:
+    faces.synthesize(folder / "src", identities=8, pictures=4, seed=1)
+    celeba.prepare(folder / "src", folder / "out")
+
+
+def batch(split, rows=(0, 1)) -> object:
+    """Shapes and kinds: the values of pixels and labels are the file's own affair."""
+    pictures, targets = split.__getitems__(list(rows))
+    return tuple(pictures.shape), str(pictures.dtype), tuple(targets.shape), len(split), len(split.classes)
+
+
+def read_faces(folder: Path) -> object:
+    problems = celeba.check(folder / "src")
+    if problems:
+        raise images.DataError(problems)
+    return "sound"
+
+
+CHUNKS = {"chunks": (2, 96, 96, 3)}
+X = pcam.file_name("train", "x")
+IDX = "train-images-idx3-ubyte"
+KINDS = {
+    "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
+    "model": Kind(make_model, "model.safetensors", read_model),
+    "replay": Kind(make_step, "step.safetensors", lambda f: replay(f / "step.safetensors")),
+    "config": Kind(make_run, "config.yaml", read_config),
+    "results": Kind(make_run, "results.json", read_run),
+    "metrics": Kind(make_run, "metrics.jsonl", read_run),
+    "pcam": Kind(make_pcam, X, lambda f: batch(pcam.load(f, "train"))),
+    "pcam labels": Kind(make_pcam, pcam.file_name("train", "y"), lambda f: batch(pcam.load(f, "train"))),
+    "pcam packed": Kind(
+        lambda f: make_pcam(f, compression="gzip", **CHUNKS), X, lambda f: batch(pcam.load(f, "train"))
+    ),
+    "volumes": Kind(make_volumes, "v.npz", lambda f: batch(volumes.load(f / "v.npz", "train"))),
+    "mnist": Kind(make_mnist, f"{IDX}.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
+    "mnist plain": Kind(lambda f: make_mnist(f, False), IDX, lambda f: batch(mnist.load(f, "train", "upright"))),
+    "images": Kind(make_images, "data/a/0.png", lambda f: batch(images.load(f / "data", "train"))),
+    "png": Kind(make_picture("p.png"), "p.png", read_picture("p.png")),
+    "png 16": Kind(make_picture("p.png", 16), "p.png", read_picture("p.png")),
+    "jpeg": Kind(make_picture("p.jpg"), "p.jpg", read_picture("p.jpg")),
+    "tiff": Kind(make_picture("p.tif"), "p.tif", read_picture("p.tif")),
+    "landmarks": Kind(make_faces, "src/list_landmarks_celeba.txt", read_faces),
+    "identities": Kind(make_faces, "src/identity_CelebA.txt", read_faces),
+    "prepared index": Kind(make_prepared, "out/index.csv", lambda f: batch(celeba.load(f / "out", "train"))),
+    "prepared images": Kind(make_prepared, "out/images.npy", lambda f: batch(celeba.load(f / "out", "train"))),
+    "prepared summary": Kind(make_prepared, "out/prepared.json", lambda f: batch(celeba.load(f / "out", "train"))),
+}
