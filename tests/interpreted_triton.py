@@ -3,11 +3,12 @@
 import pytest
 import torch
 from hypothesis import given, settings
+from torch.nn import functional as F
 
 import liespline as ls
 from liespline import paths
 from liespline.paths import triton
-from liespline.paths.triton import ops
+from liespline.paths.triton import norm, ops
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -56,7 +57,7 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
     theirs, ours = torch.nn.BatchNorm3d(shape[1]).double(), ls.nn.BatchNorm(shape[1]).double()
     torch.nn.init.normal_(theirs.weight)
     ours.load_state_dict(theirs.state_dict())
-    assert triton.sums_available(x)
+    assert triton.norm_available(x)
     found, right = ours(x), theirs(x)
     torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
     leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
@@ -67,6 +68,40 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
         torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
     for name, value in theirs.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", ["planes", "channels innermost", "elements innermost", "with gaps"])
+@pytest.mark.parametrize("pool", [1, 2, 3])
+def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: int) -> None:
+    torch.manual_seed(0)
+    x = _laid_out(torch.randn(3, 5, 4, 6, 12, dtype=torch.float64), layout).requires_grad_()
+    fused = ls.nn.NormReLU(5, pool).double()
+    torch.nn.init.normal_(fused[0].weight)
+    window = (1, pool, pool)
+    found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
+    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
+    direction = torch.randn(right.shape, dtype=torch.float64)
+    gradients, expected = (torch.autograd.grad(y, [x, *fused.parameters()], direction) for y in (found, right))
+    for gradient, truth in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, truth, rtol=1e-8, atol=1e-8)
+
+
+def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4, 7, 6, dtype=torch.float64)
+    fused = ls.nn.NormReLU(3, 2).double()
+    right = F.max_pool3d(F.relu(F.batch_norm(x, None, None, training=True)), (1, 2, 2))
+    torch.testing.assert_close(fused(x), right)
+    x[1, 1, 2, 3, 4] = torch.nan
+    whole = fused(x[:, :, :, :6])
+    assert whole[:, 1].isnan().all()
+    assert whole[:, [0, 2]].isfinite().all()
+
+
+def test_the_norm_follows_torch_rules() -> None:
+    x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
+    weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    torch.library.opcheck(norm.normalise, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
 
 
 def _laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:

@@ -15,7 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from .nn import BatchNorm, GConv, Lift, MaxPool
+from .nn import BatchNorm, GConv, Lift, MaxPool, NormReLU
 
 _Make = Callable[..., nn.Module]
 _CONV: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -216,7 +216,7 @@ def _has_hooks(module: nn.Module) -> bool:
 
 
 def _runs_in_order(module: nn.Module) -> bool:
-    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+    return isinstance(module, nn.Sequential) and type(module).forward in (nn.Sequential.forward, NormReLU.forward)
 
 
 def _in_order(sequential: nn.Module, uses: Counter[int]) -> Iterator[nn.Module]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid, lattice
 from ..groups import Scale
-from ..nn import BatchNorm, GConv, Lift, Project
+from ..nn import GConv, Lift, NormReLU, Project
 from ..splines import SplineBasis
 from .kernels import h_basis
 
@@ -47,9 +47,9 @@ class _Landmarks(nn.Module):
         def block(in_channels: int) -> nn.Sequential:
             layers: list[nn.Module] = [Lift(in_channels, width, 5, grid, x_basis=x_basis, padding="same", bias=False)]
             for _ in range(2):
-                layers += _normalised(width)
+                layers.append(NormReLU(width, eps=1e-3))
                 layers.append(GConv(width, width, 5, grid, x_basis=x_basis, h_basis=h, padding="same", bias=False))
-            return nn.Sequential(*layers, *_normalised(width), Project("mean", grid))
+            return nn.Sequential(*layers, NormReLU(width, eps=1e-3), Project("mean", grid))
 
         self.fine = block(3)
         self.coarse = nn.Sequential(
@@ -57,11 +57,11 @@ class _Landmarks(nn.Module):
         )
         self.head = nn.Sequential(
             nn.Conv2d(2 * width, 32, 3, padding=1, bias=False),
-            *_normalised(32),
+            NormReLU(32, eps=1e-3),
             nn.Conv2d(32, 32, 3, padding=1, bias=False),
-            *_normalised(32),
+            NormReLU(32, eps=1e-3),
             nn.Conv2d(32, 64, 1, bias=False),
-            *_normalised(64),
+            NormReLU(64, eps=1e-3),
             nn.Conv2d(64, 5, 1),
         )
 
@@ -74,7 +74,3 @@ class _Landmarks(nn.Module):
 def _from_one(grid: Grid) -> Grid:
     """Return the grid moved to start at the identity, where kernels have their centres (h_i ∈ H_d, app. D)."""
     return Grid(grid.group, grid.elements / grid.elements[0], grid.weights, grid.spacing)
-
-
-def _normalised(channels: int) -> list[nn.Module]:
-    return [BatchNorm(channels, eps=1e-3), nn.ReLU(inplace=True)]

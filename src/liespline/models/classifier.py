@@ -9,7 +9,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from ..grids import Grid
-from ..nn import BatchNorm, Downsample, GConv, Lift, Project
+from ..nn import Downsample, GConv, Lift, NormReLU, Project
 from .kernels import h_basis
 
 
@@ -46,14 +46,14 @@ def classifier(
     layers.append(Lift(in_channels, widths[0], kernel_size, grid, stride=stride, padding=border, bias=False))
     for i, (before, width) in enumerate(pairwise(widths), 1):
         last = i == len(widths) - 1
-        layers += [BatchNorm(before), nn.ReLU(inplace=True)]
+        layers.append(NormReLU(before))
         if not last:
             layers += [Centre(first=3), Downsample(2)]
         padding = 0 if last else "same"
         basis = h_basis(grid, kernel, n_k)  # one each: a layer learns the centres of its own deformable kernels
         layers.append(GConv(before, width, kernel_size, grid, h_basis=basis, padding=padding, bias=False))
     average = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)[d - 1](1)
-    head = [BatchNorm(widths[-1]), nn.ReLU(inplace=True), Project("mean", grid), average, nn.Flatten()]
+    head = [NormReLU(widths[-1]), Project("mean", grid), average, nn.Flatten()]
     return nn.Sequential(*layers, *head, nn.Linear(widths[-1], classes))
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from ..grids import disc, uniform
 from ..groups import SO2
-from ..nn import BatchNorm, GConv, Lift, MaxPool, Project
+from ..nn import GConv, Lift, NormReLU, Project
 from ..splines import SplineBasis
 from .kernels import h_basis
 
@@ -29,28 +29,23 @@ def pcam(n_h: int = 12, n_k: int = 12, kernel: str = "dense", *, degree: int = 2
     point = SplineBasis(disc(1), degree=degree)
     h = h_basis(grid, kernel, n_k, degree=degree)
 
-    def correlation(out: int, pool: int | None = None) -> list[nn.Module]:
-        layer = GConv(width, out, 5, grid, x_basis=x_basis, h_basis=h, bias=False)
-        return [layer, *_normalised(out), *([MaxPool(pool)] if pool else [])]
+    def correlation(pool: int = 1) -> list[nn.Module]:
+        layer = GConv(width, width, 5, grid, x_basis=x_basis, h_basis=h, bias=False)
+        return [layer, NormReLU(width, pool, eps=1e-3)]
 
     last = nn.Conv2d(16, 2, 1)
     nn.init.constant_(last.bias, 0.01)  # type: ignore[arg-type]
     return nn.Sequential(
         Lift(3, width, 5, grid, x_basis=x_basis, bias=False),  # 88 → 84
-        *_normalised(width),
-        MaxPool(2),
-        *correlation(width, pool=2),  # 42 → 38 → 19
-        *correlation(width, pool=3),  # 19 → 15 → 5
-        *correlation(width),  # 5 → 1
+        NormReLU(width, 2, eps=1e-3),  # 84 → 42
+        *correlation(pool=2),  # 42 → 38 → 19
+        *correlation(pool=3),  # 19 → 15 → 5
+        *correlation(),  # 5 → 1
         GConv(width, 64, 1, grid, x_basis=point, h_basis=h, bias=False),
-        *_normalised(64),
+        NormReLU(64, eps=1e-3),
         Project("max", grid),
         nn.Conv2d(64, 16, 1, bias=False),
-        *_normalised(16),
+        NormReLU(16, eps=1e-3),
         last,
         nn.Flatten(),
     )
-
-
-def _normalised(channels: int) -> list[nn.Module]:
-    return [BatchNorm(channels, eps=1e-3), nn.ReLU(inplace=True)]

@@ -1,7 +1,7 @@
 """Layers on `(B, C, N_h, *space)` feature maps: the paper's three, and what torch.nn lacks for such tensors."""
 
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm
+from .norm import BatchNorm, NormReLU
 from .pool import Downsample, MaxPool, Upsample
 
-__all__ = ["BatchNorm", "Downsample", "GConv", "Lift", "MaxPool", "Project", "Upsample"]
+__all__ = ["BatchNorm", "Downsample", "GConv", "Lift", "MaxPool", "NormReLU", "Project", "Upsample"]

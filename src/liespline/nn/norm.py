@@ -1,22 +1,22 @@
-"""Batch normalisation over R^d × H (app. D: over the domain of the feature maps)."""
+"""Batch normalisation over R^d × H (app. D: over the domain of the feature maps), and what usually follows it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..paths import triton
+from .pool import MaxPool
 
 
 class BatchNorm(_BatchNorm):
     """`nn.BatchNorm3d` in state and numbers, for `(B, C, *anything)` and for few channels on a GPU.
 
     torch's kernels give each channel one block of threads, which leaves a GPU idle at the 10 to 40 channels of a group
-    CNN; here the sums are spread over the whole device, and what is left fuses under `torch.compile`.
+    CNN; here the sums are spread over the whole device.
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -28,16 +28,21 @@ class BatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise each channel over the batch, the group and space."""
-        self._check_input_dim(input)
-        count = input.numel() // self.num_features
-        if not self.training and self.running_mean is not None and self.running_var is not None:
-            return super().forward(input)
-        if count < 2:
-            raise ValueError(f"BatchNorm: x has shape {tuple(input.shape)}, one value a channel; training needs more")
-        if not triton.sums_available(input):
-            return super().forward(input)
-        out, mean, variance = _OnGPU.apply(input, self.weight, self.bias, self.eps)
-        self._remember(mean, variance * (count / (count - 1)))
+        return self.normalise(input) if self.can_fuse(input) else super().forward(input)
+
+    def can_fuse(self, x: Tensor) -> bool:
+        """Whether this is a training step that our own kernels take."""
+        self._check_input_dim(x)
+        by_batch = self.training or self.running_mean is None
+        if by_batch and x.numel() // self.num_features < 2:
+            raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value a channel; training needs more")
+        return by_batch and (self.weight is None) == (self.bias is None) and triton.norm_available(x)
+
+    def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
+        """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
+        out, facts = triton.normalise(x, self.weight, self.bias, self.eps, relu, pool)
+        count = x.numel() // self.num_features
+        self._remember(facts[0], facts[1] * (count / (count - 1)))
         return out
 
     @torch.no_grad()
@@ -51,36 +56,25 @@ class BatchNorm(_BatchNorm):
         self.running_var.lerp_(unbiased.to(self.running_var), rate)
 
 
-class _OnGPU(torch.autograd.Function):
-    """Two passes over memory each way: sums, then a linear map a channel."""
+class NormReLU(nn.Sequential):
+    """`BatchNorm`, `ReLU` and, if asked for, `MaxPool(pool)`, of `(B, C, N_h, *space)`.
 
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        count = x.numel() // x.shape[1]
-        # Sums of squares cancel where the mean is large; about a sample of the channel itself they do not.
-        start = x[0]
-        while start.ndim > 1:
-            start = start[..., 0]
-        start = start.to(torch.promote_types(x.dtype, torch.float32))
-        moments = triton.sums(x, x, start, start) / count
-        mean, variance = start + moments[0], (moments[1] - moments[0].square()).clamp_min(0)
-        inverse = torch.rsqrt(variance + eps)
-        scale = inverse if weight is None else inverse * weight
-        shift = -mean * scale if bias is None else bias - mean * scale
-        ctx.save_for_backward(x, mean, inverse, scale)
-        ctx.present = weight is not None, bias is not None
-        ctx.mark_non_differentiable(mean, variance)
-        return triton.blend(x, x, scale, torch.zeros_like(scale), shift), mean, variance
+    In training on a GPU the three are one pass over memory for the statistics and one for all the rest, and nothing
+    between them is kept. Everywhere else, and wherever a child was exchanged, they run one after the other.
+    """
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
-        x, mean, inverse, scale = ctx.saved_tensors
-        count = x.numel() // x.shape[1]
-        total = triton.sums(grad, x, torch.zeros_like(mean), mean)  # Σ g and Σ g (x − mean)
-        slope = -scale * inverse.square() * total[1] / count
-        dx = triton.blend(grad, x, scale, slope, -scale * total[0] / count - slope * mean)
-        weight, bias = ctx.present
-        return dx, total[1] * inverse if weight else None, total[0] if bias else None, None
+    def __init__(self, channels: int, pool: int = 1, **options: Any) -> None:
+        layers = [BatchNorm(channels, **options), nn.ReLU(inplace=True)]
+        super().__init__(*layers, *([MaxPool(pool)] if pool > 1 else []))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise, cut off below zero, pool."""
+        norm, *rest = self
+        pool = rest[-1].kernel_size if isinstance(rest[-1], MaxPool) else 1
+        whole = pool == 1 or (input.ndim == 5 and not any(n % pool for n in input.shape[3:]))
+        alone = not any(child._forward_hooks or child._forward_pre_hooks for child in self)
+        ours = isinstance(norm, BatchNorm) and type(norm).forward is BatchNorm.forward
+        if whole and alone and ours and norm.can_fuse(input):  # type: ignore[operator]
+            out: Tensor = norm.normalise(input, relu=True, pool=pool)  # type: ignore[operator]
+            return out
+        return super().forward(input)

@@ -39,7 +39,7 @@ def correlate(
     with torch.autocast(x.device.type, enabled=False):
         samples = x_samples.to(dtype), h_samples.to(dtype)
         sampled = dense.kernel(weight.to(dtype), *samples, channels_last=x.is_cuda)
-    return dense.convolve(x.flatten(1, 2), sampled.flatten(2, 3).to(x.dtype), sizes, stride, padding)
+    return dense.convolve(x, sampled.to(x.dtype), sizes, stride, padding)
 
 
 def lift(

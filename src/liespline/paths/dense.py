@@ -1,10 +1,12 @@
 """The dense path: sample every block of the kernel, then call one convolution a window size."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import windows
+from liespline.paths import opaque, windows
 
 Size = tuple[int, ...]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -41,9 +43,9 @@ def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
 def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size) -> Tensor:
     """Correlate with a sampled kernel, each element in its own window.
 
-    x (B, I, *space), sampled (O, A, I, *W) -> (B, O, A, *space).
+    x (B, *inputs, *space), sampled (O, A, *inputs, *W) -> (B, O, A, *space).
     """
-    largest = tuple(sampled.shape[3:])
+    largest = tuple(sampled.shape[sampled.ndim - len(stride) :])
     distinct = sorted(set(sizes))
     if len(distinct) == 1:
         return _convolve(x, sampled, largest, distinct[0], stride, padding)
@@ -91,13 +93,21 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
 
 
 def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
-    sampled = windows.crop(sampled, 3, window)
+    sampled = windows.crop(sampled, sampled.ndim - len(stride), window)
     x, padding = windows.fit(x, largest, window, padding)
-    out = _plain(x, sampled.flatten(0, 1), stride, padding)
-    return out.view(out.shape[0], *sampled.shape[:2], *out.shape[2:])
+    if x.is_cuda and len(stride) > 1 and torch.compiler.is_compiling():
+        return opaque.convolve(x, sampled, stride, padding)
+    out = flat(merged(x, 1, stride), merged(sampled, 2, stride).flatten(0, 1), stride, padding)
+    return out.unflatten(1, sampled.shape[:2])
 
 
-def _plain(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
+def merged(tensor: Tensor, first: int, stride: Sequence[int]) -> Tensor:
+    """The axes from `first` up to space as one."""
+    return tensor.flatten(first, tensor.ndim - 1 - len(stride))
+
+
+def flat(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
+    """torch's own convolution: x (B, I, *space), weight (O, I, *W) -> (B, O, *space)."""
     if x.is_cuda and len(stride) > 1:
         return on_tensor_cores(x, weight, stride, padding)
     return _CONVOLUTIONS[len(stride)](x, weight, None, stride, padding) if stride else F.linear(x, weight)
@@ -109,11 +119,22 @@ def on_tensor_cores(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> T
     cuDNN takes 1.5 ms for 132 channels, 1.0 ms for 144, and turns any other layout around in every layer.
     """
     outputs, inputs = weight.shape[:2]
-    x = x.contiguous(memory_format=torch.channels_last if len(stride) == 2 else torch.channels_last_3d)
-    more_in, more_out = (-n % 16 if n >= 64 else 0 for n in (inputs, outputs))
-    if more_in:
-        x = F.pad(x, (*(0, 0) * len(stride), 0, more_in))
-    if more_in or more_out:
-        weight = F.pad(weight, (*(0, 0) * len(stride), 0, more_in, 0, more_out))
+    x = padded(channels_last(x), 1, gap(inputs))
+    weight = padded(padded(weight, 1, gap(inputs)), 0, gap(outputs))
     out = _CONVOLUTIONS[len(stride)](x, weight, None, stride, padding)
-    return out.narrow(1, 0, outputs) if more_out else out
+    return out.narrow(1, 0, outputs) if gap(outputs) else out
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """The tensor (B, C, *space) with channels innermost."""
+    return x.contiguous(memory_format=torch.channels_last if x.ndim == 4 else torch.channels_last_3d)
+
+
+def gap(channels: int) -> int:
+    """How many channels of zeros to add."""
+    return -channels % 16 if channels >= 64 else 0
+
+
+def padded(tensor: Tensor, axis: int, count: int) -> Tensor:
+    """The tensor with so many zeros more at the end of an axis, in the same order of axes."""
+    return F.pad(tensor, (*(0, 0) * (tensor.ndim - 1 - axis), 0, count)) if count else tensor

@@ -1,4 +1,4 @@
-"""Triton kernels for CUDA devices: the banded path, and what batch norm sums; absent where Triton is."""
+"""Triton kernels for CUDA devices: the banded path and batch norm; absent where Triton is."""
 
 import importlib.metadata
 import os
@@ -40,20 +40,15 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
     return ops.gathered(fields, kernel, table, stride, padding)
 
 
-def sums_available(x: Tensor) -> bool:
-    """Whether `sums` and `blend` take this input."""
+def norm_available(x: Tensor) -> bool:
+    """Whether `normalise` takes this input."""
     return available(x, ())
 
 
-def sums(u: Tensor, v: Tensor, shift_u: Tensor, shift_v: Tensor) -> Tensor:
-    """Σ (u − shift_u) and Σ (u − shift_u)(v − shift_v) a channel: u, v (B, C, …), shifts (C,) -> (2, C)."""
-    from liespline.paths.triton import channels
+def normalise(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    """pool(relu(batch norm(x))) of (B, C, N_h, *space), and (5, C) facts that begin with mean and variance."""
+    from liespline.paths.triton import norm
 
-    return channels.sums(u, v, shift_u, shift_v)
-
-
-def blend(u: Tensor, v: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """a·u + b·v + c with factors a channel: u, v (B, C, …), a, b, c (C,)."""
-    from liespline.paths.triton import channels
-
-    return channels.blend(u, v, a, b, c)
+    return norm.normalise(x, weight, bias, eps, relu, pool)

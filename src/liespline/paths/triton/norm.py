@@ -1,0 +1,192 @@
+"""Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave.
+
+Either layout is a matrix whose columns lie next to each other in memory: C innermost, or C·N_h with N_h innermost and
+perhaps a gap after each row. Any other is copied into the second one first.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from liespline.paths.triton import norm_kernels as kernels
+
+_PROGRAMS = 1024  # that share a sum
+_SAMPLES = 4096  # of a block
+
+
+class Matrix(NamedTuple):
+    """A feature map as rows × columns, column j of channel j // group."""
+
+    rows: int
+    columns: int
+    stride: int  # from row to row
+    group: int
+
+
+def as_matrix(x: Tensor) -> Matrix | None:
+    """How `x` lies in memory, None for any other layout; no number is moved."""
+    group = 1 if x.stride(1) == 1 or x.ndim < 4 else x.shape[2]
+    inner = (1,) if group == 1 else (1, 2)
+    if x.stride(1) != group or (group > 1 and x.stride(2) != 1):
+        return None
+    outer = [(x.shape[i], x.stride(i)) for i in range(x.ndim) if i not in inner and x.shape[i] > 1]
+    if any(before != size * after for (_, before), (size, after) in pairwise(outer)):
+        return None
+    columns = x.shape[1] * group
+    stride = outer[-1][1] if outer else columns
+    return Matrix(x.numel() // columns, columns, stride, group) if stride >= columns else None
+
+
+def ordered(x: Tensor) -> Tensor:
+    """The feature map itself if it is a matrix, else its copy with channels and elements innermost."""
+    if as_matrix(x) is not None:
+        return x
+    inner = (1, 2) if x.ndim > 3 else (1,)
+    back = tuple(range(-len(inner), 0))
+    return x.movedim(inner, back).contiguous().movedim(back, inner)
+
+
+def empty(x: Tensor, space: tuple[int, ...]) -> Tensor:
+    """New memory for a feature map of another space, with the axes in the order of x and no gaps."""
+    inner = {1} if x.stride(1) == 1 or x.ndim < 4 else {1, 2}
+    order = [i for i in range(x.ndim) if i not in inner] + sorted(inner)
+    shape, strides, step = (*x.shape[: x.ndim - len(space)], *space), [0] * x.ndim, 1
+    for i in reversed(order):
+        strides[i], step = step, step * shape[i]
+    return x.new_empty_strided(shape, strides)  # not a permuted view, which nobody may change in place
+
+
+@torch.library.custom_op("liespline::normalise", mutates_args=())
+def normalise(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    """pool(relu(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift."""
+    x = ordered(x)
+    lay = _matrix(x)
+    exact = _exact(x)
+    facts = torch.empty(5, x.shape[1], device=x.device, dtype=exact)
+    partial, share = _partial(lay, lay.rows, exact, x.device)
+    block = _block(lay)
+    grid = (len(partial), triton.cdiv(lay.columns, block["BC"]))
+    common: dict[str, Any] = {"GROUP": lay.group, "EXACT": _tl(exact)}
+    kernels.moments[grid](x, partial, lay.rows, share, lay.stride, lay.columns, **block, **common)
+    kernels.finish_moments[(x.shape[1],)](
+        partial, x, weight, bias, facts, len(partial), lay.columns, lay.rows * lay.group, eps,
+        CHANNELS=x.shape[1], AFFINE=weight is not None, **_small(lay), **common,
+    )  # fmt: skip
+    out = empty(x, _pooled(x, pool))
+    high, wide = _window(out, pool)
+    rows = lay.rows // pool**2
+    kernels.apply[(triton.cdiv(rows, block["BR"]), grid[1])](
+        x, facts, out, rows, lay.stride, lay.columns, high, wide,
+        CHANNELS=x.shape[1], POOL=pool, RELU=relu, **block, **common,
+    )  # fmt: skip
+    return out, facts
+
+
+@normalise.register_fake
+def _(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    return empty(ordered(x), _pooled(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
+
+
+@torch.library.custom_op("liespline::normalise_backward", mutates_args=())
+def normalise_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+    """The gradient of x, and (4, C) terms of which the first two are those of weight and bias."""
+    x = ordered(x)
+    lay, exact = _matrix(x), facts.dtype
+    from_out = as_matrix(grad)
+    if from_out is None or from_out.group != lay.group:
+        grad = empty(x, _space(grad)).copy_(grad)
+        from_out = _matrix(grad)
+    terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
+    partial, share = _partial(lay, from_out.rows, exact, x.device)
+    block = _block(lay)
+    columns = triton.cdiv(lay.columns, block["BC"])
+    high, wide = _window(grad, pool)
+    common: dict[str, Any] = {"CHANNELS": x.shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
+    through: dict[str, Any] = {"POOL": pool, "RELU": relu} | block | common
+    strides = from_out.stride, lay.stride
+    kernels.gradient_sums[(len(partial), columns)](
+        grad, x, facts, partial, from_out.rows, share, *strides, lay.columns, high, wide, **through
+    )
+    kernels.finish_gradient[(x.shape[1],)](
+        partial, facts, terms, len(partial), lay.columns, lay.rows * lay.group, **_small(lay), **common
+    )
+    out = empty(x, _space(x))
+    kernels.gradient[(triton.cdiv(from_out.rows, block["BR"]), columns)](
+        grad, x, facts, terms, out, from_out.rows, *strides, lay.columns, high, wide, **through
+    )
+    return out, terms
+
+
+@normalise_backward.register_fake
+def _(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+    x = ordered(x)
+    return empty(x, _space(x)), facts.new_empty(4, x.shape[1])
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    x, weight, bias, _, ctx.relu, ctx.pool = inputs
+    ctx.affine = weight is not None, bias is not None
+    ctx.save_for_backward(x, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    x, facts = ctx.saved_tensors
+    dx, terms = normalise_backward(grad, x, facts, ctx.relu, ctx.pool)
+    weight, bias = ctx.affine
+    return dx, terms[0] if weight else None, terms[1] if bias else None, None, None, None
+
+
+normalise.register_autograd(_backward, setup_context=_remember)
+
+
+def _matrix(x: Tensor) -> Matrix:
+    found = as_matrix(x)
+    assert found is not None
+    return found
+
+
+def _space(x: Tensor) -> tuple[int, ...]:
+    return tuple(x.shape[3:] if x.ndim > 3 else x.shape[2:])
+
+
+def _pooled(x: Tensor, pool: int) -> tuple[int, ...]:
+    return tuple(n // pool for n in _space(x))
+
+
+def _window(out: Tensor, pool: int) -> tuple[int, int]:
+    return (out.shape[-2], out.shape[-1]) if pool > 1 else (1, 1)
+
+
+def _exact(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def _tl(dtype: torch.dtype) -> tl.dtype:
+    return tl.float64 if dtype == torch.float64 else tl.float32
+
+
+def _partial(lay: Matrix, rows: int, exact: torch.dtype, device: torch.device) -> tuple[Tensor, int]:
+    """Memory for the sums of each program, and how many rows one takes."""
+    height = _block(lay)["BR"]
+    share = triton.cdiv(triton.cdiv(rows, _PROGRAMS), height) * height
+    return torch.empty(triton.cdiv(rows, share), 2, lay.columns, device=device, dtype=exact), share
+
+
+def _block(lay: Matrix) -> dict[str, int]:
+    """Rows and columns of a block: as few columns beyond the last as can be, then as wide as can be."""
+    wide = min((128, 64, 32), key=lambda size: -(-lay.columns // size) * size)
+    return {"BR": _SAMPLES // wide, "BC": wide}
+
+
+def _small(lay: Matrix) -> dict[str, int]:
+    group = triton.next_power_of_2(lay.group)
+    return {"BP": max(1024 // group, 1), "BG": group}
