@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from . import cli_options as opt
@@ -16,6 +15,7 @@ from .cli_errors import clear_messages
 from .cli_figures import register
 from .cli_sweep import sweep
 from .config import ConfigError
+from .screen import Screen
 
 app = typer.Typer(
     name="liespline",
@@ -31,7 +31,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command()(sweep)
 register(app)
-console = Console()
+console = Screen()
 
 
 @app.command()

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from .config import ConfigError, one_of
+from .screen import Screen
 
 data_app = typer.Typer(
     no_args_is_help=True, help="Check data before training, prepare official files, draw synthetic ones."
 )
-console = Console()
+console = Screen()
 Report = Callable[[str, int, int], None]
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", show_default=False)]
@@ -44,10 +44,10 @@ def check(
         try:
             rows = chosen.load(config, split)
         except DataError as error:
-            console.print(f"{split}: not there ({error.problems[0]})", highlight=False)
+            console.print(f"{split}: not there ({error.problems[0]})")
             continue
         shape = "×".join(map(str, (rows.in_channels, *rows.space)))
-        console.print(f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}", highlight=False)
+        console.print(f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}")
     console.print("nothing wrong", style="green")
 
 
@@ -63,7 +63,7 @@ def fetch(
     one_of("data to fetch", name, list(FILES))
     with progress_bar() as report:
         paths = fetch_files(name, out, report)
-    console.print(f"{out}: {', '.join(path.name for path in paths)}", highlight=False)
+    console.print(f"{out}: {', '.join(path.name for path in paths)}")
 
 
 @data_app.command()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from .screen import Screen
 
 
 @contextmanager
@@ -26,13 +26,13 @@ def clear_messages() -> Iterator[None]:
             raise
         file = getattr(error, "filename", None)
         text = f"{file}: {error.strerror}" if isinstance(error, OSError) and file else str(error)
-        Console(stderr=True).print(f"Error: {text}", style="red", markup=False, highlight=False)
+        Screen(stderr=True).print(f"Error: {text}", style="red")
         sys.exit(2)
 
 
 def note(message: Warning | str, *place: Any, **more: Any) -> None:
     """A warning as a sentence, without the line of code it came from."""
-    Console(stderr=True).print(f"Note: {message}", style="yellow", markup=False, highlight=False)
+    Screen(stderr=True).print(f"Note: {message}", style="yellow")
 
 
 def in_thread(failed: threading.ExceptHookArgs) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from .screen import Screen
 
 figures_app = typer.Typer(no_args_is_help=True, help="Draw the paper's figures, light and dark, as SVG and PNG.")
-console = Console()
+console = Screen()
 
 Target = Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)]
 
@@ -37,7 +38,7 @@ def names() -> None:
     from .figures import DRAWINGS
 
     for name, drawing in DRAWINGS.items():
-        console.print(f"{name:9} {drawing.summary}", highlight=False)
+        console.print(f"{name:9} {drawing.summary}")
 
 
 @figures_app.command()
@@ -49,7 +50,7 @@ def results(
     from .figures import draw_results
 
     for path in draw_results(runs, out):
-        console.print(str(path), highlight=False)
+        console.print(str(path))
 
 
 def explore(
@@ -58,7 +59,7 @@ def explore(
     """Write one offline HTML page to play with: kernels on SE(2), R²⋊R⁺ and S², with sliders."""
     from .explore import write_page
 
-    console.print(f"{write_page(out)}: open it in a browser; it needs no server and no network", highlight=False)
+    console.print(f"{write_page(out)}: open it in a browser; it needs no server and no network")
 
 
 def register(app: typer.Typer) -> None:
@@ -71,4 +72,4 @@ def _draw(name: str, out: Path) -> None:
     from .figures import draw
 
     for path in draw(name, out):
-        console.print(str(path), highlight=False)
+        console.print(str(path))

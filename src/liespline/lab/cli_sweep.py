@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from . import cli_options as opt
 from .config import ConfigError
+from .screen import Screen
 
-console = Console()
+console = Screen()
 
 
 def sweep(
@@ -40,8 +40,8 @@ def sweep(
     planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, changes, own)
     if dry_run:
         for entry in planned:
-            console.print(f"{entry.name}: {'done' if entry.run.finished else 'to do'}", highlight=False)
+            console.print(f"{entry.name}: {'done' if entry.run.finished else 'to do'}")
         return
-    failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}", highlight=False))
+    failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}"))
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

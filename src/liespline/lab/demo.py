@@ -96,7 +96,7 @@ def _trained_rows(out: Path, seed: int, console: Console, epochs: int | None) ->
     upright, rotated = digits.load("test"), digits.load("test", rotated=True)
     rows = []
     for number, (name, config) in enumerate(configurations(seed).items(), 1):
-        console.print(f"[bold]{number} of 3[/] training {name}")
+        console.print(f"{number} of 3: training {name}", style="bold")
         config = config.updated({}, {"epochs": epochs})
         folder = out / name.lower().replace(", ", "-").replace(" ", "-").replace("(", "").replace(")", "")
         rows.append(one_network(name, config, folder, upright, rotated))

@@ -14,6 +14,7 @@ from .engine import train
 from .finish import evaluate_run, report_run
 from .network import Signature
 from .run import Run, new_folder
+from .screen import Screen
 from .tasks import find_task
 
 # Lightning starts the other processes of this machine with our command line; here they find the folder.
@@ -39,7 +40,7 @@ def begin(config: Config, out: Path | None, *, progress: bool = True) -> Run | N
         train(config, Run(Path(os.environ.get(SHARED_FOLDER, "."))), progress=False)
         return None
     for note in notes:
-        print(note)
+        Screen().print(note)
     run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
