@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum browser bench clean
 demo: .venv/ready
 	$(BIN)/liespline demo
 
-test: lint types imports unit docs
+test: lint types imports unit docs package
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -25,6 +25,31 @@ unit: .venv/ready browser
 docs: .venv/ready
 	PYTHONPATH=docs $(BIN)/mkdocs build --strict
 
+# What would be published: dist/.
+package: .venv/ready
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+
+# The hashes of the files that constraints.txt names.
+lock: .venv/ready
+	$(BIN)/python reliability/lock.py
+
+# Known weaknesses of the locked versions, where the index answers that question.
+audit:
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+
+# The oldest versions pyproject.toml allows: the core and the lab on them, in an environment of several GB.
+minimum:
+	$(PYTHON) -m venv build/minimum
+	build/minimum/bin/pip install --quiet --disable-pip-version-check -r minimum.txt \
+	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime
+# Old packages warn of each other; the site and the package are built with new tools.
+	OMP_NUM_THREADS=1 PYTHONPATH=src build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
+	  --ignore tests/test_docs_site.py --ignore tests/test_package.py
+
 # Reports and pages are tested in a real browser.
 browser:
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
@@ -32,11 +57,13 @@ browser:
 bench: .venv/ready
 	$(BIN)/python benchmarks/cpu.py
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv .venv
 # torch first and alone: a later resolver must find this build installed, not choose its own.
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,dev]'
+# LOCK=requirements.lock takes no file whose hash is not in it.
+	$(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),--require-hashes --no-deps -r $(LOCK),-c constraints.txt -e '.[lab,dev]')
+	$(if $(LOCK),$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .)
 	touch $@
 
 clean:
