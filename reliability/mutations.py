@@ -8,7 +8,6 @@ The tests nearest to a fault come first; what they let pass faces all tests of t
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,69 +24,82 @@ from record import Findings
 ROOT = Path(__file__).parent.parent
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
-NEAREST = {
-    "groups": ["test_groups", "test_rotations", "test_semidirect", "test_check_group", "test_singular"],
-    "grids": ["test_grids"],
-    "splines.py": ["test_splines", "test_fit"],
-    "functional": ["test_semidirect", "test_planted_faults", "test_layers", "test_singular"],
-    "nn": ["test_errors_layers", "test_norm_pool", "test_layers", "test_initial", "test_compatibility"],
-    "paths": ["test_paths", "test_layers"],
-    "export.py": ["test_export", "test_export_networks"],
-    "models": ["test_models", "lab/test_classifier"],
-    "testing.py": ["test_check_group", "test_equivariance"],
+NEAREST = {  # by how the file's name begins, first match first
+    "groups/so3": ["test_rotations", "test_groups", "test_errors_foundation"],
+    "groups/sphere": ["test_rotations", "test_groups", "test_singular"],
+    "groups/semidirect": ["test_semidirect"],
+    "groups/": ["test_groups", "test_errors_foundation", "test_check_group"],
+    "grids/": ["test_grids"],
+    "splines": ["test_splines", "test_fit"],
+    "functional/regular": ["test_semidirect"],
+    "functional/": ["test_planted_faults", "test_layers", "test_singular"],
+    "nn/initial": ["test_initial"],
+    "nn/pool": ["test_norm_pool"],
+    "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
+    "paths/": ["test_paths", "test_layers", "test_paths_triton"],
+    "export": ["test_export", "test_export_networks"],
+    "models/": ["test_models", "lab/test_classifier"],
+    "testing": ["test_check_group", "test_equivariance"],
 }
 APART = ("test_docs_site", "test_figures", "test_explore", "test_snippets", "test_properties")  # docs; and slow to fail
 
 
-def tree(folder: Path) -> Path:
-    """Lay out the last commit: faults are planted there and never here."""
-    archive = subprocess.run(
-        ["git", "archive", "HEAD", "src", "tests", "pyproject.toml"], cwd=ROOT, capture_output=True, check=True
-    )
-    with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
-    return folder
+class Copy:
+    """The last commit in a folder of its own, where faults are planted, and a process that runs its tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        paths = ["src", "tests", "pyproject.toml"]
+        archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
+        with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+            files.extractall(folder, filter="data")
+        changes = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, Path(__file__).with_name("worker.py"), str(LONGEST)]
+        self.worker = subprocess.Popen(
+            command, cwd=folder, env=os.environ | changes, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def passes(self, names: list[str]) -> bool:
+        """Say whether the tests of these names pass."""
+        assert self.worker.stdin is not None
+        assert self.worker.stdout is not None
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
+        print(*options, *(f"tests/{name}.py" for name in names), file=self.worker.stdin, flush=True)
+        status = int(self.worker.stdout.readline())
+        if (
+            status > 2
+        ):  # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time
+            raise RuntimeError(f"pytest ended with {status} on {names}")
+        return status == 0
+
+    def source(self, file: str) -> Path:
+        """Where a file of the library lies in this copy."""
+        return self.folder / "src" / "liespline" / file
+
+    def everything(self) -> list[str]:
+        """All tests of the core, those drawn at random last: they find what they find, but take longer."""
+        names = sorted(path.stem for path in (self.folder / "tests").glob("test_*.py"))
+        drawn = [name for name in names if name.startswith("test_properties")]
+        return [*(name for name in names if not name.startswith(APART)), "lab/test_classifier", *drawn]
+
+    def caught_by(self, fault: Fault) -> str | None:
+        """Plant the fault, and return which tests fail: the nearest, others, or none."""
+        path = self.source(fault.file)
+        right = path.read_text()
+        path.write_text(right.replace(fault.old, fault.new))
+        nearest = next(names for start, names in NEAREST.items() if fault.file.startswith(start))
+        try:
+            if not self.passes(nearest):
+                return "nearest tests"
+            rest = [name for name in self.everything() if name not in nearest]
+            return None if self.passes(rest) else "other tests"
+        finally:
+            path.write_text(right)
 
 
-def passes(copy: Path, names: list[str]) -> bool:
-    """Say whether the tests of these names pass in a copy."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    files = [f"tests/{name}.py" for name in names]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
-    try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=LONGEST, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    if done.returncode not in (0, 1, 2):  # 2: a fault may well break an import, and so the collection
-        raise RuntimeError(f"pytest ended with {done.returncode}: {(done.stdout + done.stderr).decode()}")
-    return done.returncode == 0
-
-
-def everything(copy: Path) -> list[str]:
-    """All tests of the core, those drawn at random last: looking for a smallest example takes them long."""
-    names = sorted(path.stem for path in (copy / "tests").glob("test_*.py"))
-    drawn = [name for name in names if name.startswith("test_properties")]
-    return [*(name for name in names if not name.startswith(APART)), "lab/test_classifier", *drawn]
-
-
-def caught_by(fault: Fault, copy: Path) -> str | None:
-    """Plant the fault, and return which tests fail: the nearest, all, or none."""
-    path = copy / "src" / "liespline" / fault.file
-    right = path.read_text()
-    path.write_text(right.replace(fault.old, fault.new))
-    nearest = NEAREST[fault.file.split("/")[0]]
-    try:
-        if not passes(copy, nearest):
-            return "nearest tests"
-        rest = [name for name in everything(copy) if name not in nearest]
-        return None if passes(copy, rest) else "other tests"
-    finally:
-        path.write_text(right)
-
-
-def stale(copy: Path) -> list[str]:
+def stale(copy: Copy) -> list[str]:
     """Faults whose text does not stand exactly once where it should, since the code has changed."""
-    texts = {file: (copy / "src" / "liespline" / file).read_text() for file in {fault.file for fault in FAULTS}}
+    texts = {file: copy.source(file).read_text() for file in {fault.file for fault in FAULTS}}
     return [
         f"{f.file}: {f.old!r} stands there {texts[f.file].count(f.old)} times"
         for f in FAULTS
@@ -104,19 +116,18 @@ def main() -> None:
     chosen = [fault for fault in FAULTS if arguments.only in fault.file or arguments.only in fault.what]
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        first = tree(Path(folder, "0"))
-        if problems := stale(first):
+        copies = [Copy(Path(folder, str(job))) for job in range(arguments.jobs)]
+        if problems := stale(copies[0]):
             sys.exit("faults to be written anew:\n  " + "\n  ".join(problems))
-        if not arguments.only and not passes(first, everything(first)):
+        if not arguments.only and not copies[0].passes(copies[0].everything()):
             sys.exit("the tests fail without any fault, so they say nothing about faults")
-        free: SimpleQueue[Path] = SimpleQueue()
-        free.put(first)
-        for job in range(1, arguments.jobs):
-            free.put(Path(shutil.copytree(first, Path(folder, str(job)))))
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for copy in copies:
+            free.put(copy)
 
         def attempt(fault: Fault) -> bool:
             copy, began = free.get(), time.monotonic()
-            by = caught_by(fault, copy)
+            by = copy.caught_by(fault)
             free.put(copy)
             outcome = f"caught by {by}" if by else "SURVIVED"
             print(f"{outcome:26} {time.monotonic() - began:4.0f} s  {fault.file}: {fault.what}", flush=True)

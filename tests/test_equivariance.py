@@ -196,3 +196,28 @@ def test_left_regular_is_a_representation_that_layers_commute_with() -> None:
     inner[..., 3:6, 3:6] = f[..., 3:6, 3:6]  # so that nothing leaves the image
     lift = ls.Lift(3, 2, 3, grid, padding=1, bias=False, dtype=torch.float64, x_basis=ls.SplineBasis(ls.disc(1)))
     assert (lift(left_regular(g, inner, group)) - left_regular(g, lift(inner), group, grid)).abs().max() < 1e-12
+
+
+def test_what_is_measured_on_invariants() -> None:
+    """Outputs without an axis of H should not change at all: sums over the grid do not, one element of it does."""
+    torch.manual_seed(0)
+    grid = ls.uniform(ls.SO2(), 4)
+    lift = ls.Lift(1, 3, 5, grid, dtype=torch.float64)
+    invariant = nn.Sequential(lift, nn.ReLU(), ls.Project("mean", grid).double())
+    assert equivariance_error(invariant, grid, size=9) < 1e-12
+    assert equivariance_error(nn.Sequential(invariant, nn.AdaptiveAvgPool2d(1), nn.Flatten()), grid, size=9) < 1e-12
+
+    class OneElement(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, :, 0]
+
+    assert equivariance_error(nn.Sequential(lift, OneElement()), grid, size=9) > 0.1
+
+
+def test_what_cannot_be_measured_says_why() -> None:
+    grid = ls.uniform(ls.Scale(2), 2, spacing=0.3)
+    lift = ls.Lift(1, 1, 5, grid)
+    with pytest.raises(ValueError, match=r"nothing to compare; no product of these elements lies on Grid\(Scale"):
+        equivariance_error(lift, grid, size=9, elements=torch.tensor([[5.0]]))
+    with pytest.raises(ValueError, match=r"shape \(8, 1, 2, 4, 4\), whose even space axes have no central"):
+        equivariance_error(lift, grid, size=8)

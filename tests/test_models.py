@@ -77,6 +77,19 @@ def test_the_kinds_of_kernel_are_the_papers() -> None:
     assert torch.equal(dense.grid.elements, ls.uniform(ls.SO2(), 8).elements)
 
 
+def test_splines_spread_over_what_the_grid_covers() -> None:
+    scales, step = ls.uniform(ls.Scale(2), 5, spacing=0.3), 0.6
+    basis = models.kernels.h_basis(scales, "dense", 3)
+    assert basis.grid.elements[:, 0].log().tolist() == pytest.approx([0, step, 2 * step])
+    assert basis.width == pytest.approx(step)
+    turns = ls.uniform(ls.SO3(), 24)
+    assert models.kernels.h_basis(turns, "dense", 12).grid == ls.uniform(ls.SO3(), 12)
+    assert models.kernels.h_basis(turns, "atrous", 7).grid == ls.repulsion(ls.SO3(), 7)
+    assert models.kernels.h_basis(turns, "atrous", 7).width == turns.spacing
+    with pytest.raises(ValueError, match=r"n_k = 6 splines cannot be spread over Grid\(Scale.*local kernel"):
+        models.kernels.h_basis(scales, "dense", 6)
+
+
 def test_celeba_maps_images_to_five_heatmaps() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 3, 32, 32)

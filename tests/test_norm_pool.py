@@ -102,3 +102,12 @@ def test_wrong_ranks_are_refused() -> None:
             layer(torch.zeros(2, 3, 4))
     with pytest.raises(ValueError, match="factor = 0"):
         ls.nn.Downsample(0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("make", [lambda: ls.nn.MaxPool(2), lambda: ls.nn.Downsample(2), lambda: ls.nn.Upsample(2)])
+def test_the_layout_in_memory_changes_nothing(make, d: int) -> None:
+    """Fast convolutions leave channels innermost."""
+    layer = make().double()
+    last = torch.randn(2, 3, *(6, 5, 4)[:d], 4, dtype=X64).movedim(-1, 1)  # (B, C, N_h, *space), C innermost
+    torch.testing.assert_close(layer(last), layer(last.contiguous()))
