@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -88,6 +90,17 @@ def test_splines_spread_over_what_the_grid_covers() -> None:
     assert models.kernels.h_basis(turns, "atrous", 7).width == turns.spacing
     with pytest.raises(ValueError, match=r"n_k = 6 splines cannot be spread over Grid\(Scale.*local kernel"):
         models.kernels.h_basis(scales, "dense", 6)
+
+
+def test_projections_and_scales_are_the_papers() -> None:
+    """Maximum over rotations; mean over the scales √2^i, with centres about the identity at any first scale."""
+    assert [m.reduce for m in models.pcam(4, 4).modules() if isinstance(m, ls.Project)] == ["max"]
+    net = models.celeba(3, 3, "dense", scale=2.0)
+    assert [m.reduce for m in net.modules() if isinstance(m, ls.Project)] == ["mean", "mean"]
+    for layer in (m for m in net.modules() if isinstance(m, ls.GConv)):
+        assert layer.grid.elements[:, 0].tolist() == pytest.approx([2, 2 * 2**0.5, 4])
+        assert layer.h_basis.grid.elements[:, 0].tolist() == pytest.approx([1, 2**0.5, 2])
+        assert layer.h_basis.width == pytest.approx(0.5 * math.log(2))
 
 
 def test_celeba_maps_images_to_five_heatmaps() -> None:
