@@ -1,62 +1,15 @@
 """Every reader on files with flipped, cut and repeated bytes: it reads them or says what is wrong, nothing else."""
 
-import gzip
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-from PIL import Image
 
+from lab.hostile_files import make_faces, make_images, make_mnist, make_pcam, make_prepared, make_volumes
 from liespline.lab.data import DataError, celeba, images, mnist, pcam, volumes
-from liespline.lab.data.synthetic import faces
 
 TRIES = 40
-
-
-def make_pcam(folder: Path, **options) -> None:
-    rng = np.random.default_rng(0)
-    for part, shape in (("x", (6, 96, 96, 3)), ("y", (6, 1, 1, 1))):
-        with h5py.File(folder / pcam.file_name("train", part), "w") as file:
-            file.create_dataset(part, data=rng.integers(0, 2, shape, np.uint8), **(options if part == "x" else {}))
-
-
-def make_volumes(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    arrays = {}
-    for split in ("train", "val", "test"):
-        arrays[f"{split}_images"] = rng.integers(0, 256, (6, 5, 5, 5), np.uint8)
-        arrays[f"{split}_labels"] = np.arange(6).reshape(-1, 1) % 2
-    np.savez_compressed(folder / "v.npz", **arrays)
-
-
-def make_mnist(folder: Path) -> None:
-    for name in ("train", "t10k"):
-        body = struct.pack(">4B3I", 0, 0, 8, 3, 6, 28, 28) + bytes(6 * 784)
-        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(body))
-        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(
-            gzip.compress(struct.pack(">4BI", 0, 0, 8, 1, 6) + bytes(6))
-        )
-
-
-def make_images(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    for name in ("data/a", "data/b"):
-        (folder / name).mkdir(parents=True)
-        for i, suffix in enumerate(("png", "jpg", "tif")):
-            Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(folder / name / f"{i}.{suffix}")
-
-
-def make_faces(folder: Path) -> None:
-    faces.synthesize(folder / "src", identities=6, pictures=2, seed=1)
-
-
-def make_prepared(folder: Path) -> None:
-    faces.synthesize(folder / "src", identities=8, pictures=4, seed=1)
-    celeba.prepare(folder / "src", folder / "out")
-
 
 READERS: dict[str, tuple[Callable[[Path], None], str, Callable[[Path], object]]] = {
     "pcam": (make_pcam, "*.h5", lambda f: pcam.load(f, "train").__getitems__([0, 5])),

@@ -1,0 +1,201 @@
+"""A user's own images: what is read, and what is refused before training."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import kornia_rs.io
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from liespline.lab.data import DataError, as_float, images
+from liespline.lab.data.split import stratified
+
+RNG = np.random.default_rng(0)
+
+
+def picture(path: Path, shape=(12, 16), value=None, **options) -> np.ndarray:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    array = RNG.integers(0, 256, shape, np.uint8) if value is None else np.full(shape, value, np.uint8)
+    Image.fromarray(array).save(path, **options)
+    return array
+
+
+def folder(path: Path, count: int = 10, shape=(12, 16)) -> dict[str, np.ndarray]:
+    return {f"{c}/{i}.png": picture(path / c / f"{i}.png", shape) for c in ("cat", "dog") for i in range(count)}
+
+
+def everything(path: Path, size=None) -> list[tuple[torch.Tensor, int]]:
+    splits = [images.load(path, split, size) for split in ("train", "valid", "test")]
+    return [(image, int(label)) for data in splits for image, label in data]
+
+
+def test_one_folder_a_class(tmp_path):
+    arrays = folder(tmp_path / "data")
+    assert images.check(tmp_path / "data") == []
+    splits = {split: images.load(tmp_path / "data", split) for split in ("train", "valid", "test")}
+    assert [len(data) for data in splits.values()] == [12, 4, 4]
+    assert splits["train"].classes == ("cat", "dog")
+    assert (splits["train"].in_channels, splits["train"].space) == (1, (12, 16))
+    seen = [(image.numpy().tobytes(), int(label)) for image, label in everything(tmp_path / "data")]
+    assert sorted(seen) == sorted((array.tobytes(), int(name[0] == "d")) for name, array in arrays.items())
+    assert all(set(data.targets.tolist()) == {0, 1} for data in splits.values()), "each split has both classes"
+
+
+def test_kinds_of_files(tmp_path):
+    data = tmp_path / "data"
+    wide = RNG.integers(0, 65536, (12, 16), np.uint16)
+    colour = RNG.integers(0, 65536, (12, 16, 3), np.uint16)
+    grey = [picture(data / "a" / name) for name in ("grey8.png", "grey8.tif", "other.tiff")]
+    (data / "b").mkdir()
+    Image.fromarray(wide).save(data / "b" / "grey16.png")
+    Image.fromarray(wide).save(data / "b" / "grey16.tif")
+    kornia_rs.io.write_image_png_u16(str(data / "b" / "rgb16.png"), colour, "rgb")
+    kornia_rs.io.write_image_tiff_u16(str(data / "b" / "rgb16.tif"), colour, "rgb")
+    picture(data / "b" / "photo.JPG", (12, 16, 3), 200, quality=95)
+    found = {}
+    for image, label in everything(data):
+        assert image.dtype == torch.uint16
+        assert image.shape == (3, 12, 16)
+        found.setdefault(label, []).append(image.numpy().astype(int))
+    of_b = [image.transpose(1, 2, 0) for image in found[1]]
+    for expected, times in ((np.repeat(wide[..., None], 3, -1), 2), (colour, 2)):
+        assert sum(np.array_equal(image, expected) for image in of_b) == times, "all sixteen bits survive"
+    assert sum(np.allclose(image, 200 * 257, atol=3 * 257) for image in of_b) == 1, "and the JPEG"
+    stretched = sorted((image.astype(int) * 257).tobytes() for image in grey)  # 255 becomes 65,535
+    assert sorted(image[0].tobytes() for image in found[0]) == stretched, "8 bit among 16"
+    assert as_float(torch.from_numpy(colour)).max() <= 1
+
+
+def test_given_splits_are_kept(tmp_path):
+    for split, count in (("train", 5), ("val", 3), ("test", 4)):
+        folder(tmp_path / "data" / split, count)
+    assert images.check(tmp_path / "data") == []
+    assert [len(images.load(tmp_path / "data", split)) for split in ("train", "valid", "test")] == [10, 6, 8]
+    (tmp_path / "data" / "val").rename(tmp_path / "data" / "dev")
+    assert "none named valid or val" in images.check(tmp_path / "data")[0]
+    (tmp_path / "data" / "dev").rename(tmp_path / "data" / "valid")
+    (tmp_path / "data" / "valid" / "dog").rename(tmp_path / "data" / "valid" / "wolf")
+    assert "has classes ('cat', 'wolf'); train has ('cat', 'dog')" in images.check(tmp_path / "data")[0]
+
+
+def test_size_scales_and_cuts_the_centre(tmp_path):
+    data = tmp_path / "data"
+    for i, shape in enumerate([(20, 40), (40, 20), (30, 30), (10, 10)]):
+        for name in ("a", "b"):
+            array = np.zeros((*shape, 3), np.uint8)
+            array[..., 0] = 100
+            array[:, : shape[1] // 2] += 50  # left half brighter
+            picture(data / name / f"{i}.png")
+            Image.fromarray(array).save(data / name / f"{i}.png")
+    with pytest.raises(DataError, match=r"is \d+×\d+ where 2 images are .*--size"):
+        images.load(data, "train")
+    for image, _ in everything(data, size=10):
+        assert image.shape == (3, 10, 10)
+        assert image[0, 5, :3].tolist() == pytest.approx([150] * 3, abs=8)
+        assert image[0, 5, 7:].tolist() == pytest.approx([100] * 3, abs=8)
+    with pytest.raises(ValueError, match="size 0"):
+        images.load(data, "train", size=0)
+
+
+def test_changed_files_are_decoded_again_and_others_are_not(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    folder(data)
+    images.load(data, "train")
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "read_array", lambda path: pytest.fail(f"{path} decoded again"))
+        images.load(data, "test")
+    picture(data / "cat" / "new.png", value=7)
+    assert sum(int(image.float().mean() == 7) for image, _ in everything(data)) == 1
+    monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "elsewhere"))
+    images.load(data, "train")
+    assert list((tmp_path / "elsewhere").glob("data.*.npy"))
+
+
+def test_what_is_left_out_is_said(tmp_path):
+    folder(tmp_path / "data")
+    (tmp_path / "data" / "cat" / "notes.txt").write_text("")
+    (tmp_path / "data" / "cat" / "more").mkdir()
+    (tmp_path / "data" / "cat" / ".hidden.png").write_text("")
+    notes = images.load(tmp_path / "data", "train").notes
+    assert len(notes) == 1
+    assert notes[0].startswith("2 entries are no PNG, JPEG or TIFF files")
+
+
+def bomb(path: Path) -> None:
+    """A PNG of a few hundred bytes that declares 100,000 × 100,000 pixels."""
+    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + header
+    crc = struct.pack(">I", zlib.crc32(chunk))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + crc + bytes(200))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-60])
+
+
+def postscript(path: Path) -> None:
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n(%pipe%touch /tmp/x) (w) file\n")
+
+
+FOLDER_FAULTS = {
+    "truncated": (lambda d: cut(d / "cat" / "3.png"), r"cat/3\.png: cannot be read as an image"),
+    "not an image": (
+        lambda d: (d / "dog" / "1.png").write_text("hello"),
+        r"dog/1\.png: cannot be read as an image",
+    ),
+    "empty file": (
+        lambda d: (d / "dog" / "1.png").write_bytes(b""),
+        r"dog/1\.png: cannot be read as an image",
+    ),
+    "decompression bomb": (lambda d: bomb(d / "dog" / "1.png"), r"dog/1\.png: "),
+    "a program": (lambda d: postscript(d / "dog" / "1.png"), r"dog/1\.png: cannot be read as an image"),
+    "another format": (
+        lambda d: Image.new("RGB", (16, 12)).save(d / "dog" / "1.png", format="BMP"),
+        r"dog/1\.png: cannot be read as an image",
+    ),
+    "32-bit": (
+        lambda d: Image.fromarray(np.ones((12, 16), np.float32)).save(d / "dog" / "1.tif"),
+        r"kind 'F'; save it",
+    ),
+    "other size": (
+        lambda d: picture(d / "dog" / "1.png", (9, 9)),
+        r"dog/1\.png: is 9×9 where 19 images are 16×12",
+    ),
+    "one class": (lambda d: (d / "dog").rename(d.parent / "dog"), r"two class folders and has only 'cat'"),
+    "too few": (
+        lambda d: [(d / "dog" / f"{i}.png").unlink() for i in range(8)],
+        r"dog: has 2 images .* at least 3",
+    ),
+    "no folder": (lambda d: d.rename(d.parent / "gone"), r"is no folder"),
+}
+
+
+@pytest.mark.parametrize("fault", FOLDER_FAULTS)
+def test_faulty_folders_are_reported_before_training(tmp_path, fault):
+    plant, message = FOLDER_FAULTS[fault]
+    folder(tmp_path / "data")
+    assert images.check(tmp_path / "data") == []
+    plant(tmp_path / "data")
+    with pytest.raises(DataError, match=message):
+        images.load(tmp_path / "data", "train")
+    assert len(images.check(tmp_path / "data")) == 1, "one fault, one problem"
+
+
+def test_all_bad_files_are_listed_at_once(tmp_path):
+    folder(tmp_path / "data", count=30)
+    for i in range(25):
+        (tmp_path / "data" / "cat" / f"{i}.png").write_bytes(b"x")
+    with pytest.raises(DataError) as caught:
+        images.load(tmp_path / "data", "train")
+    assert len(caught.value.problems) == 25
+    assert "and 5 more problems" in str(caught.value)
+
+
+def test_stratified_covers_all_rows_once():
+    labels = RNG.permutation(np.repeat([0, 1, 2], [3, 50, 400]))
+    parts = [stratified(labels, split, seed=4) for split in ("train", "valid", "test")]
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(453))
+    assert [np.bincount(labels[part]).tolist() for part in parts] == [[1, 34, 280], [1, 8, 60], [1, 8, 60]]

@@ -1,0 +1,71 @@
+"""Landmarks: heatmaps, their weights, the success rate, and zooming image and landmarks together."""
+
+import numpy as np
+import pytest
+import torch
+
+from liespline.lab.data import celeba
+from liespline.lab.data.augment import Zoom
+from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
+
+
+def test_heatmaps_against_the_formula():
+    points = torch.tensor([[[3.0, 5.5], [0.0, 0.0], [-4.0, 2.0]]], dtype=torch.float64)
+    maps = heatmaps(points, (8, 10))
+    for landmark, (r, c) in enumerate(points[0].tolist()):
+        for i in range(8):
+            for j in range(10):
+                expected = np.exp(-((i - r) ** 2 + (j - c) ** 2) / (2 * 1.5**2))
+                assert maps[0, landmark, i, j].item() == pytest.approx(expected, abs=1e-15)
+
+
+def test_balancing_weights_have_mean_one_and_balance():
+    maps = heatmaps(torch.tensor([[[60.2, 40.0], [0.0, 127.0], [-50.0, 10.0]]]), (128, 128))
+    weights = balancing_weights(maps)
+    assert weights.mean((-2, -1)).tolist()[0] == pytest.approx([1, 1, 1], abs=1e-4)
+    for landmark in (0, 1):
+        t, w = maps[0, landmark].double(), weights[0, landmark]
+        m = sum(sum(row) for row in t.tolist()) / 128**2
+        for i, j in ((60, 40), (0, 127), (58, 43), (100, 5)):
+            # Summed over the map, the first term gives half of all weight to the landmark.
+            expected = 0.5 * t[i, j] / m + 0.5 * (1 - t[i, j]) / (1 - m)
+            assert w[i, j].item() == pytest.approx(expected.item(), rel=1e-4)
+    assert torch.equal(weights[0, 2], torch.ones(128, 128)), "an absent landmark weighs like background"
+
+
+def test_success_rate_by_hand():
+    landmarks = torch.tensor([[[10.0, 20.0], [64.0, 64.0], [100.0, 3.0]]])
+    maps = heatmaps(landmarks + torch.tensor([[[0.0, 0.0], [6.0, 8.0], [-6.0, 7.0]]]), (128, 128))
+    assert locate(maps).tolist() == [[[10, 20], [70, 72], [94, 10]]]
+    assert found(locate(maps), landmarks).tolist() == [[True, False, True]], "10 px away is not less than 10"
+    noisy = maps.clone()
+    noisy[0, 0, 90, 90] = 1.01  # one hot pixel; the released scripts' blur is there for this
+    assert locate(noisy)[0, 0].tolist() == [90, 90]
+    assert locate(noisy, blur=celeba.BLUR["released"])[0, 0].tolist() == [10, 20]
+    assert celeba.BLUR["paper"] == 0
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_zoom_moves_image_and_landmarks_together(preset):
+    rng = np.random.default_rng(0)
+    points = torch.from_numpy(rng.uniform(48, 80, (64, 1, 2)).astype(np.float32))
+    images = (255 * heatmaps(points, (128, 128), sigma=4.0)).round().to(torch.uint8)
+    zoom = Zoom(preset)
+    zoomed, moved = zoom(images, points, torch.Generator().manual_seed(0))
+    again, _ = zoom(images, points, torch.Generator().manual_seed(0))
+    assert torch.equal(zoomed, again)
+    axis = torch.arange(128.0)
+    mass = zoomed[:, 0].sum((-2, -1))
+    centre = torch.stack([(zoomed[:, 0].sum(2) * axis).sum(1), (zoomed[:, 0].sum(1) * axis).sum(1)], -1)
+    assert (centre / mass[:, None] - moved[:, 0]).abs().max() < 0.05, "each landmark is still where its blob is"
+    factors = (mass / (images[:, 0].float() / 255).sum((-2, -1))).sqrt()  # a blob's area grows as the square
+    assert factors.min() > 0.999
+    assert factors.max() < (1.4 if preset == "paper" else 1 / 0.704) + 1e-3
+    assert factors.max() > 1.35
+    untouched = int(((factors - 1).abs() < 1e-3).sum())
+    assert (20 < untouched < 44) if preset == "released" else untouched <= 1
+
+
+def test_unknown_preset_is_named():
+    with pytest.raises(ValueError, match="'papre' is unknown; choose paper or released"):
+        Zoom("papre")

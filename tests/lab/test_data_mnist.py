@@ -1,0 +1,179 @@
+"""MNIST's files, the sets generated from them, digits, and how images are turned."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from liespline.lab.data import DataError, Split, digits, mnist
+from liespline.lab.data.augment import Plain, Rotate
+
+RNG = np.random.default_rng(0)
+
+
+def idx(array: np.ndarray) -> bytes:
+    return b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def small_mnist(path: Path, train: int = 60, test: int = 12) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name, count in (("train", train), ("t10k", test)):
+        arrays[f"{name}-images-idx3-ubyte"] = RNG.integers(0, 256, (count, 28, 28), np.uint8)
+        arrays[f"{name}-labels-idx1-ubyte"] = RNG.integers(0, 10, count).astype(np.uint8)
+    for name, array in arrays.items():
+        (path / f"{name}.gz").write_bytes(gzip.compress(idx(array), 1))
+    return arrays
+
+
+def test_upright_mnist_is_the_files(tmp_path):
+    arrays = small_mnist(tmp_path)
+    assert mnist.check(tmp_path) == []
+    train, valid, test = (mnist.load(tmp_path, split, "upright") for split in ("train", "valid", "test"))
+    assert [len(train), len(valid), len(test)] == [50, 10, 12]
+    batch = torch.cat([train.__getitems__(range(50))[0], valid.__getitems__(range(10))[0]])
+    assert np.array_equal(batch[:, 0].numpy(), arrays["train-images-idx3-ubyte"])
+    assert np.array_equal(test.targets.numpy(), arrays["t10k-labels-idx1-ubyte"])
+    for name in arrays:  # unpacked files do as well
+        (tmp_path / name).write_bytes(gzip.decompress((tmp_path / f"{name}.gz").read_bytes()))
+        (tmp_path / f"{name}.gz").unlink()
+    assert np.array_equal(mnist.load(tmp_path, "test", "upright").targets.numpy(), test.targets.numpy())
+
+
+def blob_mnist(path: Path, monkeypatch) -> None:
+    """200 images with one bright dot right of the centre, whose place tells angle and scale."""
+    monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
+    dot = np.exp(-((np.arange(28) - 13.5) ** 2) / 8)
+    image = (255 * np.outer(dot, np.roll(dot, 8))).astype(np.uint8)
+    for name, count in (("train", 150), ("t10k", 50)):
+        labels = (np.arange(count) % 10).astype(np.uint8)
+        (path / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(np.stack([image] * count))))
+        (path / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+
+
+def centres(data: Split) -> np.ndarray:
+    batch = data.__getitems__(range(len(data)))[0][:, 0].double().numpy()
+    axis = np.arange(28) - 13.5
+    mass = batch.sum((1, 2))
+    return np.stack([(batch.sum(2) * axis).sum(1), (batch.sum(1) * axis).sum(1)], -1) / mass[:, None]
+
+
+@pytest.mark.parametrize("variant", ["rotated", "scaled"])
+def test_generated_variants_move_the_digit_as_said(tmp_path, monkeypatch, variant):
+    blob_mnist(tmp_path, monkeypatch)
+    radii, angles = [], []
+    for split, count in (("train", 60), ("valid", 20), ("test", 100)):
+        data = mnist.load(tmp_path, split, variant)
+        assert len(data) == count
+        assert torch.equal(
+            data.__getitems__(range(count))[0],
+            mnist.load(tmp_path, split, variant).__getitems__(range(count))[0],
+        )
+        rows, columns = centres(data).T
+        radii += np.hypot(rows, columns).tolist()
+        angles += np.arctan2(-rows, columns).tolist()
+    if variant == "rotated":
+        assert np.ptp(radii) < 0.3, "turning keeps the distance from the centre"
+        assert np.histogram(angles, 6, (-np.pi, np.pi))[0].min() > 12, "all angles occur"
+    else:
+        assert np.abs(angles).max() < 0.1, "scaling keeps the direction"
+        assert min(radii) == pytest.approx(0.3 * 8, abs=0.2)
+        assert max(radii) == pytest.approx(8, abs=0.3)
+
+
+def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
+    small_mnist(tmp_path, 150, 50)
+    monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
+    monkeypatch.setattr(mnist, "turned", lambda images, angles, side: (images * 255).round().astype(np.uint8))
+    seen = [image.numpy().tobytes() for s in ("train", "valid", "test") for image, _ in mnist.load(tmp_path, s)]
+    assert len(set(seen)) == len(seen) == 180
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="has 200 digits; rotated MNIST needs 62000"):
+        mnist.load(tmp_path, "train")
+    with pytest.raises(ValueError, match="'rotatd' is unknown"):
+        mnist.load(tmp_path, "train", "rotatd")
+
+
+GZ = "train-images-idx3-ubyte.gz"
+IDX_FAULTS = {
+    "truncated gzip": (
+        lambda p: (p / GZ).write_bytes((p / GZ).read_bytes()[:-900]),
+        r"images.*cannot be unpacked",
+    ),
+    "no gzip": (lambda p: (p / GZ).write_bytes(b"hello"), r"images.*cannot be unpacked"),
+    "no idx": (lambda p: (p / GZ).write_bytes(gzip.compress(b"hello")), r"begins with 68656c6c"),
+    "short": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 28, 28), np.uint8))[:-1])),
+        r"holds 47,039",
+    ),
+    "long": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 28, 28), np.uint8)) + b"x")),
+        r"holds more",
+    ),
+    "shape": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 9, 9), np.uint8)))),
+        r"\(60, 9, 9\)",
+    ),
+    "lengths": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((59, 28, 28), np.uint8)))),
+        r"for 59 images",
+    ),
+    "a billion rows": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", 10**9, 28, 28))),
+        r"declares shape \(1000000000, 28, 28\)",
+    ),
+    "label": (
+        lambda p: (p / GZ.replace("images-idx3", "labels-idx1")).write_bytes(
+            gzip.compress(idx(np.array([3] * 41 + [77] * 19, np.uint8)))
+        ),
+        r"labels.*row 41: label 77 is no digit",
+    ),
+    "missing": (lambda p: (p / GZ).unlink(), r"does not exist; expected MNIST's four"),
+}
+
+
+@pytest.mark.parametrize("fault", IDX_FAULTS)
+def test_faulty_idx_files_are_refused(tmp_path, fault):
+    plant, message = IDX_FAULTS[fault]
+    small_mnist(tmp_path)
+    plant(tmp_path)
+    with pytest.raises(DataError, match=message):
+        mnist.load(tmp_path, "train", "upright")
+    assert len(mnist.check(tmp_path)) == 1
+
+
+def test_digits_upright_and_turned():
+    upright = {split: digits.load(split) for split in ("train", "valid", "test")}
+    assert sum(map(len, upright.values())) == 1797
+    turned = digits.load("test", rotated=True)
+    assert torch.equal(turned.targets, upright["test"].targets)
+    assert turned.space == (24, 24)
+    a, b = (data.__getitems__(range(450))[0].float() for data in (upright["test"], turned))
+    ink = (b.sum((1, 2, 3)) / a.sum((1, 2, 3))).numpy()
+    assert np.abs(ink - 1).max() < 0.05, "turning neither cuts nor adds ink"
+    assert (a - b).abs().mean() > 20, "and it does turn"
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 9, 9), (4, 1, 9, 9, 9)])
+def test_rotation_about_the_centre(shape):
+    images = torch.zeros(shape, dtype=torch.uint8)
+    images[(slice(None), 0, *[4] * (len(shape) - 2))] = 255  # the centre, which stays
+    images[(slice(None), 0, *[4] * (len(shape) - 3), 8)] = 255
+    labels = torch.arange(4)
+    out, same = Rotate()(images, labels, torch.Generator().manual_seed(0))
+    again, _ = Rotate()(images, labels, torch.Generator().manual_seed(0))
+    assert torch.equal(out, again)
+    assert torch.equal(same, labels)
+    assert out[(slice(None), 0, *[4] * (len(shape) - 2))].min() > 0.95
+    assert len({tuple(x.flatten().round(decimals=3).tolist()) for x in out}) == 4, "each image its own turn"
+    plain, _ = Plain()(images, labels)
+    assert torch.equal(plain, images.float() / 255)
+    with pytest.raises(ValueError, match="cannot be turned"):
+        Rotate()(torch.zeros(2, 3, 4), labels)
+
+
+def test_split_refuses_mismatched_targets():
+    with pytest.raises(DataError, match="5 images but 4 targets"):
+        Split(np.zeros((5, 3, 3), np.uint8), np.zeros(4), ("a", "b"))
