@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from liespline.lab import engine
+from liespline.lab import engine, finite
 from liespline.lab.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.config import Config, Network, Training
 from liespline.lab.data import DataError
@@ -74,6 +74,19 @@ def test_a_bad_batch_is_found_and_kept(tmp_path, monkeypatch, change, place):
     weights = [value for name, value in tensors.items() if name.startswith("network.")]
     assert all(value.isfinite().all() for value in weights)
     assert torch.equal(tensors["images"].isfinite().all(), torch.tensor(change is not with_nan))
+
+
+@pytest.mark.parametrize("step", [STEPS + 2, 2 * STEPS - 1, 2 * STEPS])
+def test_a_step_looked_at_later_is_the_same_step(tmp_path, monkeypatch, step):
+    """As on a GPU, which is steps ahead; at the end of an epoch nothing is left to be looked at."""
+    spoil(monkeypatch, step, lambda images: images * 1e20)
+    monkeypatch.setattr(finite, "steps_behind", lambda device: 3)
+    run, said = stopped(tmp_path / "run")
+    assert f"step {step} " in said
+    tensors, _ = read_weights(run.path / f"not-finite-step-{step}.safetensors")
+    assert 1e19 < tensors["images"].max() < 1e21
+    assert all(value.isfinite().all() for value in tensors.values())
+    assert SafeCheckpoints().load_checkpoint(run.last_checkpoint)["global_step"] == STEPS
 
 
 def test_the_weights_kept_are_those_before_the_step(tmp_path, monkeypatch):

@@ -20,8 +20,6 @@ from .loading import described_network
 from .network import Signature
 from .tasks import find_task
 
-# A GPU works on several steps at once: a loss is looked at when it has long been known, so that nothing waits.
-STEPS_BEHIND = 3
 ADVICE = "Try a lower --lr, or --precision 32-true"
 
 
@@ -72,7 +70,7 @@ class StopAtNaN(Callback):
             known.record()
         else:
             self._steps.append(Step(trainer.global_step, batch, before, fine))
-        self._look(trainer, pl_module, STEPS_BEHIND if loss.is_cuda else 0)
+        self._look(trainer, pl_module, steps_behind(loss.device))
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Look at all steps of the epoch before anything is made of its weights."""
@@ -160,6 +158,11 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
         if not all(bool(gradient.isfinite().all()) for gradient in gradients):
             return f"the gradient of {names[module]}"
     return "the optimiser's step, from finite gradients"
+
+
+def steps_behind(device: torch.device) -> int:
+    """How many steps later a loss is looked at: a GPU has then long had it, so that nothing waits."""
+    return 3 if device.type == "cuda" else 0
 
 
 def _network(learner: LightningModule) -> nn.Module:
