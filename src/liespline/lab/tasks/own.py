@@ -1,0 +1,56 @@
+"""What users' own data have in common: sizes and numbers of images that nobody knew when the defaults were chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from torch import nn
+
+from ..config import Config, Network
+from ..data import Split
+from ..network import Signature, make_classifier
+
+# A network that has taken fewer steps has learned little, however few images there are.
+FEWEST_STEPS = 150
+
+
+def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
+    """The general classifier; of the default layers, as many as the images have room for."""
+    widths = fitting_widths(defaults, config.network, signature.space)
+    return make_classifier(replace(config, network=replace(config.network, widths=widths)), signature)
+
+
+def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The widths asked for; of the default ones, the first few if the last window would not fit the image.
+
+    The size is halved after all layers but the last two, and the last takes whole windows only.
+    """
+    side = _thinned(min(space), network.stride)
+    layers = 2
+    while (side := _thinned(side, 2)) >= network.kernel_size:
+        layers += 1
+    return network.widths[:layers] if network.widths == defaults.widths else network.widths
+
+
+def _thinned(side: int, step: int) -> int:
+    """The samples left of `side` when every `step`-th is kept; an even side is centred first, and loses one."""
+    return side if step == 1 else (side - (side % 2 == 0) - 1) // step + 1
+
+
+def with_notes(defaults: Network, config: Config, split: Split) -> Split:
+    """The training data, with remarks on what the defaults make of them."""
+    training, notes = config.training, []
+    a_step = min(training.batch, len(split))
+    an_epoch = len(split) // max(1, a_step)
+    steps = an_epoch * training.epochs
+    text = f"{len(split):,} for training, {a_step} a step: {steps:,} steps in {training.epochs} epochs"
+    if 0 < steps < FEWEST_STEPS:
+        text += f"; few to learn from, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
+    notes.append(text)
+    widths = fitting_widths(defaults, config.network, split.space)
+    if widths != config.network.widths:
+        size = "×".join(map(str, split.space))
+        notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
+    split.notes = (*split.notes, *notes)
+    return split

@@ -1,0 +1,80 @@
+"""Folders of few or small images: the defaults fit them, and say what they do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from liespline.lab.config import ConfigError, Network
+from liespline.lab.network import Signature
+from liespline.lab.run import Run
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.own import fitting_widths
+from liespline.lab.train import begin
+
+
+@pytest.fixture
+def sixty(tmp_path: Path) -> Path:
+    """Thirty 20×20 images of bars and thirty of crosses, turned any way."""
+    draw = np.random.default_rng(1)
+    x, y = np.meshgrid(np.linspace(-1, 1, 20), np.linspace(-1, 1, 20))
+    for name, cross in (("bar", False), ("cross", True)):
+        (tmp_path / "sixty" / name).mkdir(parents=True)
+        for i in range(30):
+            angle = draw.uniform(0, np.pi)
+            u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+            bar = (abs(u) < 0.15) & (abs(v) < 0.7)
+            shape = bar | ((abs(v) < 0.15) & (abs(u) < 0.7)) if cross else bar
+            pixels = (200 * shape + draw.uniform(0, 50, shape.shape)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "sixty" / name / f"{i}.png")
+    return tmp_path / "sixty"
+
+
+def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = find_task("images").defaults.updated({"n_h": 4, "weights": 6000}, {"accelerator": "cpu"}, data=str(sixty))
+    run = begin(config, sixty.parent / "run", progress=False)
+    said = capsys.readouterr().out
+    assert "44 for training, 8 a step: 150 steps in 30 epochs" in said
+    assert "20×20 has room for 4 layers of the default 5" in said
+    assert run is not None
+    # One of the eight test images wrong, at most: guessing gets there once in 28 times.
+    assert run.read_results("scores")["scores"]["accuracy"] >= 7 / 8
+    assert Run.open(run.path)[1] == config, "what was asked for is what is kept"
+
+
+@pytest.mark.parametrize("name", ["images", "volumes"])
+def test_every_size_that_fits_works_and_one_layer_more_does_not(name: str) -> None:
+    task = find_task(name)
+    config = task.defaults.updated({"group": "none", "n_h": 1, "kernel": "dense"}, {})
+    dims, largest = (2, 72) if name == "images" else (3, 34)
+    for side in range(9 if name == "volumes" else 5, largest):
+        signature = Signature(1, (side,) * dims, ("a", "b"))
+        network = task.network(config, signature).eval()
+        images = torch.zeros(1, 1, *signature.space)
+        with torch.no_grad():
+            assert network(images).shape == (1, 2)
+        widths = fitting_widths(task.defaults.network, config.network, signature.space)
+        if widths != config.network.widths:
+            deeper = config.updated({"widths": (*widths, 7)}, {})
+            with pytest.raises(ValueError, match="space axis"), torch.no_grad():
+                task.network(deeper, signature).eval()(images)
+
+
+def test_widths_asked_for_are_kept(sixty: Path) -> None:
+    assert fitting_widths(Network(widths=(4, 5, 6)), Network(widths=(4, 5, 7)), (8, 8)) == (4, 5, 7)
+    config = find_task("images").defaults.updated({"widths": (2, 2, 2, 2, 2)}, {}, data=str(sixty))
+    with pytest.raises(ConfigError, match="20×20 do not fit this network"):
+        begin(config, sixty.parent / "run")
+
+
+def test_too_few_steps_are_said(sixty: Path) -> None:
+    config = find_task("images").defaults.updated({}, {"batch": 16}, data=str(sixty))
+    (steps, _) = find_task("images").load(config, "train").notes
+    assert "60 steps in 30 epochs" in steps
+    assert "--epochs 75 would be better" in steps
+    assert json.dumps(find_task("images").load(config, "valid").notes) == "[]"
