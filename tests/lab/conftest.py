@@ -1,9 +1,13 @@
 """Small runs that several tests look at."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+
+from liespline.lab import cli
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -46,4 +50,22 @@ def tiny_run(tmp_path_factory, image_folder):
     train(config, run, progress=False)
     evaluate_run(run, config)
     report_run(run, config)
+    return run
+
+
+@pytest.fixture
+def liespline(monkeypatch, capsys):
+    """Run the command as from a shell; its exit status and what it printed, each message on one line."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "1000")
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            status = stop.code or 0
+        seen = capsys.readouterr()
+        return status, seen.out + seen.err
+
     return run

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 
 import numpy as np
 import onnxruntime
@@ -12,27 +11,8 @@ import torch
 from PIL import Image
 
 from liespline.lab import load
-from liespline.lab.cli import main
 
 SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
-
-
-@pytest.fixture
-def liespline(monkeypatch, capsys):
-    """Run the command as from a shell; its exit status and what it printed, without line breaks."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        try:
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code or 0
-        seen = capsys.readouterr()
-        return status, seen.out + seen.err
-
-    return run
 
 
 @pytest.mark.parametrize(

@@ -30,22 +30,6 @@ def folder(tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def liespline(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "1000")
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            status = stop.code or 0
-        seen = capsys.readouterr()
-        return status, seen.out + seen.err
-
-    return run
-
-
 class Page(html.parser.HTMLParser):
     """What a browser would take from the page: its elements, their attributes, and the text between them."""
 
