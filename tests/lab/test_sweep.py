@@ -38,7 +38,8 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
 
 
 def test_the_papers_25_pcam_runs():
-    runs = pcam.paper_runs(find_task("pcam").defaults)
+    task = find_task("pcam")
+    runs = task.sets["paper"](task.defaults)
     assert len(runs) == 25
     pairs = [(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()]
     assert len(set(pairs)) == 25

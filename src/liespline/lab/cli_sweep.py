@@ -24,6 +24,7 @@ def sweep(
     preset: opt.Preset = None,
     epochs: opt.Epochs = None,
     batch: opt.Batch = None,
+    lr: opt.Rate = None,
     precision: opt.Precision = None,
     accelerator: opt.Accelerator = None,
     workers: opt.Workers = None,
@@ -34,7 +35,7 @@ def sweep(
     from .sweep import plan
     from .sweep import sweep as do_all
 
-    changes = {"epochs": epochs, "batch": batch, "precision": precision, "accelerator": accelerator}
+    changes = {"epochs": epochs, "batch": batch, "lr": lr, "precision": precision, "accelerator": accelerator}
     changes |= {"workers": workers, "compile": compile}
     own = {"data": None if data is None else str(data), "preset": preset}
     planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, changes, own)

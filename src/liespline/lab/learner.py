@@ -30,6 +30,7 @@ class Learner(LightningModule):
         self.network, self.objective, self.settings = network, objective, training
         self.valid_scores = objective.scores().clone(prefix="valid_")
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
+        self._losses: list[Tensor] = []
         self._compiled: Callable[[Tensor], Tensor] | None = None
 
     def compile_network(self) -> None:
@@ -44,11 +45,17 @@ class Learner(LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch."""
         loss = self.objective.loss(self.output(batch[0]), batch[1])
-        self.log(
-            "train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(batch[0]),
-            prog_bar=True,
-        )  # fmt: skip
+        self._losses.append(loss.detach())
         return loss
+
+    def on_train_epoch_start(self) -> None:
+        """Forget the losses of the epoch before."""
+        self._losses = []
+
+    def on_validation_epoch_start(self) -> None:
+        """Log the epoch's mean loss once: logging every step takes as long as a small network's step."""
+        if self._losses:
+            self.log("train_loss", torch.stack(self._losses).mean(), sync_dist=True, prog_bar=True)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Loss and scores on images that the network does not learn from."""

@@ -25,6 +25,7 @@ _COUNTS = {
     "test": 50_000,
 }  # rotated and scaled: 12k to train on, 50k to test
 _SMALLEST = 0.3
+MOST_BYTES = 1 << 29  # MNIST has 47 million; these files are read whole
 
 
 def check(path: Path) -> list[str]:
@@ -120,6 +121,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
             shape = tuple(np.frombuffer(header[: len(header) // 4 * 4], ">u4").tolist())
             size = int(np.prod([float(n) for n in shape]))
             check_declared_size(path, size, f"shape {shape}")
+            if size > MOST_BYTES:
+                raise DataError(f"{path}: declares shape {shape}, {size:,} bytes; at most {MOST_BYTES:,} are read")
             body = stream.read(size + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be unpacked ({error}); it is truncated or damaged: fetch it again") from error
