@@ -18,6 +18,9 @@ RESULTS: dict[str, Any] = {
     "split": str,
     "synthetic": bool,
     "task": str,
+    "seconds": NUMBER,
+    "upright": NUMBER,  # these two are the demonstration's
+    "rotated": NUMBER,
     "confusion": [[int]],
     "moves": {
         "axis": str,
@@ -32,14 +35,14 @@ METRICS = ("epoch", "seconds", "images_per_second", "memory_mib")
 
 
 def read_results(path: Path, *needed: str) -> dict[str, Any]:
-    """The final numbers; those that are there must be of their kind, and `needed` ones must be there."""
+    """The final numbers: none but known ones, each of its kind, and the `needed` ones all there."""
     results = _parsed(_text(existing(path, "the results of a finished run")), str(path))
     for name in needed:
         if name not in results:
             raise DataError(f"{path}: has no {name!r}; remove it and go on with --resume {path.parent}")
-    for name, kind in RESULTS.items():
-        if name in results and not _fits(results[name], kind):
-            raise DataError(f"{path}: {name!r} is {str(results[name])[:80]!r}, which is no result of a run")
+    for name, value in results.items():
+        if name not in RESULTS or not _fits(value, RESULTS[name]):
+            raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
     moves = results.get("moves")
     if moves is not None and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
         raise DataError(f"{path}: 'moves' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
