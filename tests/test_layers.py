@@ -64,6 +64,7 @@ OPTIONS = [
     {"kernel_size": 1},
     {"kernel_size": 3, "padding": "same"},
     {"kernel_size": 4, "padding": "same"},
+    {"kernel_size": (2, 5), "padding": "same"},  # more padding after than before, on one axis alone
     {"kernel_size": 3, "bias": False},
 ]
 
