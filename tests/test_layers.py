@@ -141,3 +141,12 @@ def test_layers_show_what_they_are() -> None:
     assert repr(ls.Project("max", grid)) == "Project('max', Grid(SO2(), 4 elements, spacing=1.571))"
     assert repr(ls.nn.MaxPool(3, 2)) == "MaxPool(3, stride=2, padding=0)"
     assert repr(ls.groups.Semidirect(ls.SO2())) == "Semidirect(SO2())"
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.parametrize("size", [(3, 3), (4, 4), (2, 5)])
+def test_same_pads_where_torch_does(size: tuple[int, int]) -> None:
+    layer = ls.Lift(2, 3, size, ls.uniform(ls.Trivial(2), 1), padding="same", bias=False).double()
+    x = torch.randn(1, 2, 7, 6, dtype=torch.float64)
+    expected = torch.nn.functional.conv2d(x, layer.kernel()[:, 0], padding="same")
+    close(layer(x)[:, :, 0], expected.detach().numpy())
