@@ -7,10 +7,9 @@ import pytest
 import torch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from torch.nn import functional as F
 
 from liespline import paths
-from liespline.paths import choice, cost, dense, factored
+from liespline.paths import choice, cost, factored
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -177,20 +176,6 @@ def test_cost_grows_with_the_fields_read() -> None:
     wide, whole = replace(narrow, width=6), replace(narrow, width=16)
     assert cost.banded(wide, cost.CPU) == 2 * cost.banded(narrow, cost.CPU)
     assert cost.triton(narrow, cost.CUDA) < cost.triton(wide, cost.CUDA) < cost.dense(whole, cost.CUDA)
-
-
-@pytest.mark.parametrize(("inputs", "outputs"), [(66, 70), (64, 65), (3, 80), (65, 4)])
-def test_padded_channels_change_nothing(inputs: int, outputs: int) -> None:
-    x, weight = (
-        torch.randn(shape, dtype=torch.float64, requires_grad=True)
-        for shape in ((2, inputs, 6, 5), (outputs, inputs, 3, 2))
-    )
-    found, truth = dense.on_tensor_cores(x, weight, (1, 2), (1, 0)), F.conv2d(x, weight, None, (1, 2), (1, 0))
-    torch.testing.assert_close(found, truth, **EXACT)
-    direction = torch.randn_like(truth)
-    expected = torch.autograd.grad(truth, (x, weight), direction)
-    for gradient, right in zip(torch.autograd.grad(found, (x, weight), direction), expected, strict=True):
-        torch.testing.assert_close(gradient, right, **EXACT)
 
 
 def test_a_path_can_be_forced_and_is_given_back() -> None:

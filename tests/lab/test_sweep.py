@@ -7,7 +7,7 @@ import pytest
 
 from liespline.lab.config import Network, Training
 from liespline.lab.sweep import plan, sweep
-from liespline.lab.tasks import celeba, digits, find_task, pcam
+from liespline.lab.tasks import celeba, digits, find_task
 
 SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
 

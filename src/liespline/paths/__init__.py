@@ -38,8 +38,12 @@ def correlate(
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
     with torch.autocast(x.device.type, enabled=False):
         samples = x_samples.to(dtype), h_samples.to(dtype)
-        sampled = dense.kernel(weight.to(dtype), *samples, channels_last=x.is_cuda)
-    return dense.convolve(x, sampled.to(x.dtype), sizes, stride, padding)
+        at_once = plan.samples(*samples) if plan is not None and x.is_cuda else None
+        if at_once is None:
+            sampled = dense.kernel(weight.to(dtype), *samples)
+        else:
+            sampled = dense.kernel_at_once(weight.to(dtype), at_once, h_samples.shape[2], x_samples.shape[2:-1])
+    return dense.convolve(x, sampled, sizes, stride, padding)
 
 
 def lift(
@@ -52,4 +56,4 @@ def lift(
     dtype = dense.accumulate_dtype(x, weight, x_samples)
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.lift_kernel(weight.to(dtype), x_samples.to(dtype))
-    return dense.convolve(x, sampled.to(x.dtype), sizes, stride, padding)
+    return dense.convolve(x, sampled, sizes, stride, padding)

@@ -1,12 +1,10 @@
 """The dense path: sample every block of the kernel, then call one convolution a window size."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import opaque, windows
+from liespline.paths import cuda, windows
 
 Size = tuple[int, ...]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -34,10 +32,25 @@ def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, *, channels_las
     return sampled.view((*sampled.shape[:4], *window))
 
 
+def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
+    """Both samples in one matrix (N_x·N_k, A·Y·N_in): x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k).
+
+    A kernel is then a single product, which takes more multiplications but fewer launches.
+    """
+    points = x_samples[:, 0].flatten(1, -2)  # (A, Y, N_x)
+    return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
+
+
+def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> Tensor:
+    """`kernel` by the matrix of `outer`: a view (O, A, C, N_in, *W) of (O, C, A, *W, N_in)."""
+    o, c = weight.shape[:2]
+    sampled = (weight.flatten(2).flatten(0, 1) @ samples).view(o, c, -1, *window, n_in)
+    return sampled.movedim((2, -1), (1, 3))
+
+
 def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
     """Sample the kernel of a lifting: weight (O, C, N_x), x_samples (A, *W, N_x) -> (O, A, C, *W)."""
-    sampled = torch.tensordot(x_samples, weight, dims=([-1], [-1]))  # (A, *W, O, C)
-    return sampled.movedim((-2, 0, -1), (0, 1, 2))
+    return torch.tensordot(weight, x_samples, dims=([-1], [-1])).transpose(1, 2)
 
 
 def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size) -> Tensor:
@@ -95,46 +108,9 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
 def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
     sampled = windows.crop(sampled, sampled.ndim - len(stride), window)
     x, padding = windows.fit(x, largest, window, padding)
-    if x.is_cuda and len(stride) > 1 and torch.compiler.is_compiling():
-        return opaque.convolve(x, sampled, stride, padding)
-    out = flat(merged(x, 1, stride), merged(sampled, 2, stride).flatten(0, 1), stride, padding)
+    d = len(stride)
+    if x.is_cuda and d > 1:
+        return cuda.convolve(x, sampled, stride, padding)
+    flat, weight = x.flatten(1, x.ndim - 1 - d), sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
+    out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
     return out.unflatten(1, sampled.shape[:2])
-
-
-def merged(tensor: Tensor, first: int, stride: Sequence[int]) -> Tensor:
-    """The axes from `first` up to space as one."""
-    return tensor.flatten(first, tensor.ndim - 1 - len(stride))
-
-
-def flat(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
-    """torch's own convolution: x (B, I, *space), weight (O, I, *W) -> (B, O, *space)."""
-    if x.is_cuda and len(stride) > 1:
-        return on_tensor_cores(x, weight, stride, padding)
-    return _CONVOLUTIONS[len(stride)](x, weight, None, stride, padding) if stride else F.linear(x, weight)
-
-
-def on_tensor_cores(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> Tensor:
-    """A convolution with channels innermost and, where there are many, padded to a multiple of 16.
-
-    cuDNN takes 1.5 ms for 132 channels, 1.0 ms for 144, and turns any other layout around in every layer.
-    """
-    outputs, inputs = weight.shape[:2]
-    x = padded(channels_last(x), 1, gap(inputs))
-    weight = padded(padded(weight, 1, gap(inputs)), 0, gap(outputs))
-    out = _CONVOLUTIONS[len(stride)](x, weight, None, stride, padding)
-    return out.narrow(1, 0, outputs) if gap(outputs) else out
-
-
-def channels_last(x: Tensor) -> Tensor:
-    """The tensor (B, C, *space) with channels innermost."""
-    return x.contiguous(memory_format=torch.channels_last if x.ndim == 4 else torch.channels_last_3d)
-
-
-def gap(channels: int) -> int:
-    """How many channels of zeros to add."""
-    return -channels % 16 if channels >= 64 else 0
-
-
-def padded(tensor: Tensor, axis: int, count: int) -> Tensor:
-    """The tensor with so many zeros more at the end of an axis, in the same order of axes."""
-    return F.pad(tensor, (*(0, 0) * (tensor.ndim - 1 - axis), 0, count)) if count else tensor

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from liespline.paths import windows
+from liespline.paths import dense, windows
 
 Size = tuple[int, ...]
+_MOST_SAMPLES = 4_000_000  # 16 MB
 
 
 class Table(NamedTuple):
@@ -79,6 +80,7 @@ class Plan(nn.Module):
         self.routes = tuple(routes)
         self.choices: dict[object, Any] = {}  # what was chosen before, by the shapes it was chosen for
         self._exact: dict[str, Tensor] = {}
+        self._samples: Tensor | None = None
         ranks = []
         for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):
             q = None
@@ -97,6 +99,15 @@ class Plan(nn.Module):
         for name, exact in self._exact.items():  # a network in half precision still needs orthonormal columns
             setattr(self, name, exact.to(self.rows.device))
         return self
+
+    def samples(self, x_samples: Tensor, h_samples: Tensor) -> Tensor | None:
+        """Both samples in one matrix, kept from the first time on; None where they train or the matrix were large."""
+        trained = x_samples.requires_grad or h_samples.requires_grad
+        if trained or torch.compiler.is_compiling() or x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES:
+            return None
+        if self._samples is None or self._samples.dtype != x_samples.dtype or self._samples.device != x_samples.device:
+            self._samples = dense.outer(x_samples, h_samples)
+        return self._samples
 
     def members(self, part: int) -> Tensor:
         """The elements of a part, as an index (A_p,)."""

@@ -1,0 +1,168 @@
+"""The dense convolution on a GPU: channels innermost and in multiples of 16, whatever layouts come in.
+
+cuDNN takes 1.5 ms for 132 channels where it takes 1.0 ms for 144, and turns any other layout around in every layer.
+The kernel is cast, padded and laid out by one copy. For torch.compile all of it is one operator: left to itself the
+compiler chooses layouts of its own for convolutions, and torch 2.11 then reads past the end of what it copies.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Size = tuple[int, ...]
+Ints = Sequence[int]
+_CONVOLUTIONS = {2: F.conv2d, 3: F.conv3d}
+
+
+def convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space), in 2 or 3 dimensions."""
+    if torch.is_autocast_enabled(x.device.type):
+        x = x.to(torch.get_autocast_dtype(x.device.type))
+    if torch.compiler.is_compiling():
+        return _operator(x, kernel, list(stride), list(padding))
+    out: Tensor = _Convolve.apply(x, kernel, stride, padding)
+    return out
+
+
+def _forward(x: Tensor, kernel: Tensor, stride: Ints, padding: Ints) -> Tensor:
+    d, outputs = len(stride), kernel.shape[0] * kernel.shape[1]
+    out = _CONVOLUTIONS[d](_padded(x, d), _laid_out(kernel, d, x.dtype), None, tuple(stride), tuple(padding))
+    return _channels_last(out).narrow(1, 0, outputs).unflatten(1, kernel.shape[:2])
+
+
+def _backward(
+    grad: Tensor, x: Tensor, kernel: Tensor, stride: Ints, padding: Ints, needs: list[bool]
+) -> tuple[Tensor, Tensor]:
+    d, none = len(stride), x.new_empty(0)
+    inputs, outputs = x.shape[1:-d], kernel.shape[0] * kernel.shape[1]
+    dx, dw, _ = torch.ops.aten.convolution_backward(
+        _padded(grad, d), _padded(x, d), _laid_out(kernel, d, x.dtype), None,
+        list(stride), list(padding), [1] * d, False, [0] * d, 1, [*needs, False],
+    )  # fmt: skip
+    if needs[0]:
+        dx = _channels_last(dx).narrow(1, 0, math.prod(inputs)).unflatten(1, inputs)
+    if needs[1]:
+        dw = dw[:outputs, : math.prod(inputs)].unflatten(1, inputs).unflatten(0, kernel.shape[:2])
+        dw = torch.empty_like(kernel).copy_(dw)  # in the layout the kernel was sampled in
+    return dx if needs[0] else none, dw if needs[1] else none
+
+
+def _gap(channels: int) -> int:
+    return -channels % 16 if channels >= 64 else 0
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return x.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+def _padded(x: Tensor, d: int) -> Tensor:
+    """(B, *channels, *space) with channels as one innermost axis, and zeros up to the next multiple."""
+    flat = x.flatten(1, x.ndim - 1 - d)
+    more = _gap(flat.shape[1])
+    if not more:
+        return _channels_last(flat)
+    last = flat.movedim(1, -1)
+    out = last.new_empty(*last.shape[:-1], last.shape[-1] + more)
+    out[..., : last.shape[-1]] = last
+    out[..., last.shape[-1] :] = 0
+    return out.movedim(-1, 1)
+
+
+def _laid_out(kernel: Tensor, d: int, dtype: torch.dtype) -> Tensor:
+    """(O, A, *inputs, *W) as the weight (O·A, inputs, *W) of a convolution."""
+    window, inputs = kernel.shape[-d:], kernel.shape[2:-d]
+    rows, columns = kernel.shape[0] * kernel.shape[1], math.prod(inputs)
+    more = _gap(rows), _gap(columns)
+    shape = (rows + more[0], *window, columns + more[1])
+    out = kernel.new_zeros(shape, dtype=dtype) if any(more) else kernel.new_empty(shape, dtype=dtype)
+    inner = out[:rows, ..., :columns].unflatten(0, kernel.shape[:2]).unflatten(-1, inputs)
+    inner.copy_(kernel.movedim(tuple(range(2, 2 + len(inputs))), tuple(range(-len(inputs), 0))))
+    return out.movedim(-1, 1)
+
+
+class _Convolve(torch.autograd.Function):
+    """Forward and backward as few launches; differentiable twice by the plain formula."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+        return _forward(x, kernel, stride, padding)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, kernel, ctx.stride, ctx.padding = inputs
+        ctx.save_for_backward(x, kernel)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, kernel = ctx.saved_tensors
+        needs = list(ctx.needs_input_grad[:2])
+        if torch.is_grad_enabled():  # the gradient itself will be differentiated
+            wanted = [tensor for tensor, need in zip((x, kernel), needs, strict=True) if need]
+            out = plain(x, kernel, ctx.stride, ctx.padding)
+            found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
+            return next(found) if needs[0] else None, next(found) if needs[1] else None, None, None
+        dx, dw = _backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
+        return dx if needs[0] else None, dw if needs[1] else None, None, None
+
+
+def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    """The same by torch's own operators, layouts left to them."""
+    d = len(stride)
+    weight = kernel.flatten(2, kernel.ndim - 1 - d).flatten(0, 1).to(x.dtype)
+    return _CONVOLUTIONS[d](x.flatten(1, x.ndim - 1 - d), weight, None, stride, padding).unflatten(1, kernel.shape[:2])
+
+
+@torch.library.custom_op("liespline::convolve", mutates_args=())
+def _operator(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+    return _forward(x, kernel, stride, padding)
+
+
+@torch.library.custom_op("liespline::convolve_backward", mutates_args=())
+def _operator_backward(
+    grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
+) -> tuple[Tensor, Tensor]:
+    return _backward(grad, x, kernel, stride, padding, needs)
+
+
+@_operator.register_fake
+def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+    d = len(stride)
+    edges = zip(x.shape[-d:], kernel.shape[-d:], stride, padding, strict=True)
+    return _like_conv(x, kernel.shape[:2], [(n + 2 * p - k) // s + 1 for n, k, s, p in edges])
+
+
+@_operator_backward.register_fake
+def _(
+    grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
+) -> tuple[Tensor, Tensor]:
+    d = len(stride)
+    dx = _like_conv(x, x.shape[1:-d], x.shape[-d:]) if needs[0] else x.new_empty(0)
+    return dx, torch.empty_like(kernel) if needs[1] else x.new_empty(0)
+
+
+def _like_conv(x: Tensor, channels: Ints, space: Ints) -> Tensor:
+    """Memory as a padded convolution leaves it: channels innermost, and a gap after them."""
+    count = math.prod(channels)
+    out = x.new_empty(x.shape[0], *space, count + _gap(count)).movedim(-1, 1)
+    return out.narrow(1, 0, count).unflatten(1, tuple(channels))
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, kernel, ctx.stride, ctx.padding = inputs
+    ctx.save_for_backward(x, kernel)
+
+
+def _send_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, kernel = ctx.saved_tensors
+    needs = list(ctx.needs_input_grad[:2])
+    dx, dw = _operator_backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
+    return dx if needs[0] else None, dw if needs[1] else None, None, None
+
+
+_operator.register_autograd(_send_back, setup_context=_save)

@@ -1,0 +1,78 @@
+"""The GPU's dense convolution, run on the CPU: layouts, padding and gradients against torch's own convolution."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import liespline as ls
+from liespline.models.kernels import h_basis
+from liespline.paths import cuda, dense
+
+EXACT = {"rtol": 1e-11, "atol": 1e-11}
+CASES = {
+    "an image": ((3,), (5, 4), 2),
+    "more outputs than fit": ((3,), (5, 14), 2),
+    "more inputs than fit": ((6, 12), (3, 2), 2),
+    "both": ((6, 11), (5, 14), 2),
+    "volumes": ((2, 3), (3, 2), 3),
+}
+
+
+def drawn(inputs: tuple[int, ...], outputs: tuple[int, int], d: int) -> tuple[Tensor, Tensor]:
+    """A feature map, and a kernel in the layout that sampling leaves it in."""
+    torch.manual_seed(0)
+    x = torch.randn(2, *inputs, *(9, 8, 7)[:d], dtype=torch.float64, requires_grad=True)
+    kernel = torch.randn(outputs[0], inputs[0], outputs[1], *(3, 2, 3)[:d], *inputs[1:], dtype=torch.float64)
+    kernel = kernel.transpose(1, 2) if len(inputs) == 1 else kernel.movedim((2, -1), (1, 3))
+    return x, kernel.requires_grad_()
+
+
+def truth(x: Tensor, kernel: Tensor, stride: tuple[int, ...], padding: tuple[int, ...]) -> Tensor:
+    d = len(stride)
+    convolution = F.conv2d if d == 2 else F.conv3d
+    weight = kernel.reshape(-1, x[0].numel() // x.shape[-d:].numel(), *kernel.shape[-d:])
+    out = convolution(x.reshape(2, -1, *x.shape[-d:]), weight, None, stride, padding)
+    return out.reshape(2, *kernel.shape[:2], *out.shape[2:])
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "operator"])
+def test_layout_and_padding_change_nothing(name: str, compiled: bool) -> None:
+    x, kernel = drawn(*CASES[name])
+    stride, padding = (1, 2, 1)[: CASES[name][2]], (1, 0, 1)[: CASES[name][2]]
+    right = truth(x, kernel, stride, padding)
+    if compiled:
+        found = cuda._operator(x, kernel, list(stride), list(padding))
+        torch.library.opcheck(cuda._operator, (x, kernel, list(stride), list(padding)))
+    else:
+        found = cuda.convolve(x, kernel, stride, padding)
+    torch.testing.assert_close(found, right, **EXACT)
+    direction = torch.randn_like(right)
+    for wanted in ((x, kernel), (x,), (kernel,)):
+        expected = torch.autograd.grad(right, wanted, direction, retain_graph=True)
+        gradients = torch.autograd.grad(found, wanted, direction, retain_graph=True)
+        for gradient, one in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(gradient, one, **EXACT)
+
+
+def test_gradients_of_gradients_and_vmap() -> None:
+    x, kernel = drawn((2,), (2, 3), 2)
+    small = x[..., :4, :4].detach().requires_grad_()
+    torch.autograd.gradgradcheck(lambda x, k: cuda.convolve(x, k, (1, 1), (1, 0)), (small, kernel))
+    several = torch.stack([x, x + 1]).detach()
+    found = torch.func.vmap(lambda one: cuda.convolve(one, kernel, (1, 2), (0, 1)))(several)
+    torch.testing.assert_close(found[1], truth(x + 1, kernel, (1, 2), (0, 1)), **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["dense", "local"])
+def test_a_kernel_sampled_at_once_is_the_kernel(kind: str) -> None:
+    grid = ls.uniform(ls.SO2(), 6)
+    layer = ls.GConv(3, 4, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
+    x_samples, h_samples = layer.samples()
+    samples = layer.plan.samples(x_samples, h_samples)
+    assert samples is layer.plan.samples(x_samples, h_samples)  # kept
+    found = dense.kernel_at_once(layer.weight, samples, 6, (5, 5))
+    right = torch.einsum("ocij,ayxi,abj->oacbyx", layer.weight, x_samples[:, 0], h_samples[:, 0])
+    torch.testing.assert_close(found, right, **EXACT)
+    assert layer.plan.samples(x_samples.clone().requires_grad_(), h_samples) is None
