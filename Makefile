@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum fuzz mutations kills corpus soak browser bench clean
 demo: .venv/ready
 	$(BIN)/liespline demo
 
@@ -50,6 +50,11 @@ minimum:
 # Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
 	  --ignore tests/test_docs_site.py --ignore tests/test_package.py --ignore tests/test_paths_triton.py
+
+# The long checks of docs/reliability.md; each leaves its findings in reliability/results.
+fuzz mutations kills corpus soak: .venv/ready
+	OMP_NUM_THREADS=1 $(BIN)/python reliability/$@.py
+	$(BIN)/python reliability/table.py
 
 # Reports and pages are tested in a real browser.
 browser:
