@@ -1,5 +1,6 @@
 """The Triton kernels against the sum written out tap by tap: interpreted everywhere, compiled where a GPU is."""
 
+import copy
 import importlib.util
 import os
 import subprocess
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+import liespline as ls
 from liespline import paths
+from liespline.paths import cuda, triton
 
 from .path_cases import Case, banded_samples, naive, relative_error
 
@@ -70,6 +73,7 @@ def test_compiled_kernels_are_the_definition_to_their_precision(
         assert relative_error(gradient, right) < tolerance
 
 
+@pytest.mark.filterwarnings("ignore:.*script_method.*:DeprecationWarning")  # torch 2.11's own, on its first compilation
 @pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
 def test_compiles_whole_under_autocast(gpu: bool) -> None:
     torch.manual_seed(0)
@@ -93,3 +97,80 @@ def test_compiles_whole_under_autocast(gpu: bool) -> None:
     assert relative_error(found, naive(Case(*(t.double() for t in case.tensors), *case.options.values()))) < 8e-3
     assert tensors[1].grad is not None
     assert torch.isfinite(tensors[1].grad).all()
+
+
+@pytest.mark.parametrize("pool", [1, 2, 3])
+@pytest.mark.parametrize("channels", [5, 11, 40])
+@pytest.mark.parametrize("innermost", ["channels", "elements"])
+@pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
+def test_norm_relu_and_pooling_on_the_gpu(gpu: bool, pool: int, channels: int, innermost: str) -> None:
+    torch.manual_seed(0)
+    x = (torch.randn(4, channels, 12, 12, 18) + 3).bfloat16()
+    layer = ls.nn.NormReLU(channels, pool)
+    torch.nn.init.normal_(layer[0].weight)
+    exact, right_layer = x.double().requires_grad_(), copy.deepcopy(layer).double()
+    right = right_layer(exact)
+    if innermost == "channels":
+        on = x.cuda().movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
+    else:
+        on = x.cuda().movedim((1, 2), (-2, -1)).contiguous().movedim((-2, -1), (1, 2)).requires_grad_()
+    layer = layer.cuda()
+    found = layer(on)
+    direction = torch.randn(right.shape, dtype=torch.float64)
+    right.backward(direction)
+    found.backward(direction.to("cuda", torch.bfloat16))
+    assert relative_error(found, right) < 4e-3
+    for one, other in zip((on, *layer.parameters()), (exact, *right_layer.parameters()), strict=True):
+        assert (
+            relative_error(one.grad, other.grad) < 1.5e-2
+        )  # where two values of a window round to one, either is chosen
+    for name, value in right_layer.state_dict().items():
+        torch.testing.assert_close(layer.state_dict()[name].cpu().double(), value.double(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("stride", "padding"), [((1, 1), (0, 0)), ((2, 1), (1, 2))])
+@pytest.mark.parametrize(("outputs", "elements"), [(11, 12), (23, 16), (4, 1)])
+@pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
+def test_lifting_on_the_gpu(
+    gpu: bool, stride: tuple[int, int], padding: tuple[int, int], outputs: int, elements: int
+) -> None:
+    torch.manual_seed(0)
+    x, kernel = torch.randn(4, 3, 33, 37).bfloat16(), torch.randn(outputs, 3, elements, 5, 5).bfloat16().transpose(1, 2)
+    on, exact = kernel.float().cuda().requires_grad_(), kernel.double().requires_grad_()
+    found = triton.lift(x.cuda(), on, stride, padding)
+    right = cuda.plain(x.double(), exact, stride, padding)
+    direction = torch.randn(right.shape).bfloat16()
+    found.backward(direction.cuda())
+    right.backward(direction.double())
+    assert relative_error(found, right) < 4e-3
+    assert relative_error(on.grad, exact.grad) < 4e-3
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own, and of the paper's windows
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize(("n_h", "n_k", "kind"), [(12, 12, "dense"), (16, 3, "local")])
+@pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
+def test_a_compiled_network_learns_as_an_eager_one(gpu: bool, n_h: int, n_k: int, kind: str, mode: str) -> None:
+    torch.manual_seed(0)
+    images, labels = torch.randn(16, 3, 88, 88, device="cuda"), torch.randint(2, (16,), device="cuda")
+    curves = []
+    for compiled in (False, True):
+        torch.manual_seed(1)
+        network = ls.models.pcam(n_h, n_k, kind).cuda()
+        optimiser = torch.optim.SGD(network.parameters(), lr=0.01)
+
+        def loss(x: torch.Tensor, y: torch.Tensor, network: torch.nn.Module = network) -> torch.Tensor:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                return torch.nn.functional.cross_entropy(network(x), y)
+
+        compute = torch.compile(loss, mode=mode) if compiled else loss
+        curve = []
+        for _ in range(5):
+            optimiser.zero_grad()
+            value = compute(images, labels)
+            value.backward()
+            optimiser.step()
+            curve.append(value.item())
+        curves.append(curve)
+    assert curves[0][-1] < curves[0][0]
+    assert max(abs(a - b) for a, b in zip(*curves, strict=True)) < 0.02

@@ -103,12 +103,16 @@ class _Convolve(torch.autograd.Function):
         x, kernel = ctx.saved_tensors
         needs = list(ctx.needs_input_grad[:2])
         if torch.is_grad_enabled():  # the gradient itself will be differentiated
-            wanted = [tensor for tensor, need in zip((x, kernel), needs, strict=True) if need]
-            out = plain(x, kernel, ctx.stride, ctx.padding)
-            found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
-            return next(found) if needs[0] else None, next(found) if needs[1] else None, None, None
+            return *again(plain(x, kernel, ctx.stride, ctx.padding), (x, kernel), needs, grad), None, None
         dx, dw = _backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
         return dx if needs[0] else None, dw if needs[1] else None, None, None
+
+
+def again(out: Tensor, tensors: Sequence[Tensor], needs: Sequence[bool], grad: Tensor) -> list[Tensor | None]:
+    """The gradients of what torch's own operators computed, which can be differentiated in their turn."""
+    wanted = [tensor for tensor, need in zip(tensors, needs, strict=True) if need]
+    found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
+    return [next(found) if need else None for need in needs]
 
 
 def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
@@ -124,9 +128,10 @@ def _operator(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) 
 
 
 @torch.library.custom_op("liespline::convolve_backward", mutates_args=())
-def _operator_backward(
+def operator_backward(
     grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
 ) -> tuple[Tensor, Tensor]:
+    """The gradients of both, where needed; empty where not."""
     return _backward(grad, x, kernel, stride, padding, needs)
 
 
@@ -137,7 +142,7 @@ def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tenso
     return _like_conv(x, kernel.shape[:2], [(n + 2 * p - k) // s + 1 for n, k, s, p in edges])
 
 
-@_operator_backward.register_fake
+@operator_backward.register_fake
 def _(
     grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
 ) -> tuple[Tensor, Tensor]:
@@ -161,7 +166,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _send_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     x, kernel = ctx.saved_tensors
     needs = list(ctx.needs_input_grad[:2])
-    dx, dw = _operator_backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
+    dx, dw = operator_backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
     return dx if needs[0] else None, dw if needs[1] else None, None, None
 
 

@@ -11,7 +11,9 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.nn import functional as F
 
+from liespline.paths import cuda
 from liespline.paths.triton import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum
@@ -132,17 +134,25 @@ def _(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Te
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    x, weight, bias, _, ctx.relu, ctx.pool = inputs
-    ctx.affine = weight is not None, bias is not None
-    ctx.save_for_backward(x, output[1])
+    x, weight, bias, ctx.eps, ctx.relu, ctx.pool = inputs
+    ctx.save_for_backward(x, weight, bias, output[1])
     ctx.mark_non_differentiable(output[1])
 
 
 def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    x, facts = ctx.saved_tensors
+    x, weight, bias, facts = ctx.saved_tensors
+    if torch.is_grad_enabled():  # the gradient itself will be differentiated
+        out = _plain(x, weight, bias, ctx.eps, ctx.relu, ctx.pool)
+        return *cuda.again(out, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
     dx, terms = normalise_backward(grad, x, facts, ctx.relu, ctx.pool)
-    weight, bias = ctx.affine
-    return dx, terms[0] if weight else None, terms[1] if bias else None, None, None, None
+    return dx, None if weight is None else terms[0], None if bias is None else terms[1], None, None, None
+
+
+def _plain(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int) -> Tensor:
+    """The same by torch's own operators."""
+    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
+    out = F.relu(out) if relu else out
+    return out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
 
 
 normalise.register_autograd(_backward, setup_context=_remember)

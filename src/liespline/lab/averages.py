@@ -1,0 +1,196 @@
+"""Finished runs averaged over their seeds: what the results figure and the results page are made of."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .config import Config, ConfigError, Network, Training, one_of
+from .data.files import DataError
+from .data.split import SPLITS
+from .run import Run
+from .tasks import find_task
+
+PAPER = ("pcam", "celeba")
+"""The paper's own experiments."""
+SCORES = ("success", "accuracy", "auc")
+"""What is reported; the first of these that a run has is what networks are compared by."""
+_MACHINE = ("accelerator", "devices", "nodes", "workers", "compile")
+"""Settings that decide how fast a run is, and not what it computes."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What has to agree before two networks may be compared: the images that were scored, and how both learned."""
+
+    task: str
+    preset: str
+    split: str
+    images: int
+    synthetic: bool
+    size: int | None
+    training: Training
+    """Without the augmentation, which belongs to the network, and without the machine."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One network with its augmentation: what the seeds of a study share."""
+
+    network: Network
+    augment: str
+
+
+@dataclass(frozen=True)
+class Average:
+    """The finished runs of one network, a value a seed."""
+
+    study: Study
+    variant: Variant
+    scores: Mapping[str, Sequence[float]]
+    weights: Sequence[int]
+    speeds: Sequence[float]
+    """Images a second in training, the median epoch of each run."""
+    seconds: Sequence[float]
+    machines: Sequence[str]
+
+    @property
+    def score(self) -> str:
+        """What networks are compared by."""
+        return next(name for name in SCORES if name in self.scores)
+
+    @property
+    def seeds(self) -> int:
+        """The number of different seeds."""
+        return len(self.scores[self.score])
+
+    def mean(self, score: str | None = None) -> float:
+        """The mean over seeds."""
+        return statistics.fmean(self.scores[score or self.score])
+
+    def spread(self, score: str | None = None) -> float | None:
+        """The standard deviation over seeds, with n − 1 below; a single run has none."""
+        values = self.scores[score or self.score]
+        return statistics.stdev(values) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All runs below a folder: the finished ones by network, and how many were left out."""
+
+    averages: Sequence[Average]
+    unfinished: int
+    unscored: int
+
+    @property
+    def studies(self) -> dict[Study, dict[Variant, Average]]:
+        """The networks of each study."""
+        studies: dict[Study, dict[Variant, Average]] = defaultdict(dict)
+        for average in self.averages:
+            studies[average.study][average.variant] = average
+        return dict(studies)
+
+
+def read_runs(folder: Path) -> Collection:
+    """Every run below a folder; raises ConfigError if none is finished, DataError where one's numbers are damaged."""
+    found: dict[tuple[Study, Variant], list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    unfinished = unscored = 0
+    for file in sorted(folder.rglob("config.yaml")):
+        run, config = Run.open(file.parent)
+        if not run.finished:
+            unfinished += 1
+        elif not any(name in run.read_results().get("scores", {}) for name in SCORES[:2]):
+            unscored += 1
+        else:
+            study, numbers = _numbers(run, config)
+            found[study, variant_of(config)].append((config.seed, numbers))
+    if not found:
+        raise ConfigError(f"{folder}: holds no finished run (no results.json with scores beside a config.yaml)")
+    averages = [_average(*key, runs) for key, runs in found.items()]
+    averages.sort(key=lambda a: (repr(a.study), a.variant.network.n_h, repr(a.variant)))
+    return Collection(averages, unfinished, unscored)
+
+
+def variant_of(config: Config) -> Variant:
+    """The network of a run, written alike however it was asked for."""
+    net = config.network
+    if net.group == "none" or (net.n_h == 1 and net.n_k in (None, 1)):
+        net = replace(net, group="none", kernel="dense", n_h=1, n_k=1)
+    elif config.task in PAPER or net.kernel in ("dense", "atrous"):
+        net = replace(net, n_k=net.n_k or net.n_h)
+    return Variant(replace(net, scale=round(net.scale, 2)), config.training.augment)
+
+
+def name_of(task: str, variant: Variant) -> str:
+    """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what differs from the task's defaults follows."""
+    usual, net = find_task(task).defaults, variant.network
+    if net.group == "none":
+        name = f"2-D at scale {net.scale:g}" if task == "celeba" else "2-D" if task in PAPER else "no group"
+    else:
+        name = f"{net.kernel} ({net.n_h}, {net.n_k})" if net.n_k else f"{net.kernel} ({net.n_h})"
+        name = name if net.group == usual.network.group else f"{net.group} {name}"
+        name += "" if net.scale == 1 else f" from scale {net.scale:g}"
+    for key in ("kernel_size", "stride", "widths", "weights"):
+        value = getattr(net, key)
+        name += "" if value == getattr(usual.network, key) else f", {key} {value}"
+    return name if variant.augment == usual.training.augment else f"{name}, {variant.augment}"
+
+
+def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
+    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    scores = {name: float(results["scores"][name]) for name in SCORES if name in results["scores"]}
+    for name, value in scores.items():
+        if not 0 <= value <= 1:  # NaN too
+            raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
+    one_of("augment", config.training.augment, find_task(config.task).augmentations)
+    usual = {f.name: f.default for f in fields(Training) if f.name in (*_MACHINE, "augment")}
+    study = Study(
+        task=config.task,
+        preset=config.preset,
+        split=one_of("split", results["split"], SPLITS),
+        images=results["images"],
+        synthetic=results["synthetic"],
+        size=config.size,
+        training=replace(config.training, **usual),
+    )
+    speeds = [float(row["images_per_second"]) for row in run.read_metrics()]
+    return study, {
+        "scores": scores,
+        "weights": results["weights"],
+        "speed": statistics.median(speeds) if speeds else None,
+        "seconds": results.get("seconds"),
+        "machine": _machine(run.path / "environment.json"),
+    }
+
+
+def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str, Any]]]) -> Average:
+    by_seed = defaultdict(list)
+    for seed, numbers in runs:
+        by_seed[seed].append(numbers)
+    every = [numbers for group in by_seed.values() for numbers in group]
+    names = [name for name in SCORES if all(name in numbers["scores"] for numbers in every)]
+    # A seed that ran twice, by hand or on two machines, is one value: copies would make the spread look small.
+    scores = {
+        name: [statistics.fmean(numbers["scores"][name] for numbers in by_seed[seed]) for seed in sorted(by_seed)]
+        for name in names
+    }
+
+    def all_of(key: str) -> list[Any]:
+        return [numbers[key] for numbers in every if numbers[key] is not None]
+
+    weights, machines = sorted(set(all_of("weights"))), sorted(set(all_of("machine")))
+    return Average(study, variant, scores, weights, all_of("speed"), all_of("seconds"), machines)
+
+
+def _machine(file: Path) -> str | None:
+    """The machine of a run as its own file names it; None where that file is missing or damaged."""
+    try:
+        name = json.loads(file.read_text(encoding="utf-8"))["machine"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return name[:200] if isinstance(name, str) else None
