@@ -121,9 +121,7 @@ def test_norm_relu_and_pooling_on_the_gpu(gpu: bool, pool: int, channels: int, i
     found.backward(direction.to("cuda", torch.bfloat16))
     assert relative_error(found, right) < 4e-3
     for one, other in zip((on, *layer.parameters()), (exact, *right_layer.parameters()), strict=True):
-        assert (
-            relative_error(one.grad, other.grad) < 1.5e-2
-        )  # where two values of a window round to one, either is chosen
+        assert relative_error(one.grad, other.grad) < 1.5e-2  # a window with two values alike chooses either
     for name, value in right_layer.state_dict().items():
         torch.testing.assert_close(layer.state_dict()[name].cpu().double(), value.double(), rtol=1e-4, atol=1e-4)
 
