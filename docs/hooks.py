@@ -25,8 +25,10 @@ def page(script: str) -> str:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for every tutorial, and the page to play with."""
+    """Add a page for every tutorial, the page to play with, and the results of the experiments."""
     files.append(File.generated(config, "explore.html", content=explore.page()))
+    results = Path(config.docs_dir).parent / "experiments" / "README.md"
+    files.append(File.generated(config, "experiments.md", content=results.read_text(encoding="utf-8")))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))
