@@ -6,7 +6,7 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from .tasks import find_task
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
+PLAIN = "2-D"
+"""The network without a group, as the paper calls it."""
 SCORES = ("success", "accuracy", "auc")
 """What is reported; the first of these that a run has is what networks are compared by."""
-_MACHINE = ("accelerator", "devices", "nodes", "workers", "compile")
-"""Settings that decide how fast a run is, and not what it computes."""
+_ASIDE = ("accelerator", "devices", "nodes", "workers", "compile", "augment")
+"""Settings of the machine, and the augmentation, which belongs to the network."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Study:
     size: int | None
     training: Training
     """Without the augmentation, which belongs to the network, and without the machine."""
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Settings of the training that are not the task's own: what was used, and what is usual."""
+        usual = asdict(find_task(self.task).defaults.training)
+        used = {key: value for key, value in asdict(self.training).items() if key not in _ASIDE}
+        return {key: (value, usual[key]) for key, value in used.items() if value != usual[key]}
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Average:
 
     study: Study
     variant: Variant
+    runs: int
     scores: Mapping[str, Sequence[float]]
     weights: Sequence[int]
     speeds: Sequence[float]
@@ -101,12 +111,13 @@ def read_runs(folder: Path) -> Collection:
     found: dict[tuple[Study, Variant], list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     unfinished = unscored = 0
     for file in sorted(folder.rglob("config.yaml")):
-        run, config = Run.open(file.parent)
+        run = Run(file.parent)
         if not run.finished:
             unfinished += 1
         elif not any(name in run.read_results().get("scores", {}) for name in SCORES[:2]):
             unscored += 1
         else:
+            config = Config.load(file)
             study, numbers = _numbers(run, config)
             found[study, variant_of(config)].append((config.seed, numbers))
     if not found:
@@ -128,17 +139,26 @@ def variant_of(config: Config) -> Variant:
 
 def name_of(task: str, variant: Variant) -> str:
     """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what differs from the task's defaults follows."""
-    usual, net = find_task(task).defaults, variant.network
+    net = variant.network
     if net.group == "none":
-        name = f"2-D at scale {net.scale:g}" if task == "celeba" else "2-D" if task in PAPER else "no group"
+        name = f"{PLAIN} at scale {net.scale:g}" if task == "celeba" else PLAIN
     else:
         name = f"{net.kernel} ({net.n_h}, {net.n_k})" if net.n_k else f"{net.kernel} ({net.n_h})"
-        name = name if net.group == usual.network.group else f"{net.group} {name}"
-        name += "" if net.scale == 1 else f" from scale {net.scale:g}"
+    return name + unusual(task, variant)
+
+
+def unusual(task: str, variant: Variant) -> str:
+    """What differs from the task's defaults, apart from the sampling of the group and the kernels on it."""
+    usual, net = find_task(task).defaults, variant.network
+    words = [] if net.group in ("none", usual.network.group) else [net.group]
+    if net.group != "none" and net.scale != 1:
+        words.append(f"from scale {net.scale:g}")
     for key in ("kernel_size", "stride", "widths", "weights"):
-        value = getattr(net, key)
-        name += "" if value == getattr(usual.network, key) else f", {key} {value}"
-    return name if variant.augment == usual.training.augment else f"{name}, {variant.augment}"
+        if getattr(net, key) != getattr(usual.network, key):
+            words.append(f"{key} {getattr(net, key)}")
+    if variant.augment != usual.training.augment:
+        words.append(variant.augment)
+    return "".join(f", {word}" for word in words)
 
 
 def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
@@ -148,7 +168,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         if not 0 <= value <= 1:  # NaN too
             raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
     one_of("augment", config.training.augment, find_task(config.task).augmentations)
-    usual = {f.name: f.default for f in fields(Training) if f.name in (*_MACHINE, "augment")}
+    usual = {f.name: f.default for f in fields(Training) if f.name in _ASIDE}
     study = Study(
         task=config.task,
         preset=config.preset,
@@ -184,7 +204,7 @@ def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str,
         return [numbers[key] for numbers in every if numbers[key] is not None]
 
     weights, machines = sorted(set(all_of("weights"))), sorted(set(all_of("machine")))
-    return Average(study, variant, scores, weights, all_of("speed"), all_of("seconds"), machines)
+    return Average(study, variant, len(every), scores, weights, all_of("speed"), all_of("seconds"), machines)
 
 
 def _machine(file: Path) -> str | None:

@@ -46,11 +46,14 @@ def results(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="Folder with finished runs.", show_default=False)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")] = Path("figures"),
 ) -> None:
-    """Draw the scores of all finished runs below RUNS."""
+    """Draw the scores of all finished runs below RUNS, and write results.md: which findings of the paper hold."""
+    from .averages import read_runs
     from .figures import draw_results
+    from .results_page import write_results_page
 
     for path in draw_results(runs, out):
         console.print(str(path))
+    console.print(str(write_results_page(read_runs(runs), out)))
 
 
 def explore(

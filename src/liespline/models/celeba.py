@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..grids import Grid, lattice
+from ..grids import Grid, lattice, local
 from ..groups import Scale
 from ..nn import GConv, Lift, NormReLU, Project
 from ..splines import SplineBasis
@@ -17,21 +17,58 @@ _CHANNELS = {1: 27, 2: 21, 3: 17, 4: 15, 5: 14}
 _STEP = 0.5 * math.log(2)
 
 
-def celeba(n_h: int = 5, n_k: int = 3, kernel: str = "local", *, scale: float = 1.0, degree: int = 2) -> nn.Module:
+_RANGES = {1: 1.0, 2: 1.6, 3: 2.0, 4: 2.8, 5: 4.0}
+"""Largest over smallest scale in the released scripts, by the number of scales."""
+
+
+def celeba(
+    n_h: int = 5,
+    n_k: int = 3,
+    kernel: str = "local",
+    *,
+    scale: float = 1.0,
+    degree: int = 2,
+    preset: str = "paper",
+) -> nn.Module:
     """Return the paper's CelebA network: images `(B, 3, H, W)` to logits of five heatmaps `(B, 5, H, W)`, H and W even.
 
-    n_h scales `scale`·√2^i, n_k splines on them, kernel "dense", "local" or "atrous". n_h = n_k = 1 is the 2-D baseline
-    at the fixed `scale`.
+    n_h scales from `scale` on, n_k splines on them, kernel "dense", "local" or "atrous". n_h = n_k = 1 is the 2-D
+    baseline at the fixed `scale`. Preset "paper" is the text's: scales `scale`·√2^i and splines one such step apart.
+    "released" is what the published scripts did: see `scale_grid`, and `n_k` local splines ln(range)/n_h apart on H,
+    under the name of dense kernels too.
     """
     if n_k not in _CHANNELS:
         raise ValueError(f"celeba: n_k = {n_k}, the paper's table has {', '.join(map(str, _CHANNELS))}")
     if kernel not in ("dense", "local", "atrous"):
         raise ValueError(f'celeba: kernel = {kernel!r}, must be "dense", "local" or "atrous"')
+    grid = scale_grid(n_h, scale, preset)
+    if preset == "paper" or n_h == n_k == 1:
+        return _Landmarks(_CHANNELS[n_k], grid, h_basis(_from_one(grid), kernel, n_k, degree=degree), degree)
+    if n_h == 1 or kernel == "atrous":
+        raise ValueError(
+            f"celeba: n_h = {n_h}, n_k = {n_k}, kernel = {kernel!r}; the released scripts had no such network: "
+            'take n_h ≥ 2 with "dense" or "local", or preset="paper"'
+        )
+    centres = local(grid.group, n_k, math.log(_RANGES[n_h]) / n_h)
+    return _Landmarks(_CHANNELS[n_k], grid, SplineBasis(centres, degree=degree), degree)
+
+
+def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
+    """Return the scales that the network sees, equidistant in ln s: H_d = {scale·e^{(i−1)s_h}} (app. D).
+
+    "paper": s_h = ½ ln 2. "released": from 1 to 1.6, 2, 2.8, 4 for two to five scales, s_h = ln(range)/(n_h − 1).
+    """
+    if preset not in ("paper", "released"):
+        raise ValueError(f'celeba: preset = {preset!r}, must be "paper" or "released"')
     if not isinstance(n_h, int) or n_h < 1 or not scale > 0:
         raise ValueError(f"celeba: n_h = {n_h} and scale = {scale}, must be a whole number ≥ 1 and a positive factor")
-    scales = scale * (_STEP * torch.arange(n_h, dtype=torch.float64)).exp().unsqueeze(-1)
-    grid = Grid(Scale(2), scales, torch.full((n_h,), _STEP), _STEP)
-    return _Landmarks(_CHANNELS[n_k], grid, h_basis(_from_one(grid), kernel, n_k, degree=degree), degree)
+    step = _STEP
+    if preset == "released" and n_h > 1:
+        if n_h not in _RANGES:
+            raise ValueError(f"celeba: n_h = {n_h}, the released scripts have {', '.join(map(str, _RANGES))}")
+        step = math.log(_RANGES[n_h]) / (n_h - 1)
+    scales = scale * (step * torch.arange(n_h, dtype=torch.float64)).exp().unsqueeze(-1)
+    return Grid(Scale(2), scales, torch.full((n_h,), step), step)
 
 
 class _Landmarks(nn.Module):

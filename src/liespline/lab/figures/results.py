@@ -1,91 +1,135 @@
-"""Scores of finished runs against N_h, one panel a task (figure results)."""
+"""Scores of finished runs against the sampling of the group, a panel a study (figure results)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..config import ConfigError
-from ..run import Run
-from ..tasks import find_task
+from ...models.celeba import scale_grid
+from ..averages import PLAIN, Average, Collection, Study, read_runs, unusual
+from ..results_page import title_of
 from .style import PAGE, Theme, canvas
 
-_SCORES = ("success", "accuracy")
-"""What is plotted, the first of these that a run has."""
 _STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-."}
+_WORDS = {"success": "landmarks found, %", "accuracy": "accuracy, %"}
+_EQUAL = "dense, $N_k = N_h$"
 
 
-@dataclass(frozen=True)
-class Point:
-    """One finished run."""
+@dataclass
+class Series:
+    """Networks that differ in the sampling of the group alone: one line."""
 
-    task: str
-    network: str
-    kernel: str
-    n_k: int
-    n_h: int
-    score: str
-    value: float
-    synthetic: bool
+    name: str
+    stroke: str
+    n_k: int | None
+    """None for the two lines that every N_k is measured by: 2-D and N_k = N_h."""
+    usual: bool
+    """Whether it was trained with the task's own augmentation; else its marks are hollow."""
+    networks: list[Average] = field(default_factory=list)
+    begin: Average | None = None
+    """A network of another series that is also the first of this one."""
 
 
-def prepare(folder: Path) -> list[Point]:
+def prepare(folder: Path) -> Collection:
     """Read every finished run below a folder; raises ConfigError if there is none."""
-    points = [point for file in sorted(folder.rglob("results.json")) for point in _read(file.parent)]
-    if not points:
-        raise ConfigError(f"{folder}: holds no finished run (no results.json beside a config.yaml)")
-    return points
+    return read_runs(folder)
 
 
-def _read(folder: Path) -> Iterable[Point]:
-    if not (folder / "config.yaml").is_file():
-        return
-    run, config = Run.open(folder)
-    results = run.read_results()
-    scores = results.get("scores", {})
-    found = [name for name in _SCORES if name in scores]
-    if not found:
-        return
-    network = config.network
-    plain = network.group == "none" or network.n_h == 1
-    name = "plain network" if plain else f"{network.kernel}, $N_k$ = {network.n_k or network.n_h}"
-    if network.scale not in (None, 1.0):
-        name += f" at scale {network.scale:.3g}"
-    if config.training.augment != find_task(config.task).defaults.training.augment:
-        name += f", augmentation {config.training.augment}"
-    n_h, n_k = (1, 1) if plain else (network.n_h, network.n_k or network.n_h)
-    made_up = bool(results.get("synthetic"))
-    yield Point(config.task, name, network.kernel, n_k, n_h, found[0], scores[found[0]], made_up)
-
-
-def draw(points: list[Point], theme: Theme) -> Figure:
-    """Draw a panel a task: every run as a dot, lines through the means; colours are N_k, strokes kinds of kernels."""
-    tasks = sorted({point.task for point in points})
-    figure = canvas(PAGE, 3.0 * len(tasks))
-    for axes, task in zip(figure.subplots(len(tasks), 1, squeeze=False).flat, tasks, strict=True):
-        mine = [point for point in points if point.task == task]
-        counts = sorted({point.n_k for point in mine})
-        ordered = sorted(mine, key=lambda point: (point.n_h > 1, point.kernel, point.n_k))
-        for name in dict.fromkeys(point.network for point in ordered):
-            runs = [point for point in mine if point.network == name]
-            shade = theme.series[counts.index(runs[0].n_k) % len(theme.series)]
-            axes.plot([p.n_h for p in runs], [100 * p.value for p in runs], ".", color=shade, alpha=0.5, markersize=3)
-            places = sorted({p.n_h for p in runs})
-            means = [_mean([100 * p.value for p in runs if p.n_h == n]) for n in places]
-            axes.plot(places, means, _STROKES[runs[0].kernel], color=shade, label=name)
-        made_up = " (synthetic data)" if any(point.synthetic for point in mine) else ""
-        axes.set_title(f"{task}{made_up}: {mine[0].score}, %", loc="left")
-        axes.set_xlabel("$N_h$")
-        axes.set_xticks(sorted({point.n_h for point in mine}))
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
-        axes.legend(handlelength=2.4, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
-    figure.subplots_adjust(hspace=0.4)
+def draw(collection: Collection, theme: Theme) -> Figure:
+    """Draw a panel a study: means over seeds, bars for their standard deviation where there are several."""
+    studies = collection.studies
+    figure = canvas(PAGE, 3.0 * len(studies))
+    for axes, (study, averages) in zip(figure.subplots(len(studies), 1, squeeze=False).flat, studies.items()):
+        _panel(axes, study, list(averages.values()), theme)
+    figure.subplots_adjust(hspace=0.45)
     return figure
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+def series_of(averages: Sequence[Average]) -> list[Series]:
+    """Sort the networks of a study into lines."""
+    found: dict[str, Series] = {}
+    for average in averages:
+        net, task = average.variant.network, average.study.task
+        tail = unusual(task, average.variant)
+        equal = net.kernel == "dense" and net.n_h == net.n_k
+        plain = net.group == "none"
+        kind = PLAIN if plain else _EQUAL if equal else f"{net.kernel}, $N_k = {net.n_k}$" if net.n_k else net.kernel
+        stroke = "x-" if plain else _STROKES[net.kernel]
+        line = Series(kind + tail, stroke, None if plain or equal else net.n_k, not tail)
+        found.setdefault(line.name, line).networks.append(average)
+    for line in found.values():
+        _begin(line, averages)
+    return sorted(found.values(), key=lambda s: (s.n_k is not None, s.name.split(",")[0], s.n_k or 0, s.name))
+
+
+def _begin(line: Series, averages: Sequence[Average]) -> None:
+    """Give dense and atrous lines the network with N_k = N_h, where both are the same, and that line the 2-D one."""
+    first = line.networks[0]
+    net, on_scale = first.variant.network, first.study.task == "celeba"
+    if net.group == "none" or net.kernel not in ("dense", "atrous"):
+        return
+    wanted = (1, 1) if line.n_k is None else (net.n_k, net.n_k)
+    if on_scale and wanted == (1, 1):
+        return
+    for other in averages:
+        candidate = other.variant.network
+        same = other.variant.augment == first.variant.augment and candidate.kernel == "dense"
+        if same and (candidate.n_h, candidate.n_k) == wanted and other not in line.networks:
+            line.begin = other
+
+
+def place(average: Average) -> float:
+    """Where a network lies on the axis: N_h, or for scales log₂ of the largest one, so that 2-D networks fit in."""
+    net = average.variant.network
+    if average.study.task != "celeba":
+        return net.n_h
+    preset = "paper" if net.group == "none" else average.study.preset
+    return math.log2(float(scale_grid(net.n_h, net.scale, preset).elements.max()))
+
+
+def _panel(axes: Axes, study: Study, averages: Sequence[Average], theme: Theme) -> None:
+    lines = series_of(averages)
+    places = sorted({round(place(average), 3) for average in averages})
+    gaps = [b - a for a, b in zip(places, places[1:], strict=False)]
+    counts = sorted({line.n_k for line in lines if line.n_k is not None})
+    by_stroke: dict[str, int] = defaultdict(int)
+    for number, line in enumerate(lines):
+        by_stroke[line.stroke] += 1
+        # Networks at the same place stand side by side, or their bars would hide each other.
+        shift = 0.3 * min(gaps, default=1.0) * ((number + 0.5) / len(lines) - 0.5)
+        base = theme.muted if line.stroke == "x-" else theme.ink
+        colour = base if line.n_k is None else theme.series[counts.index(line.n_k) % len(theme.series)]
+        _line(axes, line, shift, colour, theme)
+    axes.set_title(title_of(study), loc="left")
+    axes.set_ylabel(_WORDS[averages[0].score])
+    if study.task == "celeba":
+        axes.set_xlabel("largest scale")
+        axes.set_xticks(places, [f"{2**at:.3g}" for at in places])
+    else:
+        axes.set_xlabel("$N_h$")
+        axes.set_xticks(places)
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+    axes.legend(handlelength=2.8, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+
+
+def _line(axes: Axes, line: Series, shift: float, colour: str, theme: Theme) -> None:
+    drawn = sorted(line.networks, key=place)
+    x, y = [place(one) + shift for one in drawn], [100 * one.mean() for one in drawn]
+    face = colour if line.usual or line.stroke == "x-" else theme.paper
+    marker, dash = line.stroke[0], line.stroke[1:] if line.usual else "--"
+    axes.plot(x, y, marker + dash, color=colour, markerfacecolor=face, label=line.name, zorder=3)
+    if line.begin is not None:
+        axes.plot([place(line.begin), x[0]], [100 * line.begin.mean(), y[0]], dash, color=colour, alpha=0.6, zorder=2)
+    if line.stroke == "x-" and len(set(x)) == 1:  # one 2-D network: the height that all others are measured by
+        axes.axhline(y[0], color=colour, linewidth=0.6, linestyle=":" if line.usual else (0, (1, 4)), zorder=1)
+    bars = [(at, mean, 100 * one.spread()) for at, mean, one in zip(x, y, drawn, strict=True) if one.seeds > 1]  # type: ignore[operator]
+    if bars:
+        at, mean, spread = zip(*bars, strict=True)
+        axes.errorbar(at, mean, yerr=spread, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2, zorder=3)

@@ -14,11 +14,11 @@ from .base import Task
 
 
 def network(config: Config, signature: Signature) -> nn.Module:
-    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column."""
+    """The network of the table with the configuration's N_h, N_k, kernel and preset; group none is its 2-D column."""
     choice = config.network
     n_h = 1 if choice.group == "none" else choice.n_h
     n_k = 1 if choice.group == "none" else choice.n_k or n_h
-    return models.celeba(n_h, n_k, choice.kernel, scale=choice.scale)
+    return models.celeba(n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset)
 
 
 SCALES = tuple(2 ** (i / 2) for i in range(5))
