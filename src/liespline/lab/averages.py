@@ -14,7 +14,7 @@ from .config import Config, ConfigError, Network, Training, one_of
 from .data.files import DataError
 from .data.split import SPLITS
 from .run import Run
-from .tasks import find_task
+from .tasks import SUMMARIES, find_task
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
@@ -123,7 +123,7 @@ def read_runs(folder: Path) -> Collection:
     if not found:
         raise ConfigError(f"{folder}: holds no finished run (no results.json with scores beside a config.yaml)")
     averages = [_average(*key, runs) for key, runs in found.items()]
-    averages.sort(key=lambda a: (repr(a.study), a.variant.network.n_h, repr(a.variant)))
+    averages.sort(key=_order)
     return Collection(averages, unfinished, unscored)
 
 
@@ -168,7 +168,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         if not 0 <= value <= 1:  # NaN too
             raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
     one_of("augment", config.training.augment, find_task(config.task).augmentations)
-    usual = {f.name: f.default for f in fields(Training) if f.name in _ASIDE}
+    usual: dict[str, Any] = {f.name: f.default for f in fields(Training) if f.name in _ASIDE}
     study = Study(
         task=config.task,
         preset=config.preset,
@@ -205,6 +205,13 @@ def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str,
 
     weights, machines = sorted(set(all_of("weights"))), sorted(set(all_of("machine")))
     return Average(study, variant, len(every), scores, weights, all_of("speed"), all_of("seconds"), machines)
+
+
+def _order(average: Average) -> tuple[Any, ...]:
+    study, variant = average.study, average.variant
+    net = variant.network
+    ways = (unusual(study.task, variant), net.scale, net.kernel, net.n_k or 0)
+    return list(SUMMARIES).index(study.task), repr(study), net.n_h, *ways, repr(variant)
 
 
 def _machine(file: Path) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -45,7 +45,8 @@ def draw(collection: Collection, theme: Theme) -> Figure:
     """Draw a panel a study: means over seeds, bars for their standard deviation where there are several."""
     studies = collection.studies
     figure = canvas(PAGE, 3.0 * len(studies))
-    for axes, (study, averages) in zip(figure.subplots(len(studies), 1, squeeze=False).flat, studies.items()):
+    panels = figure.subplots(len(studies), 1, squeeze=False).flat
+    for axes, (study, averages) in zip(panels, studies.items(), strict=True):
         _panel(axes, study, list(averages.values()), theme)
     figure.subplots_adjust(hspace=0.45)
     return figure
@@ -96,11 +97,9 @@ def place(average: Average) -> float:
 def _panel(axes: Axes, study: Study, averages: Sequence[Average], theme: Theme) -> None:
     lines = series_of(averages)
     places = sorted({round(place(average), 3) for average in averages})
-    gaps = [b - a for a, b in zip(places, places[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(places)]
     counts = sorted({line.n_k for line in lines if line.n_k is not None})
-    by_stroke: dict[str, int] = defaultdict(int)
     for number, line in enumerate(lines):
-        by_stroke[line.stroke] += 1
         # Networks at the same place stand side by side, or their bars would hide each other.
         shift = 0.3 * min(gaps, default=1.0) * ((number + 0.5) / len(lines) - 0.5)
         base = theme.muted if line.stroke == "x-" else theme.ink
@@ -129,7 +128,6 @@ def _line(axes: Axes, line: Series, shift: float, colour: str, theme: Theme) -> 
         axes.plot([place(line.begin), x[0]], [100 * line.begin.mean(), y[0]], dash, color=colour, alpha=0.6, zorder=2)
     if line.stroke == "x-" and len(set(x)) == 1:  # one 2-D network: the height that all others are measured by
         axes.axhline(y[0], color=colour, linewidth=0.6, linestyle=":" if line.usual else (0, (1, 4)), zorder=1)
-    bars = [(at, mean, 100 * one.spread()) for at, mean, one in zip(x, y, drawn, strict=True) if one.seeds > 1]  # type: ignore[operator]
-    if bars:
-        at, mean, spread = zip(*bars, strict=True)
-        axes.errorbar(at, mean, yerr=spread, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2, zorder=3)
+    for at, mean, spread in zip(x, y, (one.spread() for one in drawn), strict=True):
+        if spread is not None:
+            axes.errorbar(at, mean, yerr=100 * spread, ecolor=colour, elinewidth=0.9, capsize=2, zorder=3)
