@@ -18,8 +18,6 @@ from .tasks import SUMMARIES, find_task
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
-PLAIN = "2-D"
-"""The network without a group, as the paper calls it."""
 SCORES = ("success", "accuracy", "auc")
 """What is reported; the first of these that a run has is what networks are compared by."""
 _ASIDE = ("accelerator", "devices", "nodes", "workers", "compile", "augment")
@@ -141,10 +139,15 @@ def name_of(task: str, variant: Variant) -> str:
     """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what differs from the task's defaults follows."""
     net = variant.network
     if net.group == "none":
-        name = f"{PLAIN} at scale {net.scale:g}" if task == "celeba" else PLAIN
+        name = plain_name(task) + (f" at scale {net.scale:g}" if task == "celeba" else "")
     else:
         name = f"{net.kernel} ({net.n_h}, {net.n_k})" if net.n_k else f"{net.kernel} ({net.n_h})"
     return name + unusual(task, variant)
+
+
+def plain_name(task: str) -> str:
+    """The network without a group, as the paper calls it; other tasks may have volumes."""
+    return "2-D" if task in PAPER else "no group"
 
 
 def unusual(task: str, variant: Variant) -> str:
