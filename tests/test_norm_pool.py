@@ -111,3 +111,31 @@ def test_the_layout_in_memory_changes_nothing(make, d: int) -> None:
     layer = make().double()
     last = torch.randn(2, 3, *(6, 5, 4)[:d], 4, dtype=X64).movedim(-1, 1)  # (B, C, N_h, *space), C innermost
     torch.testing.assert_close(layer(last), layer(last.contiguous()))
+
+
+@pytest.mark.parametrize("size", [(6, 8), (7, 5)])
+@pytest.mark.parametrize("pool", [1, 2, 3])
+def test_norm_relu_is_its_parts_in_the_usual_order(size: tuple[int, int], pool: int) -> None:
+    torch.manual_seed(0)
+    ours = ls.nn.NormReLU(5, pool, eps=1e-3).double()
+    theirs = nn.Sequential(nn.BatchNorm3d(5, eps=1e-3), nn.ReLU(), nn.MaxPool3d((1, pool, pool))).double()
+    x = torch.randn(3, 5, 4, *size, dtype=X64, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    for _ in range(2):
+        found, right = ours(x), theirs(y)
+        assert (found - right).abs().max() < 1e-12
+        found.square().sum().backward()
+        right.square().sum().backward()
+        assert (x.grad - y.grad).abs().max() < 1e-10
+        ours.eval(), theirs.eval()
+    assert set(ours.state_dict()) == {f"0.{name}" for name in nn.BatchNorm3d(5).state_dict()}
+
+
+def test_norm_relu_calls_hooks_and_exchanged_children() -> None:
+    layer, seen = ls.nn.NormReLU(2, 2), []
+    layer[1].register_forward_hook(lambda module, inputs, output: seen.append(tuple(output.shape)))
+    layer(torch.randn(2, 2, 3, 4, 4))
+    assert seen == [(2, 2, 3, 2, 2)]
+    layer[0] = nn.Identity()
+    x = torch.rand(2, 2, 3, 4, 4)
+    assert torch.equal(layer(x), x.unflatten(-1, (2, 2)).unflatten(-3, (2, 2)).amax((-1, -3)))

@@ -57,20 +57,21 @@ class BatchNorm(_BatchNorm):
 
 
 class NormReLU(nn.Sequential):
-    """`BatchNorm`, `ReLU` and, if asked for, `MaxPool(pool)`, of `(B, C, N_h, *space)`.
+    """`BatchNorm`, if asked for `MaxPool(pool)`, and `ReLU`, of `(B, C, N_h, *space)`.
 
     In training on a GPU the three are one pass over memory for the statistics and one for all the rest, and nothing
     between them is kept. Everywhere else, and wherever a child was exchanged, they run one after the other.
     """
 
     def __init__(self, channels: int, pool: int = 1, **options: Any) -> None:
-        layers = [BatchNorm(channels, **options), nn.ReLU(inplace=True)]
-        super().__init__(*layers, *([MaxPool(pool)] if pool > 1 else []))
+        # The maximum comes first: it makes no difference, and leaves less for the ReLU.
+        pools = [MaxPool(pool)] if pool > 1 else []
+        super().__init__(BatchNorm(channels, **options), *pools, nn.ReLU(inplace=True))
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise, cut off below zero, pool."""
-        norm, *rest = self
-        pool = rest[-1].kernel_size if isinstance(rest[-1], MaxPool) else 1
+        norm, then = self[0], self[1]
+        pool = then.kernel_size if isinstance(then, MaxPool) else 1
         whole = pool == 1 or (input.ndim == 5 and not any(n % pool for n in input.shape[3:]))
         alone = not any(child._forward_hooks or child._forward_pre_hooks for child in self)
         ours = isinstance(norm, BatchNorm) and type(norm).forward is BatchNorm.forward
