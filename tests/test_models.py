@@ -103,6 +103,48 @@ def test_projections_and_scales_are_the_papers() -> None:
         assert layer.h_basis.width == pytest.approx(0.5 * math.log(2))
 
 
+@pytest.mark.parametrize("n_k", CELEBA)
+@pytest.mark.parametrize("kernel", ["dense", "local"])
+def test_the_released_network_has_the_tables_weights(n_k: int, kernel: str) -> None:
+    assert counts(models.celeba(n_k, n_k, kernel, preset="released")) == CELEBA[n_k][0]
+
+
+@pytest.mark.parametrize(("n_h", "largest"), [(2, 1.6), (3, 2.0), (4, 2.8), (5, 4.0)])
+def test_the_released_scales_and_splines(n_h: int, largest: float) -> None:
+    """Scales fill a range, splines lie ln(range)/N_h apart, and dense kernels are local ones with N_k = N_h."""
+    nets = [models.celeba(n_h, n_k, k, preset="released") for n_k, k in ((n_h, "dense"), (n_h, "local"), (3, "local"))]
+    for net, n_k in zip(nets, (n_h, n_h, 3), strict=True):
+        layers = [m for m in net.modules() if isinstance(m, ls.GConv)]
+        assert len(layers) == 4
+        for layer in layers:
+            scales = layer.grid.elements[:, 0].log()
+            assert scales.tolist() == pytest.approx([i * math.log(largest) / (n_h - 1) for i in range(n_h)])
+            width = math.log(largest) / n_h
+            assert layer.h_basis is not None
+            assert layer.h_basis.width == pytest.approx(width)
+            centres = layer.h_basis.grid.elements[:, 0].log().tolist()
+            assert centres == pytest.approx([(j - (n_k - 1) / 2) * width for j in range(n_k)])
+
+
+def test_both_presets_have_the_same_2d_network() -> None:
+    both = []
+    for preset in ("paper", "released"):
+        torch.manual_seed(0)
+        both.append(models.celeba(1, 1, "dense", scale=2.0, preset=preset))
+    x = torch.randn(1, 3, 16, 16)
+    assert torch.equal(both[0](x), both[1](x))
+
+
+def test_windows_end_at_three_times_the_scale() -> None:
+    """As in the released scripts, where splines reach 3.5 times the scale: samples y with |y| < 3s."""
+    for preset in ("paper", "released"):
+        for layer in models.celeba(5, 3, "local", preset=preset).modules():
+            if isinstance(layer, ls.GConv | ls.Lift):
+                sizes = [size[0] for size in layer.window.sizes]
+                scales = layer.out_grid.elements[:, 0].tolist()
+                assert sizes == [2 * (math.ceil(3 * s - 1e-6) - 1) + 1 for s in scales]
+
+
 def test_celeba_maps_images_to_five_heatmaps() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 3, 32, 32)
@@ -119,6 +161,10 @@ def test_celeba_maps_images_to_five_heatmaps() -> None:
         (lambda: models.celeba(6, 6), "n_k = 6.*1, 2, 3, 4, 5"),
         (lambda: models.celeba(3, 2, "deformable"), "'deformable', must be"),
         (lambda: models.celeba(3, 2, "dense", scale=-1.0), "scale = -1.0"),
+        (lambda: models.celeba(3, 3, preset="published"), "'published', must be"),
+        (lambda: models.celeba(6, 3, preset="released"), "n_h = 6.*1, 2, 3, 4, 5"),
+        (lambda: models.celeba(3, 2, "atrous", preset="released"), "no such network"),
+        (lambda: models.celeba(1, 3, preset="released"), "no such network"),
         (lambda: models.pcam(8, 4, "local"), None),
     ],
 )

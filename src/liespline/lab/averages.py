@@ -170,12 +170,12 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
     for name, value in scores.items():
         if not 0 <= value <= 1:  # NaN too
             raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
-    one_of("augment", config.training.augment, find_task(config.task).augmentations)
+    one_of(f"{run.config_file}: augment", config.training.augment, find_task(config.task).augmentations)
     usual: dict[str, Any] = {f.name: f.default for f in fields(Training) if f.name in _ASIDE}
     study = Study(
         task=config.task,
         preset=config.preset,
-        split=one_of("split", results["split"], SPLITS),
+        split=one_of(f"{run.results_file}: split", results["split"], SPLITS),
         images=results["images"],
         synthetic=results["synthetic"],
         size=config.size,
