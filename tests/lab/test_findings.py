@@ -1,0 +1,253 @@
+"""Verdicts on the paper's findings, on made-up runs whose means and spreads are known beforehand."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import pytest
+from typer.testing import CliRunner
+
+from liespline import Lift
+from liespline.lab import findings
+from liespline.lab.averages import read_runs
+from liespline.lab.cli import app
+from liespline.lab.config import ConfigError
+from liespline.lab.data import DataError
+from liespline.lab.network import Signature
+from liespline.lab.report import settings_section
+from liespline.lab.results_page import write_results_page
+from liespline.lab.tasks import find_task
+
+# Scores by the sweep's own names for its runs, made so that every finding of the paper holds.
+PCAM = {"dense-1-1": 0.80, "dense-4-4": 0.82, "dense-8-8": 0.84, "dense-12-12": 0.86, "dense-16-16": 0.85}
+COARSE = {"8-4": 0.83, "12-4": 0.845, "12-8": 0.855, "16-4": 0.85, "16-8": 0.86, "16-12": 0.87}
+PCAM |= {f"dense-{name}": value for name, value in COARSE.items()}
+PCAM |= {f"atrous-{name}": value + 0.01 for name, value in COARSE.items()}
+PCAM |= {f"local-{n_h}-{n_k}": COARSE[f"{n_h}-4"] + 0.01 for n_h in (8, 12, 16) for n_k in (3, 5)}
+PCAM |= {"unturned-1-1": 0.77, "unturned-12-12": 0.855}
+CELEBA = {f"plain-{i}": value for i, value in enumerate((0.70, 0.72, 0.74, 0.73, 0.71), 1)}
+CELEBA |= {f"{name}-zoom": value + 0.005 for name, value in CELEBA.items()}
+for n, base in enumerate((0.75, 0.76, 0.77, 0.78), 2):
+    CELEBA |= {f"dense-{n}-{n}": base, f"local-{n}-3": base + 0.01, f"local-{n}-1": base - 0.01}
+SCORES = {"pcam": PCAM, "celeba": CELEBA}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A finding, by task and number, and what becomes of it."""
+
+    task: str
+    number: int
+    words: str
+    compared: tuple[str, ...]
+    """How the names of the networks in it begin: others would only make the tests slow."""
+    refuted: dict[str, float]
+    tied: dict[str, float]
+    """For averages: what all other pairs win is what one loses."""
+    needed: tuple[str, ...]
+    """Networks that it cannot do without."""
+
+    @property
+    def scores(self):
+        return {name: value for name, value in SCORES[self.task].items() if name.startswith(self.compared)}
+
+
+SAME, LADDER = ("dense-4-4", "dense-8-8", "dense-12-12"), ("dense-1-1", "dense-4-4", "dense-8-8", "dense-12-12")
+SINGLE = tuple(f"local-{n}-1" for n in range(2, 6))
+CASES = [
+    Case("pcam", 0, "up to 12", LADDER, {"dense-8-8": 0.815}, {"dense-8-8": 0.82}, ("dense-8-8",)),
+    Case(
+        "pcam", 1, "Beyond 12", ("dense-12-12", "dense-16-16"),
+        {"dense-16-16": 0.87}, {"dense-16-16": 0.86}, ("dense-16-16",),
+    ),
+    Case("pcam", 2, "fixed N_k", ("dense-",), {"dense-4-4": 0.99}, {"dense-4-4": 0.82 + 0.11 / 3}, SAME),
+    Case("pcam", 3, "Atrous", ("dense-", "atrous-"), {"atrous-8-4": 0.70}, {"atrous-8-4": 0.78}, ("atrous-",)),
+    Case("pcam", 4, "Local", ("dense-", "local-"), {"local-8-3": 0.70}, {"local-8-3": 0.78}, ("local-",)),
+    Case(
+        "pcam", 5, "Quarter turns help", ("dense-1-1", "unturned-1-1"),
+        {"unturned-1-1": 0.81}, {"unturned-1-1": 0.80}, ("unturned-1-1",),
+    ),
+    Case(
+        "pcam", 6, "SE(2) without", ("dense-1-1", "unturned-12-12"),
+        {"unturned-12-12": 0.79}, {"unturned-12-12": 0.80}, ("dense-1-1",),
+    ),
+    Case("celeba", 0, "beats dense", ("dense-", "local-"), {"local-2-3": 0.60}, {"local-2-3": 0.72}, ("dense-",)),
+    Case("celeba", 1, "beats N_k = 1", ("local-",), {"local-2-3": 0.60}, {"local-2-3": 0.68}, SINGLE),
+    Case(
+        "celeba", 2, "beat every 2-D", ("local-5-3", "plain-"),
+        {"plain-3-zoom": 0.80}, {"plain-3-zoom": 0.79}, ("plain-1-zoom",),
+    ),
+    Case("celeba", 3, "single scale", ("plain-",), {"plain-4": 0.75}, {"plain-4": 0.74}, ("plain-5",)),
+]  # fmt: skip
+every_finding = pytest.mark.parametrize("case", CASES, ids=[f"{case.task}-{case.number}" for case in CASES])
+
+
+def write(folder, config, scores, **changed):
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(config.to_yaml())
+    results = {"split": "test", "images": 300, "synthetic": False, "task": config.task, "weights": 9, "scores": scores}
+    (folder / "results.json").write_text(json.dumps(results | changed))
+
+
+def write_runs(folder, task, scores, step=0.001, seeds=3, preset="paper", **changed):
+    """Runs as the sweep would leave them, of mean `scores` and, over three seeds, standard deviation `step`."""
+    runs = find_task(task).sets["paper"](find_task(task).defaults)
+    for name, value in scores.items():
+        for seed in range(seeds):
+            score = {"success" if task == "celeba" else "accuracy": value + step * (seed - (seeds - 1) / 2)}
+            write(folder / name / f"seed-{seed}", replace(runs[name], seed=seed, preset=preset), score, **changed)
+    return folder
+
+
+def verdicts(folder):
+    ((study, averages),) = read_runs(folder).studies.items()
+    return [findings.judge(finding, averages) for finding in findings.findings_of(study)]
+
+
+@every_finding
+def test_each_verdict(tmp_path, case):
+    scores = case.scores
+    write_runs(tmp_path / "holds", case.task, scores)
+    write_runs(tmp_path / "refuted", case.task, scores | case.refuted)
+    write_runs(tmp_path / "tied", case.task, scores | case.tied)
+    write_runs(tmp_path / "wide", case.task, scores, step=0.1)
+    write_runs(tmp_path / "lacking", case.task, {k: v for k, v in scores.items() if not k.startswith(case.needed)})
+    found = {folder.name: verdicts(folder)[case.number] for folder in tmp_path.iterdir()}
+    assert case.words in found["holds"].finding.claim
+    assert {name: verdict.words for name, verdict in found.items()} == {
+        "holds": "holds",
+        "refuted": "does not hold",
+        "tied": "does not hold",
+        "wide": "does not hold",
+        "lacking": "not enough runs",
+    }
+
+
+@every_finding
+def test_one_run_each_is_said(tmp_path, case):
+    for name, change in (("holds", {}), ("refuted", case.refuted), ("tied", case.tied)):
+        write_runs(tmp_path / name, case.task, case.scores | change, seeds=1)
+    found = {folder.name: verdicts(folder)[case.number].words for folder in tmp_path.iterdir()}
+    assert found.pop("holds") == "holds (one run each)"
+    assert set(found.values()) == {"does not hold (one run each)"}
+
+
+@pytest.mark.parametrize("task", SCORES)
+def test_swapped_signs_are_noticed(tmp_path, task, monkeypatch):
+    """Planted faults: differences of the wrong sign, and claims with the two networks the wrong way round."""
+    write_runs(tmp_path, task, SCORES[task], seeds=1)
+    right = verdicts(tmp_path)
+    assert {verdict.outcome for verdict in right} == {"holds"}
+    with monkeypatch.context() as planted:
+        honest = findings.difference
+        planted.setattr(findings, "difference", lambda *of: replace(honest(*of), value=-honest(*of).value))
+        assert {verdict.outcome for verdict in verdicts(tmp_path)} == {"does not hold"}
+    ((_, averages),) = read_runs(tmp_path).studies.items()
+    for verdict in right:
+        swapped = replace(verdict.finding, pairs=[(worse, better) for better, worse in verdict.finding.pairs])
+        assert findings.judge(swapped, averages).outcome == "does not hold"
+
+
+def test_the_spread_of_an_average_counts_a_shared_network_once(tmp_path):
+    """Six pairs share (4, 4) three times and (8, 8) twice: coefficients 3/6, 2/6, 1/6 and six of 1/6."""
+    write_runs(tmp_path, "pcam", CASES[2].scores, step=0.003)
+    overall = verdicts(tmp_path)[2].overall
+    assert overall.value == pytest.approx(0.11 / 6)
+    assert overall.spread == pytest.approx(0.003 * math.sqrt(9 + 4 + 1 + 6) / 6)
+    single = verdicts(tmp_path)[1].differences
+    assert [(d.value, d.spread) for d in single.values()] == [pytest.approx((0.01, 0.003 * math.sqrt(2)))]
+
+
+def test_what_is_there_decides_or_leaves_open(tmp_path):
+    """An average over some of its pairs says how many; a claim about all is refuted by one and shown only by all."""
+    some = {name: PCAM[name] for name in ("atrous-8-4", "dense-8-4", "atrous-16-8", "dense-16-8", "dense-1-1")}
+    some |= {"dense-4-4": 0.79, "dense-12-12": 0.86}
+    found = verdicts(write_runs(tmp_path / "some", "pcam", some))
+    assert found[3].words == "holds (2 of 6 pairs)"
+    assert found[0].words == "does not hold"  # 4 is no better than 1, whatever 8 may be
+    assert found[1].words == found[4].words == "not enough runs"
+    mixed = write_runs(tmp_path / "mixed", "pcam", {"dense-1-1": 0.80})
+    write_runs(mixed, "pcam", {"unturned-12-12": 0.855}, seeds=1)
+    assert verdicts(mixed)[6].words == "holds (one run of some)"
+
+
+def test_released_dense_is_local_and_no_evidence_against_itself(tmp_path):
+    found = verdicts(write_runs(tmp_path, "celeba", CELEBA | {"local-3-3": 0.1}, seeds=1, preset="released"))
+    assert found[0].words == "holds (one run each)"
+    assert len(found[0].differences) == 3
+
+
+def test_runs_that_must_not_be_mixed(tmp_path):
+    """Other epochs, splits, images or presets are studies of their own; a seed done twice counts once."""
+    config = find_task("pcam").defaults
+    others = {
+        "same": (config, {}),
+        "again": (config, {}),
+        "machine": (config.updated({}, {"workers": 4, "compile": True}, seed=1, data="elsewhere"), {}),
+        "longer": (config.updated({}, {"epochs": 7}), {}),
+        "released": (config.updated({}, {}, preset="released"), {}),
+        "valid": (config, {"split": "valid"}),
+        "drawn": (config, {"synthetic": True}),
+        "fewer": (config, {"images": 5}),
+    }
+    for number, (name, (settings, changed)) in enumerate(others.items()):
+        write(tmp_path / name, settings, {"accuracy": 0.5 + number / 100, "auc": 0.9}, **changed)
+    collection = read_runs(tmp_path)
+    assert len(collection.studies) == 6
+    (first,) = (average for average in collection.averages if average.runs > 1)
+    assert first.runs == 3
+    assert first.scores["accuracy"] == pytest.approx([0.505, 0.52])  # seed 0 twice, then seed 1
+    page = write_results_page(collection, tmp_path).read_text()
+    for heading in ("300 validation images", "300 synthetic test images", "preset released: 300 test images"):
+        assert page.count(f": {heading}" if heading[0] == "3" else heading) == 1
+    assert "epochs 7 (default 100)" in page
+    assert "picked the best epoch" in page
+    assert "not the official data" in page
+
+
+def test_the_command_writes_the_page_and_the_pictures(tmp_path):
+    write_runs(tmp_path / "runs", "pcam", {"dense-1-1": 0.8, "unturned-12-12": 0.9})
+    unfinished = tmp_path / "runs" / "begun"
+    unfinished.mkdir()
+    (unfinished / "config.yaml").write_text(find_task("pcam").defaults.to_yaml())
+    marked = tmp_path / "runs" / "dense-1-1" / "seed-0"
+    (marked / "environment.json").write_text(json.dumps({"machine": "a | b\n<script>"}))
+    row = {"epoch": 0, "seconds": 1.0, "images_per_second": 4321.0, "memory_mib": 1.0}
+    (marked / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    done = CliRunner().invoke(app, ["figures", "results", str(tmp_path / "runs"), str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    names = {f"results-{theme}.{kind}" for theme in ("light", "dark") for kind in ("svg", "png")}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names | {"results.md"}
+    page = (tmp_path / "out" / "results.md").read_text()
+    assert "| 2-D | 3 | 80.00 ± 0.10 | 9 | 4,321 |  | not synthetic, test split |" in page
+    assert "1 run not finished yet" in page
+    assert "<script>" not in page
+    assert findings.RULE in page
+    assert "| holds | dense (12, 12), no-rot90 90.00 − 2-D 80.00 = +10.00 ± 0.14 |" in page
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert len({row.count("|") for row in rows[:4]}) == 1  # a machine's name breaks no table
+
+
+@pytest.mark.parametrize("value", [float("nan"), -0.1, 84.0])
+def test_scores_that_are_none(tmp_path, value):
+    write(tmp_path / "run", find_task("pcam").defaults, {"accuracy": value})
+    with pytest.raises(DataError, match=r"results.json: accuracy is .*; expected a share from 0 to 1"):
+        read_runs(tmp_path)
+
+
+def test_names_that_are_none(tmp_path):
+    write(tmp_path / "a" / "run", find_task("pcam").defaults, {"accuracy": 0.5}, split="tset")
+    with pytest.raises(ConfigError, match=r"results.json: split 'tset' is unknown.*Did you mean 'test'"):
+        read_runs(tmp_path / "a")
+    strange = find_task("pcam").defaults.updated({}, {"augment": "$\\frac$"})
+    write(tmp_path / "b" / "run", strange, {"accuracy": 0.5})
+    with pytest.raises(ConfigError, match=r"config.yaml: augment .* is unknown; choose one of rot90"):
+        read_runs(tmp_path / "b")
+
+
+def test_the_preset_reaches_the_network_and_the_report():
+    config = find_task("celeba").defaults.updated({"n_h": 2}, {}, preset="released")
+    network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))
+    (first, *_) = (layer for layer in network.modules() if isinstance(layer, Lift))
+    assert first.grid.elements[:, 0].tolist() == pytest.approx([1, 1.6])
+    assert "preset: released" in settings_section(config.to_yaml(), "{}").body
