@@ -95,8 +95,7 @@ class _Convolve(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, kernel, ctx.stride, ctx.padding = inputs
-        ctx.save_for_backward(x, kernel)
+        _save(ctx, inputs, output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
