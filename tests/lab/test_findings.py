@@ -211,7 +211,7 @@ def test_the_command_writes_the_page_and_the_pictures(tmp_path):
     unfinished.mkdir()
     (unfinished / "config.yaml").write_text(find_task("pcam").defaults.to_yaml())
     marked = tmp_path / "runs" / "dense-1-1" / "seed-0"
-    (marked / "environment.json").write_text(json.dumps({"machine": "a | b\n<script>"}))
+    (marked / "environment.json").write_text(json.dumps({"machine": "a | b\n<script>", "commit": "1234567890abcdef"}))
     row = {"epoch": 0, "seconds": 1.0, "images_per_second": 4321.0, "memory_mib": 1.0}
     (marked / "metrics.jsonl").write_text(json.dumps(row) + "\n")
     done = CliRunner().invoke(app, ["figures", "results", str(tmp_path / "runs"), str(tmp_path / "out")])
@@ -222,6 +222,7 @@ def test_the_command_writes_the_page_and_the_pictures(tmp_path):
     assert "| 2-D | 3 | 80.00 ± 0.10 | 9 | 4,321 |  | not synthetic, test split |" in page
     assert "1 run not finished yet" in page
     assert "<script>" not in page
+    assert "Commit: 1234567890ab." in page
     assert findings.RULE in page
     assert "| holds | dense (12, 12), no-rot90 90.00 − 2-D 80.00 = +10.00 ± 0.14 |" in page
     rows = [line for line in page.splitlines() if line.startswith("|")]
@@ -245,6 +246,7 @@ def test_names_that_are_none(tmp_path):
         read_runs(tmp_path / "b")
 
 
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_the_preset_reaches_the_network_and_the_report():
     config = find_task("celeba").defaults.updated({"n_h": 2}, {}, preset="released")
     network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))

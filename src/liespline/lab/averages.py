@@ -66,6 +66,7 @@ class Average:
     """Images a second in training, the median epoch of each run."""
     seconds: Sequence[float]
     machines: Sequence[str]
+    commits: Sequence[str]
 
     @property
     def score(self) -> str:
@@ -187,7 +188,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         "weights": results["weights"],
         "speed": statistics.median(speeds) if speeds else None,
         "seconds": results.get("seconds"),
-        "machine": _machine(run.path / "environment.json"),
+        **_origin(run.path / "environment.json"),
     }
 
 
@@ -206,21 +207,23 @@ def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str,
     def all_of(key: str) -> list[Any]:
         return [numbers[key] for numbers in every if numbers[key] is not None]
 
-    weights, machines = sorted(set(all_of("weights"))), sorted(set(all_of("machine")))
-    return Average(study, variant, len(every), scores, weights, all_of("speed"), all_of("seconds"), machines)
+    weights, machines, commits = (sorted(set(all_of(key))) for key in ("weights", "machine", "commit"))
+    return Average(study, variant, len(every), scores, weights, all_of("speed"), all_of("seconds"), machines, commits)
 
 
 def _order(average: Average) -> tuple[Any, ...]:
     study, variant = average.study, average.variant
     net = variant.network
     ways = (unusual(study.task, variant), net.scale, net.kernel, net.n_k or 0)
-    return list(SUMMARIES).index(study.task), repr(study), net.n_h, *ways, repr(variant)
+    place = [*PAPER, *SUMMARIES].index(study.task)
+    return place, repr(study), net.n_h, *ways, repr(variant)
 
 
-def _machine(file: Path) -> str | None:
-    """The machine of a run as its own file names it; None where that file is missing or damaged."""
+def _origin(file: Path) -> dict[str, str | None]:
+    """The machine and commit of a run as its own file names them; None where that file lacks them or is damaged."""
     try:
-        name = json.loads(file.read_text(encoding="utf-8"))["machine"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return name[:200] if isinstance(name, str) else None
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    named = found if isinstance(found, dict) else {}
+    return {key: v[:200] if isinstance(v := named.get(key), str) else None for key in ("machine", "commit")}

@@ -56,9 +56,10 @@ def about(study: Study, averages: Sequence[Average]) -> str:
         if study.split == "valid"
         else "",
     ]
-    machines = sorted({machine for average in averages for machine in average.machines})
-    if machines:
-        sentences.append(f"Machine: {'; '.join(map(_text, machines))}.")
+    machines = sorted({_text(machine) for average in averages for machine in average.machines})
+    commits = sorted({_text(commit)[:12] for average in averages for commit in average.commits})
+    sentences.append(f"Machine: {'; '.join(machines)}." if machines else "")
+    sentences.append(f"Commit: {', '.join(commits)}." if commits else "")
     return " ".join(filter(None, sentences))
 
 
