@@ -103,7 +103,7 @@ def numbers_of(verdict: Verdict, task: str, averages: Mapping[Variant, Average])
         parts.append(f"{one} − {other} = {_points(part)}")
     absent = missing(verdict, task, averages)
     if absent:
-        parts.append("no runs of " + ", ".join(absent))
+        parts.append("no runs of " + ", ".join(f"`{name}`" for name in absent))
     return "; ".join(parts)
 
 
