@@ -67,9 +67,8 @@ class Copy:
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
         print(*options, *(f"tests/{name}.py" for name in names), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
-        if (
-            status > 2
-        ):  # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time
+        # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.
+        if status > 2:
             raise RuntimeError(f"pytest ended with {status} on {names}")
         return status == 0
 
@@ -133,8 +132,10 @@ def main() -> None:
 
         def attempt(fault: Fault) -> bool:
             copy, began = free.get(), time.monotonic()
-            by = copy.caught_by(fault)
-            free.put(copy)
+            try:
+                by = copy.caught_by(fault)
+            finally:  # or the others would wait for it for ever
+                free.put(copy)
             outcome = f"caught by {by}" if by else "SURVIVED"
             print(f"{outcome:26} {time.monotonic() - began:4.0f} s  {fault.file}: {fault.what}", flush=True)
             return by is not None
