@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from liespline.lab.data.files import DataError
+
 DONE, REDONE, FAILED, AGAIN = 0, 77, 78, 79
 PATIENCE = 120  # seconds, before work counts as hanging
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -127,11 +129,20 @@ class Campaign:
             done = False
             while not done:
                 done = self._once(folder, self.tally.kills < kills)
-            if (found := self.work.end(folder)) != self.expected:
-                different = [name for name in self.expected if found.get(name) != self.expected[name]]
-                self.tally.lost.append(f"{folder}: other results than without kills: {different or set(found)}")
+            self._compare(folder)
             round_ += 1
         return self.tally
+
+    def _compare(self, folder: Path) -> None:
+        """What the work ended with, against what it ends with when nobody kills it."""
+        try:
+            found = self.work.end(folder)
+        except DataError as error:
+            self.tally.lost.append(f"{folder}: {error}")
+            return
+        if found != self.expected:
+            different = [name for name in self.expected if found.get(name) != self.expected[name]]
+            self.tally.lost.append(f"{folder}: other results than without kills: {different or set(found)}")
 
     def _once(self, folder: Path, kill: bool) -> bool:
         """One attempt, and what it left; whether the folder is done with."""
