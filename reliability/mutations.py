@@ -41,7 +41,14 @@ NEAREST = {  # by how the file's name begins, first match first
     "models/": ["test_models", "lab/test_classifier"],
     "testing": ["test_check_group", "test_equivariance"],
 }
-APART = ("test_docs_site", "test_figures", "test_explore", "test_snippets", "test_properties")  # docs; and slow to fail
+APART = (
+    "test_docs_site",
+    "test_package",
+    "test_figures",
+    "test_explore",
+    "test_snippets",
+    "test_properties",
+)  # docs and packaging; and slow to fail
 
 
 class Copy:

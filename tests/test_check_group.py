@@ -100,3 +100,8 @@ def test_methods_that_raise_are_named_too():
     strict = planted(Scale(2), log=lambda self, h: h.log() / (h < 1.2))  # infinite, and refused by the next method
     with pytest.raises(AssertionError, match=r"fails in torch.float64 with .*Scale factors are positive and finite"):
         check_group(strict)
+
+
+def test_a_group_that_answers_with_nan_is_none():
+    with pytest.raises(AssertionError, match="off by nan"):
+        check_group(planted(Translation(2), log=lambda self, h: torch.where(h > 0.3, torch.nan, h)))
