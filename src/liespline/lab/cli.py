@@ -166,7 +166,7 @@ def predict(
         return
     table = Table()
     for name in ("image", "class", "confidence"):
-        table.add_column(name, justify="right" if name == "confidence" else "left")
+        table.add_column(name, justify="right" if name == "confidence" else "left", overflow="fold")
     for row in rows:
         table.add_row(str(row["image"]), str(row["class"]), f"{100 * row['confidence']:.1f} %")
     console.print(table)
