@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import ConsoleDimensions
 
 from liespline.lab import cli
+from liespline.lab.screen import Screen
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -59,7 +61,8 @@ def liespline(monkeypatch, capsys):
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "1000")
+        monkeypatch.setenv("COLUMNS", "1000")  # for help pages
+        monkeypatch.setattr(Screen, "size", ConsoleDimensions(1000, 50))  # consoles read COLUMNS when they are made
         status = 0
         try:
             cli.main()
