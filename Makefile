@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum fuzz mutations kills corpus soak browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations kills corpus soak browser bench clean
 demo: .venv/ready
 	$(BIN)/liespline demo
 
@@ -50,6 +50,14 @@ minimum:
 # Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
 	  --ignore tests/test_docs_site.py --ignore tests/test_package.py --ignore tests/test_paths_triton.py
+
+# Branch coverage of the core, then of the lab.
+coverage: .venv/ready browser
+	$(BIN)/pip install --quiet --disable-pip-version-check 'coverage>=7.10'
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --omit '*/lab/*'
+	$(BIN)/coverage report --include '*/lab/*'
 
 # The long checks of docs/reliability.md; each leaves its findings in reliability/results.
 fuzz mutations kills corpus soak: .venv/ready
