@@ -31,16 +31,6 @@ def _meet(sums, row, START: tl.constexpr, COUNT: tl.constexpr, ROWS: tl.constexp
 
 
 @triton.jit
-def _under(tap, table, inside, d_in, h_in, in_d, in_h, x_r, x_d, x_h, KD: tl.constexpr, KH: tl.constexpr):
-    # Which samples a tap reads inside the input, and where the tap is, in units of eight numbers.
-    kh = tap % KH
-    kd = (tap // KH) % KD
-    field = tl.load(table + tap // (KH * KD)).to(tl.int64)
-    valid = inside & (h_in + kh >= 0) & (h_in + kh < in_h) & (d_in + kd >= 0) & (d_in + kd < in_d)
-    return valid, field * x_r + kd * x_d + kh * x_h
-
-
-@triton.jit
 def correlate(
     x,  # fields (B, R, D, H, W, C)
     weight,  # (A, output blocks, T, KD, KH, C, Q): columns (tap along W, BO outputs), zeros up to Q
@@ -91,6 +81,7 @@ def correlate(
 ):
     """out[b,a,p,o] = Σ over f, y, c of x[b, table[a,f], stride·p + y − pad, c] · weight[a,f,y,c,o]."""
     blocks: tl.constexpr = (N + BO - 1) // BO
+    parts: tl.constexpr = (C + BC - 1) // BC
     pid = tl.program_id(0)
     if TILES_FIRST:  # neighbours share the weights
         tile = pid % tiles
@@ -112,36 +103,35 @@ def correlate(
     h_in = h * stride_h - pad_h
     d_in = d * stride_d - pad_d
     inside = (q < rows) & (w_in >= 0) & (w_in < in_w)
+    if KD == 1:  # one test for all steps
+        inside = inside & (d_in >= 0) & (d_in < in_d)
     base = (b * x_b + d_in * x_d + h_in * x_h + w_in * x_w) * 8
 
     sums = ()
     for i in tl.static_range(len(PIECES)):
         sums = sums + (_zeros(BM, PIECES[i], SUMS),)
-    # The sum runs over (field, kd, kh, channel) as one axis, BC of it a step: few channels fill a step by several taps.
-    terms = tl.load(counts + element).to(tl.int32) * (KD * KH * C)
-    for first in range(0, terms, BC):
-        m = first + tl.arange(0, BC)
+    for step in range(0, tl.load(counts + element).to(tl.int32) * (KD * KH * parts)):
+        c = (step % parts) * BC + tl.arange(0, BC)
+        tap = step // parts
+        kh = tap % KH
+        kd = (tap // KH) % KD
+        field = tl.load(table + element * width + tap // (KH * KD)).to(tl.int64)
+        valid = inside & (h_in + kh >= 0) & (h_in + kh < in_h)
+        if KD > 1:
+            valid = valid & (d_in + kd >= 0) & (d_in + kd < in_d)
+        source = x + (field * x_r + kd * x_d + kh * x_h) * 8 + base[:, None] + c[None, :]
+        taps = weight + ((element * blocks + block) * width * (KD * KH) + tap) * (C * Q) + c[:, None] * Q
         if C % BC == 0:
-            tap = first // C
-            valid, places = _under(tap, table + element * width, inside, d_in, h_in, in_d, in_h, x_r, x_d, x_h, KD, KH)
-            source = x + base[:, None] + (places * 8 + m % C)[None, :]
             samples = tl.load(source, mask=valid[:, None], other=0.0)
         else:
-            tap = tl.minimum(m, terms - 1) // C
-            valid, places = _under(
-                tap[None, :], table + element * width, inside[:, None], d_in[:, None], h_in[:, None],
-                in_d, in_h, x_r, x_d, x_h, KD, KH,
-            )  # fmt: skip
-            offsets = tl.max_contiguous(tl.multiple_of(places * 8 + (m % C)[None, :], (1, 8)), (1, 8))
-            samples = tl.load(x + base[:, None] + offsets, mask=valid & (m < terms)[None, :], other=0.0)
-        taps = weight + ((element * blocks + block) * width * (KD * KH * C) + m)[:, None] * Q
+            samples = tl.load(source, mask=valid[:, None] & (c < C)[None, :], other=0.0)
         added = ()
         for i in tl.static_range(len(PIECES)):
             n = _columns(STARTS[i], PIECES[i])
             if C % BC == 0:
                 values = tl.load(taps + n[None, :])
             else:
-                values = tl.load(taps + n[None, :], mask=(m < terms)[:, None], other=0.0)
+                values = tl.load(taps + n[None, :], mask=(c < C)[:, None], other=0.0)
             added = added + (tl.dot(samples, values, sums[i], input_precision=PRECISION, out_dtype=SUMS),)
         sums = added
 

@@ -23,7 +23,7 @@ def correlate(
     elements, width, *window, _, outputs = blocks.shape
     x = _aligned(x)
     out = x.new_empty(x.shape[0], elements, *size, outputs)
-    tile = tiles.forward(outputs, window[2], x.dtype)
+    tile = tiles.forward(x.shape[-1], outputs, window[2], x.dtype)
     wide = (size[2] - 1) * stride[2] + window[2]
     rows = x.shape[0] * size[0] * size[1] * wide
     count = triton.cdiv(rows, tile.rows - window[2] + 1)

@@ -27,11 +27,11 @@ class Tile:
 
 
 @cache
-def forward(outputs: int, taps: int, dtype: torch.dtype) -> Tile:
+def forward(channels: int, outputs: int, taps: int, dtype: torch.dtype) -> Tile:
     """The tile of a correlation with `taps` samples along the last axis; also that of the input's gradient."""
     block = _block(outputs, WIDEST // taps)
     pieces = _pieces(taps * block, block)
-    inner = 128 // dtype.itemsize
+    inner = _block(channels, 128 // dtype.itemsize)
     rows = 128 if sum(pieces) <= 192 and taps <= 32 else 64
     stage = (rows + sum(pieces)) * inner * dtype.itemsize
     return Tile(rows, block, inner, pieces, 4, min(max(_STAGE_BYTES // stage, 2), 5))
