@@ -98,6 +98,15 @@ def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
     assert whole[:, [0, 2]].isfinite().all()
 
 
+@pytest.mark.parametrize("child", [torch.nn.GELU(), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
+def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
+    torch.manual_seed(0)
+    layer, x = ls.nn.NormReLU(3, 2).double(), torch.randn(2, 3, 4, 6, 6, dtype=torch.float64)
+    layer[1 if isinstance(child, ls.nn.MaxPool) else 2] = child
+    right = layer[2](layer[1](F.batch_norm(x, None, None, training=True)))
+    torch.testing.assert_close(layer(x), right)
+
+
 def test_the_norm_follows_torch_rules() -> None:
     x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
     weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)

@@ -69,13 +69,19 @@ class NormReLU(nn.Sequential):
         super().__init__(BatchNorm(channels, **options), *pools, nn.ReLU(inplace=True))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalise, cut off below zero, pool."""
-        norm, then = self[0], self[1]
-        pool = then.kernel_size if isinstance(then, MaxPool) else 1
-        whole = pool == 1 or (input.ndim == 5 and not any(n % pool for n in input.shape[3:]))
-        alone = not any(child._forward_hooks or child._forward_pre_hooks for child in self)
-        ours = isinstance(norm, BatchNorm) and type(norm).forward is BatchNorm.forward
-        if whole and alone and ours and norm.can_fuse(input):  # type: ignore[operator]
-            out: Tensor = norm.normalise(input, relu=True, pool=pool)  # type: ignore[operator]
-            return out
+        """Normalise, pool, cut off below zero."""
+        norm, pool = self[0], self._whole_windows(input)
+        if pool and type(norm) is BatchNorm and norm.can_fuse(input):
+            return norm.normalise(input, relu=True, pool=pool)
         return super().forward(input)
+
+    def _whole_windows(self, x: Tensor) -> int:
+        """The side of the pooling windows, 1 without; 0 if a child is another or watched, or windows do not fill x."""
+        if type(self[-1]) is not nn.ReLU or any(m._forward_hooks or m._forward_pre_hooks for m in self):
+            return 0
+        if len(self) == 2:
+            return 1
+        pool = self[1]
+        if type(pool) is not MaxPool or (pool.stride, pool.padding) != (pool.kernel_size, 0) or x.ndim != 5:
+            return 0
+        return 0 if any(n % pool.kernel_size for n in x.shape[3:]) else pool.kernel_size
