@@ -76,3 +76,11 @@ def test_a_kernel_sampled_at_once_is_the_kernel(kind: str) -> None:
     right = torch.einsum("ocij,ayxi,abj->oacbyx", layer.weight, x_samples[:, 0], h_samples[:, 0])
     torch.testing.assert_close(found, right, **EXACT)
     assert layer.plan.samples(x_samples.clone().requires_grad_(), h_samples) is None
+
+
+def test_samples_that_train_are_never_kept() -> None:
+    # Without gradients, as in evaluation, nothing about the samples tells that they will move.
+    grid = ls.uniform(ls.SO2(), 4)
+    layer = ls.GConv(1, 1, 5, grid, x_basis=ls.SplineBasis(ls.disc(3), trainable=True))
+    with torch.no_grad():
+        assert layer.plan.samples(*layer.samples()) is None

@@ -80,6 +80,8 @@ class Plan(nn.Module):
         self.routes = tuple(routes)
         self.choices: dict[object, Any] = {}  # what was chosen before, by the shapes it was chosen for
         self._exact: dict[str, Tensor] = {}
+        # Centres that train move between steps, also where nobody takes a gradient.
+        self._fixed = x_samples is not None
         self._samples: Tensor | None = None
         ranks = []
         for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):
@@ -101,9 +103,10 @@ class Plan(nn.Module):
         return self
 
     def samples(self, x_samples: Tensor, h_samples: Tensor) -> Tensor | None:
-        """Both samples in one matrix, kept from the first time on; None where they train or the matrix were large."""
-        trained = x_samples.requires_grad or h_samples.requires_grad
-        if trained or torch.compiler.is_compiling() or x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES:
+        """Both samples in one matrix, kept from the first time on; None where they may change, or are too many."""
+        large = x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES
+        train = not self._fixed or x_samples.requires_grad or h_samples.requires_grad
+        if large or train or torch.compiler.is_compiling():
             return None
         if self._samples is None or self._samples.dtype != x_samples.dtype or self._samples.device != x_samples.device:
             self._samples = dense.outer(x_samples, h_samples)
