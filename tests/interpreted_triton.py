@@ -7,8 +7,8 @@ from torch.nn import functional as F
 
 import liespline as ls
 from liespline import paths
-from liespline.paths import cuda, triton
-from liespline.paths.triton import lifting, norm, ops
+from liespline.paths import triton
+from liespline.paths.triton import norm, ops
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -110,41 +110,15 @@ def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
 def test_the_norm_follows_torch_rules() -> None:
     x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
     weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
-    torch.library.opcheck(norm.normalise, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
-
-
-@pytest.mark.parametrize(("channels", "outputs", "elements"), [(3, 4, 6), (1, 17, 16), (2, 3, 1)])
-@pytest.mark.parametrize(("stride", "padding"), [((1, 1), (0, 0)), ((2, 1), (1, 2))])
-@pytest.mark.parametrize("channels_last", [False, True])
-def test_interpreted_lifting_is_torch_s_own_convolution(
-    channels: int, outputs: int, elements: int, stride: tuple[int, int], padding: tuple[int, int], channels_last: bool
-) -> None:
-    torch.manual_seed(0)
-    x = torch.randn(2, channels, 9, 11, requires_grad=True)
-    kernel = torch.randn(outputs, channels, elements, 5, 3).transpose(1, 2).requires_grad_()
-    found = lifting.lift(x, kernel, stride, padding)
-    right = F.conv2d(x, kernel.flatten(0, 1), None, stride, padding).unflatten(1, (outputs, elements))
-    torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-4)
-    direction = torch.randn(right.shape)
-    if channels_last:
-        direction = direction.movedim(1, -1).contiguous().movedim(-1, 1)
-    gradients, expected = (torch.autograd.grad(y, (x, kernel), direction) for y in (found, right))
-    for gradient, truth in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, truth, rtol=1e-4, atol=1e-3)
-    torch.library.opcheck(lifting._lift, (x, kernel, list(stride), list(padding)))
+    torch.library.opcheck(norm.operator, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
 
 
 @pytest.mark.parametrize("pool", [1, 2])
 def test_gradients_of_gradients(pool: int) -> None:
     torch.manual_seed(0)
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
-    torch.autograd.gradgradcheck(lambda *t: norm.normalise(*t, 1e-3, False, pool)[0], (x, weight, bias))
-    image, kernel = torch.randn(1, 2, 6, 6, requires_grad=True), torch.randn(2, 3, 2, 3, 3, requires_grad=True)
-    twice = []
-    for once in (lifting.lift(image, kernel, (1, 1), (0, 0)), cuda.plain(image, kernel, (1, 1), (0, 0))):
-        (gradient,) = torch.autograd.grad(once.square().sum(), image, create_graph=True)
-        twice.append(torch.autograd.grad(gradient.square().sum(), kernel)[0])
-    torch.testing.assert_close(*twice, rtol=1e-3, atol=1e-2)
+    for normalise in (norm.normalise, norm.operator):
+        torch.autograd.gradgradcheck(lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias))
 
 
 def _laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 import liespline as ls
 from liespline.models.kernels import h_basis
-from liespline.paths import cuda, dense
+from liespline.paths import cuda, dense, neighbours
 
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 CASES = {
@@ -63,6 +63,42 @@ def test_gradients_of_gradients_and_vmap() -> None:
     several = torch.stack([x, x + 1]).detach()
     found = torch.func.vmap(lambda one: cuda.convolve(one, kernel, (1, 2), (0, 1)))(several)
     torch.testing.assert_close(found[1], truth(x + 1, kernel, (1, 2), (0, 1)), **EXACT)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize(("channels", "wide", "padding"), [(3, 5, 0), (1, 3, 2), (2, 8, 1), (4, 1, 0)])
+@pytest.mark.parametrize("d", [2, 3])
+def test_neighbours_as_channels_change_nothing(count: int, channels: int, wide: int, padding: int, d: int) -> None:
+    torch.manual_seed(0)
+    stride, border = (1, 2, 1)[-d:], (1, 0, padding)[-d:]
+    space = (4, 6, 16 - 2 * padding + wide - 1)[-d:]  # 16 outputs along the last axis
+    x = torch.randn(2, channels, *space, dtype=torch.float64, requires_grad=True)
+    kernel = torch.randn(3, channels, 4, *(3, 2, wide)[-d:], dtype=torch.float64).transpose(1, 2).requires_grad_()
+    right, found = truth(x, kernel, stride, border), neighbours.together(x, kernel, count, stride, border)
+    torch.testing.assert_close(found, right, **EXACT)
+    assert found.movedim((1, 2), (-2, -1)).is_contiguous()  # as one convolution would leave it
+    direction = torch.randn_like(right)
+    gradients, expected = (torch.autograd.grad(y, (x, kernel), direction) for y in (found, right))
+    for gradient, one in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, one, **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("channels", "width", "outputs", "stride", "count"),
+    [
+        (3, 88, 11 * 12, 1, 4),
+        (1, 28, 16 * 16, 1, 8),
+        (3, 90, 80, 1, 2),
+        (3, 88, 40, 1, 4),
+        (3, 89, 132, 1, 1),  # 85 outputs
+        (3, 88, 132, 2, 1),
+        (20, 88, 132, 1, 1),
+        (3, 88, 17, 1, 1),  # 68 would be padded
+    ],
+)
+def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: int, count: int) -> None:
+    x, kernel = torch.empty(1, channels, 9, width), torch.empty(outputs, 1, channels, 5, 5)
+    assert neighbours._count(x, kernel, (1, stride), (0, 0)) == count
 
 
 @pytest.mark.parametrize("kind", ["dense", "local"])

@@ -32,6 +32,7 @@ BESIDE_THE_POINT = (
     ".*smaller than the logging interval.*",
     ".*exists and is not empty.*",
     ".*available but not used.*",
+    ".*TensorFloat32 tensor cores.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
 

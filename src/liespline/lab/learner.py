@@ -42,7 +42,8 @@ class Learner(LightningModule):
 
     def output(self, x: Tensor) -> Tensor:
         """What the network makes of a batch."""
-        return (self._compiled or self.network)(x)
+        # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
+        return (self._compiled if self._compiled and self.training else self.network)(x)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from liespline.paths import choice, dense, factored, triton
+from liespline.paths import choice, dense, factored
 from liespline.paths.choice import use
 from liespline.paths.plan import Plan
 
@@ -56,7 +56,4 @@ def lift(
     dtype = dense.accumulate_dtype(x, weight, x_samples)
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.lift_kernel(weight.to(dtype), x_samples.to(dtype))
-    # Only where asked for, until its speed on a GPU is measured.
-    if len(set(sizes)) == 1 and triton.lifts(x, sampled) and choice.forced() == "triton":
-        return triton.lift(x, sampled, stride, padding)
     return dense.convolve(x, sampled, sizes, stride, padding)

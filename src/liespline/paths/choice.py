@@ -32,11 +32,6 @@ def _known(name: str) -> str:
 _forced = _known(os.environ.get("LIESPLINE_PATH", "auto"))
 
 
-def forced() -> str:
-    """The path that everything takes, or "auto"."""
-    return _forced
-
-
 @contextmanager
 def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block ("auto" chooses by cost): `with paths.use("dense"): ...`.

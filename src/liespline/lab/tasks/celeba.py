@@ -1,5 +1,6 @@
 """The paper's second experiment: facial landmarks in CelebA, scales (section 4, tab. GCNNCelebA)."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from torch import nn
@@ -26,10 +27,27 @@ SCALES = tuple(2 ** (i / 2) for i in range(5))
 
 def paper_runs(base: Config) -> dict[str, Config]:
     """The paper's runs: two to five scales with N_k = 1, 3 and N_h; 2-D networks at five scales, with zoom or not."""
+    networks = [(*kind, n_h) for n_h in range(2, 6) for kind in (("local", 1), ("local", 3), ("dense", n_h))]
+    return networks_of(networks, base) | plain_runs(base)
+
+
+def short_runs(base: Config) -> dict[str, Config]:
+    """Each of the table's five columns once, at the most scales it is used with, and all 2-D networks."""
+    networks = (("local", 3, 5), ("local", 1, 5), ("dense", 5, 5), ("dense", 4, 4), ("dense", 2, 2))
+    return networks_of(networks, base) | plain_runs(base)
+
+
+def networks_of(networks: Iterable[tuple[str, int, int]], base: Config) -> dict[str, Config]:
+    """Runs by kernel, N_k and N_h."""
+    return {
+        f"{kernel}-{n_h}-{n_k}": base.updated({"kernel": kernel, "n_h": n_h, "n_k": n_k}, {})
+        for kernel, n_k, n_h in networks
+    }
+
+
+def plain_runs(base: Config) -> dict[str, Config]:
+    """2-D networks at five scales, with zoom and without."""
     runs = {}
-    for n_h in range(2, 6):
-        for kernel, n_k in (("local", 1), ("local", 3), ("dense", n_h)):
-            runs[f"{kernel}-{n_h}-{n_k}"] = base.updated({"kernel": kernel, "n_h": n_h, "n_k": n_k}, {})
     for number, scale in enumerate(SCALES, 1):
         plain = base.updated({"group": "none", "n_h": 1, "n_k": 1, "scale": scale}, {})
         runs[f"plain-{number}"] = plain
@@ -47,7 +65,7 @@ TASK = Task(
     check=lambda path, config: celeba.check(path),
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
     augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
-    sets={"paper": paper_runs},
+    sets={"paper": paper_runs, "short": short_runs},
     network=network,
     objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),
 )

@@ -10,7 +10,6 @@ from liespline.paths.plan import Table
 
 Size = tuple[int, ...]
 _OLDEST = (3, 6)  # the first version these kernels are tested with
-_MOST_RUN = 32  # samples under a row of a lifting window
 _MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
 
 
@@ -39,22 +38,6 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
     from liespline.paths.triton import ops  # here, since importing it needs Triton
 
     return ops.gathered(fields, kernel, table, stride, padding)
-
-
-def lifts(x: Tensor, kernel: Tensor) -> bool:
-    """Whether `lift` takes these: images of few channels, in half precision, whose kernels have one size."""
-    few = kernel.ndim == 5 and kernel.shape[2] * kernel.shape[4] <= _MOST_RUN
-    half = x.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled(x.device.type)
-    return few and half and x.is_cuda and available(x, ())
-
-
-def lift(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    """Correlate images x (B, C, H, W) with kernel (O, A, C, KH, KW) -> (B, O, A, H', W')."""
-    from liespline.paths.triton import lifting
-
-    if torch.is_autocast_enabled(x.device.type):
-        x = x.to(torch.get_autocast_dtype(x.device.type))
-    return lifting.lift(x, kernel, stride, padding)
 
 
 def norm_available(x: Tensor) -> bool:

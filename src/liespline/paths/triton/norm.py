@@ -4,6 +4,8 @@ Either layout is a matrix whose columns lie next to each other in memory: C inne
 perhaps a gap after each row. Any other is copied into the second one first.
 """
 
+import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,7 +19,9 @@ from liespline.paths import cuda
 from liespline.paths.triton import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum
-_SAMPLES = 4096  # of a block
+_UNIT = 8  # numbers that one load may take
+_READ = (2048, 128)  # samples and most columns of a block that is read
+_WRITTEN = (1024, 512)  # of one whose windows are written as well
 
 
 class Matrix(NamedTuple):
@@ -62,11 +66,19 @@ def empty(x: Tensor, space: tuple[int, ...]) -> Tensor:
     return x.new_empty_strided(shape, strides)  # not a permuted view, which nobody may change in place
 
 
-@torch.library.custom_op("liespline::normalise", mutates_args=())
 def normalise(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
 ) -> tuple[Tensor, Tensor]:
     """pool(relu(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift."""
+    if torch.compiler.is_compiling():
+        return operator(x, weight, bias, eps, relu, pool)
+    found: tuple[Tensor, Tensor] = _Normalise.apply(x, weight, bias, eps, relu, pool)
+    return found
+
+
+def _forward(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
     x = ordered(x)
     lay = _matrix(x)
     exact = _exact(x)
@@ -75,7 +87,9 @@ def normalise(
     block = _block(lay)
     grid = (len(partial), triton.cdiv(lay.columns, block["BC"]))
     common: dict[str, Any] = {"GROUP": lay.group, "EXACT": _tl(exact)}
-    kernels.moments[grid](x, partial, lay.rows, share, lay.stride, lay.columns, **block, **common)
+    unit = math.gcd(_UNIT, lay.stride, lay.columns)
+    sizes = lay.stride // unit, lay.columns // unit
+    kernels.moments[grid](x, partial, lay.rows, share, *sizes, UNIT=unit, **block, **common)
     kernels.finish_moments[(x.shape[1],)](
         partial, x, weight, bias, facts, len(partial), lay.columns, lay.rows * lay.group, eps,
         CHANNELS=x.shape[1], AFFINE=weight is not None, **_small(lay), **common,
@@ -84,21 +98,13 @@ def normalise(
     high, wide = _window(out, pool)
     rows = lay.rows // pool**2
     kernels.apply[(triton.cdiv(rows, block["BR"]), grid[1])](
-        x, facts, out, rows, lay.stride, lay.columns, high, wide,
-        CHANNELS=x.shape[1], POOL=pool, RELU=relu, **block, **common,
+        x, facts, out, rows, *sizes, high, wide,
+        CHANNELS=x.shape[1], POOL=pool, RELU=relu, UNIT=unit, **block, **common,
     )  # fmt: skip
     return out, facts
 
 
-@normalise.register_fake
-def _(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
-) -> tuple[Tensor, Tensor]:
-    return empty(ordered(x), _pooled(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
-
-
-@torch.library.custom_op("liespline::normalise_backward", mutates_args=())
-def normalise_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
     """The gradient of x, and (4, C) terms of which the first two are those of weight and bias."""
     x = ordered(x)
     lay, exact = _matrix(x), facts.dtype
@@ -108,26 +114,72 @@ def normalise_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool:
         from_out = _matrix(grad)
     terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
     partial, share = _partial(lay, from_out.rows, exact, x.device)
-    block = _block(lay)
-    columns = triton.cdiv(lay.columns, block["BC"])
+    block, written = _block(lay), _block(lay, _WRITTEN)
     high, wide = _window(grad, pool)
     common: dict[str, Any] = {"CHANNELS": x.shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
-    through: dict[str, Any] = {"POOL": pool, "RELU": relu} | block | common
-    strides = from_out.stride, lay.stride
-    kernels.gradient_sums[(len(partial), columns)](
-        grad, x, facts, partial, from_out.rows, share, *strides, lay.columns, high, wide, **through
+    unit = math.gcd(_UNIT, from_out.stride, lay.stride, lay.columns)
+    sizes = from_out.stride // unit, lay.stride // unit, lay.columns // unit
+    through: dict[str, Any] = {"POOL": pool, "RELU": relu, "UNIT": unit} | common
+    kernels.gradient_sums[(len(partial), triton.cdiv(lay.columns, block["BC"]))](
+        grad, x, facts, partial, from_out.rows, share, *sizes, high, wide, **block, **through
     )
     kernels.finish_gradient[(x.shape[1],)](
         partial, facts, terms, len(partial), lay.columns, lay.rows * lay.group, **_small(lay), **common
     )
     out = empty(x, _space(x))
-    kernels.gradient[(triton.cdiv(from_out.rows, block["BR"]), columns)](
-        grad, x, facts, terms, out, from_out.rows, *strides, lay.columns, high, wide, **through
+    kernels.gradient[(triton.cdiv(from_out.rows, written["BR"]), triton.cdiv(lay.columns, written["BC"]))](
+        grad, x, facts, terms, out, from_out.rows, *sizes, high, wide, **written, **through
     )
     return out, terms
 
 
-@normalise_backward.register_fake
+def _plain(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int) -> Tensor:
+    """The same by torch's own operators."""
+    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
+    out = F.relu(out) if relu else out
+    return out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
+
+
+class _Normalise(torch.autograd.Function):
+    """Eagerly: an operator of torch's library takes half a millisecond to call."""
+
+    @staticmethod
+    def forward(
+        x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+    ) -> tuple[Tensor, Tensor]:
+        return _forward(x, weight, bias, eps, relu, pool)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        _remember(ctx, inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        return _send_back(ctx, grad, _backward)
+
+
+@torch.library.custom_op("liespline::normalise", mutates_args=())
+def operator(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    """The same for torch.compile, which looks into nothing that launches kernels itself."""
+    return _forward(x, weight, bias, eps, relu, pool)
+
+
+@torch.library.custom_op("liespline::normalise_backward", mutates_args=())
+def operator_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+    """Its gradients."""
+    return _backward(grad, x, facts, relu, pool)
+
+
+@operator.register_fake
+def _(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    return empty(ordered(x), _pooled(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
+
+
+@operator_backward.register_fake
 def _(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
     x = ordered(x)
     return empty(x, _space(x)), facts.new_empty(4, x.shape[1])
@@ -139,23 +191,16 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
     ctx.mark_non_differentiable(output[1])
 
 
-def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
     x, weight, bias, facts = ctx.saved_tensors
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
         out = _plain(x, weight, bias, ctx.eps, ctx.relu, ctx.pool)
         return *cuda.again(out, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
-    dx, terms = normalise_backward(grad, x, facts, ctx.relu, ctx.pool)
+    dx, terms = gradients(grad, x, facts, ctx.relu, ctx.pool)
     return dx, None if weight is None else terms[0], None if bias is None else terms[1], None, None, None
 
 
-def _plain(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int) -> Tensor:
-    """The same by torch's own operators."""
-    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
-    out = F.relu(out) if relu else out
-    return out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
-
-
-normalise.register_autograd(_backward, setup_context=_remember)
+operator.register_autograd(lambda ctx, grad, _: _send_back(ctx, grad, operator_backward), setup_context=_remember)
 
 
 def _matrix(x: Tensor) -> Matrix:
@@ -191,10 +236,10 @@ def _partial(lay: Matrix, rows: int, exact: torch.dtype, device: torch.device) -
     return torch.empty(triton.cdiv(rows, share), 2, lay.columns, device=device, dtype=exact), share
 
 
-def _block(lay: Matrix) -> dict[str, int]:
-    """Rows and columns of a block: whole rows, since memory takes parts of rows several times more slowly."""
-    wide = min(max(triton.next_power_of_2(lay.columns), 16), 512)
-    return {"BR": _SAMPLES // wide, "BC": wide}
+def _block(lay: Matrix, most: tuple[int, int] = _READ) -> dict[str, int]:
+    """Rows and columns of a block, of sizes that were fastest on an H200."""
+    wide = min(max(triton.next_power_of_2(lay.columns), 16), most[1])
+    return {"BR": most[0] // wide, "BC": wide}
 
 
 def _small(lay: Matrix) -> dict[str, int]:

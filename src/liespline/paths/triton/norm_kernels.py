@@ -3,7 +3,8 @@
 
 Feature maps are matrices: a row a sample, columns that lie next to each other, column j of channel j // GROUP. Pooling
 windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found again
-wherever it is needed, since reading the input twice costs less than keeping what was found.
+wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the number of
+columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
 """
 
 import triton
@@ -43,9 +44,11 @@ def _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL: tl.c
 @triton.jit
 def moments(
     x, out, rows, share, row_stride, columns,
-    GROUP: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
+    GROUP: tl.constexpr, UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out[program, 0 and 1, column] = Σ (x − s) and Σ (x − s)², where s is the first sample of the channel."""
+    row_stride *= UNIT
+    columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     live = column < columns
     start = tl.load(x + column // GROUP * GROUP, mask=live, other=0.0).to(EXACT)[None, :]
@@ -68,9 +71,12 @@ def moments(
 def gradient_sums(
     grad, x, facts, out, rows, share, grad_stride, row_stride, columns, high, wide,
     CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
-    BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
+    UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out[program, 0 and 1, column] = Σ g and Σ g (x − mean), over what ReLU and pooling let through."""
+    grad_stride *= UNIT
+    row_stride *= UNIT
+    columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     live = column < columns
     channel = tl.minimum(column // GROUP, CHANNELS - 1)
@@ -159,9 +165,11 @@ def finish_gradient(
 def apply(
     x, facts, out, rows, row_stride, columns, high, wide,
     CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
-    BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
+    UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out = pool(relu(scale·x + shift))."""
+    row_stride *= UNIT
+    columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     channel = tl.minimum(column // GROUP, CHANNELS - 1)
     scale = tl.load(facts + 3 * CHANNELS + channel)[None, :]
@@ -179,9 +187,12 @@ def apply(
 def gradient(
     grad, x, facts, terms, out, rows, grad_stride, row_stride, columns, high, wide,
     CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
-    BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
+    UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out = scale·g + slope·x + offset, with g at the sample that each pooled value came from."""
+    grad_stride *= UNIT
+    row_stride *= UNIT
+    columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     channel = tl.minimum(column // GROUP, CHANNELS - 1)
     scale = tl.load(facts + 3 * CHANNELS + channel)[None, :]
