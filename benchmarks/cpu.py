@@ -5,6 +5,7 @@ import warnings
 
 import torch
 
+from exported import exported_row
 from layers import Bench
 from timing import Row, report
 
@@ -14,6 +15,15 @@ GRID = [
     for n_h, n_k, kind in ((8, 8, "dense"), (12, 4, "atrous"), (16, 3, "local"), (16, 8, "dense"))
     for window in (3, 5)
 ]
+
+
+GROWTH = {
+    "n_h": (8, 16, 32),
+    "n_k": (1, 3, 5, 9),
+    "channels": (8, 16, 32),
+    "size": (8, 16, 32),
+    "batch": (1, 2, 4),
+}
 
 
 def main(path: str) -> None:
@@ -29,9 +39,12 @@ def main(path: str) -> None:
         bench.exponent(16, batch=1),
         bench.scale(batch=1, size=128),
         bench.volumes(batch=1),
+        exported_row("cpu", torch.float32, batch=8),
         bench.grid(GRID),
     ]
-    report(rows, "cpu", path)
+    base = {"channels": 16, "n_h": 16, "n_k": 3, "size": 16, "batch": 2}
+    series = [bench.growth(what, values, **base) for what, values in GROWTH.items()]
+    report(rows, "cpu", path, series)
 
 
 if __name__ == "__main__":

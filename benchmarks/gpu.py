@@ -5,6 +5,7 @@ import warnings
 
 import torch
 
+from exported import exported_row
 from layers import Bench
 from networks import pcam_rows
 from timing import Row, report
@@ -15,6 +16,15 @@ GRID = [
     for n_h, n_k, kind in ((8, 8, "dense"), (12, 4, "atrous"), (16, 3, "local"), (16, 8, "dense"))
     for window in (3, 5)
 ] + [(32, 16, 3, "local", 7, 32), (11, 12, 12, "dense", 5, 42)]
+
+
+GROWTH = {
+    "n_h": (8, 16, 32, 64),
+    "n_k": (1, 3, 5, 9),
+    "channels": (16, 32, 64),
+    "size": (16, 32, 64),
+    "batch": (16, 64, 256),
+}
 
 
 def main(path: str) -> None:
@@ -32,11 +42,15 @@ def main(path: str) -> None:
         bench.exponent(32, batch=32),
         bench.scale(batch=8, size=128),
         bench.volumes(batch=2),
-        bench.grid(GRID),
+        exported_row("cuda", torch.bfloat16, batch=256),
     ]
-    report(rows, "cuda", path)
     rows += pcam_rows(batch=256)
     report(rows, "cuda", path)
+    rows.append(bench.grid(GRID))
+    report(rows, "cuda", path)
+    base = {"channels": 32, "n_h": 16, "n_k": 3, "size": 32, "batch": 64}
+    series = [bench.growth(what, values, **base) for what, values in GROWTH.items()]
+    report(rows, "cuda", path, series)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The layer rows of the speed table: every ratio is forward + backward of one path over another, in one run."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
 from liespline.paths.choice import choose
-from timing import Row, Step, captured, times
+from timing import Row, Series, Step, captured, times
 
 
 class Bench:
@@ -57,10 +57,22 @@ class Bench:
 
         return captured(run) if self.device == "cuda" else run
 
-    def ratio(self, layer: ls.GConv, size: int | None = None, batch: int | None = None) -> float:
+    def ratio(self, layer: ls.GConv, size: int | None = None, batch: int | None = None, seconds: float = 1.0) -> float:
         """What is chosen against dense."""
-        found = times({name: self.step(layer, name, size, batch) for name in ("auto", "dense")}, self.device)
+        steps = {name: self.step(layer, name, size, batch) for name in ("auto", "dense")}
+        found = times(steps, self.device, seconds)
         return found["auto"] / found["dense"]
+
+    def growth(self, what: str, values: Sequence[int], **base: int) -> Series:
+        """Local kernels, with `what` (channels, n_h, n_k, size or batch) going through values and the rest at base."""
+        seconds: dict[str, list[float]] = {"auto": [], "dense": []}
+        for value in values:
+            now = base | {what: value}
+            layer = self.layer(ls.uniform(ls.SO2(), now["n_h"]), now["channels"], now["n_k"])
+            steps = {name: self.step(layer, name, now["size"], now["batch"]) for name in seconds}
+            for name, found in times(steps, self.device, seconds=0.2).items():
+                seconds[name].append(found)
+        return Series(what, list(values), seconds)
 
     def against_plain(self, channels: int, n_h: int) -> Row:
         """The dense layer, sampling included, against torch's convolution with a weight of that size."""
@@ -113,7 +125,7 @@ class Bench:
         worst, where = 0.0, ""
         for channels, n_h, n_k, kind, window, size in shapes:
             layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_k, kind, window, degree=2)
-            ratio = self.ratio(layer, size)
+            ratio = self.ratio(layer, size, seconds=0.3)
             print(f"  C {channels} N_h {n_h} N_k {n_k} {kind} window {window} size {size}: {ratio:.3f}", flush=True)
             if ratio > worst:
                 worst, where = ratio, f"C = {channels}, N_h = {n_h}, N_k = {n_k} {kind}, {window}², {size}²"

@@ -4,7 +4,7 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +21,15 @@ class Row:
     value: float
     reach: str
     note: str = ""
+
+
+@dataclass
+class Series:
+    """How the time of a layer grows with one number: seconds by path, one for each value."""
+
+    what: str
+    values: list[int]
+    seconds: dict[str, list[float]]
 
 
 def times(steps: dict[str, Step], device: str, seconds: float = 1.0) -> dict[str, float]:
@@ -92,10 +101,14 @@ def _processor() -> str:
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def report(rows: list[Row], device: str, path: str) -> None:
+def report(rows: list[Row], device: str, path: str, series: Sequence[Series] = ()) -> None:
     """Print the table and write it, with the facts, as JSON."""
     print(f"{'what':70s} {'value':>10s}  reach")
     for row in rows:
         print(f"{row.what:70s} {row.value:10.3f}  {row.reach}  {row.note}")
-    document = {"facts": facts(device), "rows": [asdict(row) for row in rows]}
+    for line in series:
+        for name, seconds in line.seconds.items():
+            shown = "  ".join(f"{v}: {1e3 * s:.3f}" for v, s in zip(line.values, seconds, strict=True))
+            print(f"ms by {line.what}, {name} path: {shown}")
+    document = {"facts": facts(device), "rows": [asdict(row) for row in rows], "series": [asdict(s) for s in series]}
     Path(path).write_text(json.dumps(document, indent=1) + "\n")
