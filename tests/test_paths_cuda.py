@@ -38,15 +38,16 @@ def truth(x: Tensor, kernel: Tensor, stride: tuple[int, ...], padding: tuple[int
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "operator"])
-def test_layout_and_padding_change_nothing(name: str, compiled: bool) -> None:
+def test_layout_and_padding_change_nothing(name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     x, kernel = drawn(*CASES[name])
     stride, padding = (1, 2, 1)[: CASES[name][2]], (1, 0, 1)[: CASES[name][2]]
     right = truth(x, kernel, stride, padding)
     if compiled:
-        found = cuda._operator(x, kernel, list(stride), list(padding))
-        torch.library.opcheck(cuda._operator, (x, kernel, list(stride), list(padding)))
-    else:
-        found = cuda.convolve(x, kernel, stride, padding)
+        padded = cuda._pad_operator(x, len(stride)).detach().requires_grad_()
+        torch.library.opcheck(cuda._pad_operator, (x, len(stride)))
+        torch.library.opcheck(cuda._operator, (padded, kernel, list(stride), list(padding)))
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: compiled)
+    found = cuda.convolve(x, kernel, stride, padding)
     torch.testing.assert_close(found, right, **EXACT)
     direction = torch.randn_like(right)
     for wanted in ((x, kernel), (x,), (kernel,)):
@@ -60,6 +61,9 @@ def test_gradients_of_gradients_and_vmap() -> None:
     x, kernel = drawn((2,), (2, 3), 2)
     small = x[..., :4, :4].detach().requires_grad_()
     torch.autograd.gradgradcheck(lambda x, k: cuda.convolve(x, k, (1, 1), (1, 0)), (small, kernel))
+    wide = torch.randn(1, 6, 5, 3, 3, dtype=torch.float64, requires_grad=True)  # 30 channels become 32
+    taps = torch.randn(2, 13, 6, 5, 2, 2, dtype=torch.float64, requires_grad=True)
+    torch.autograd.gradgradcheck(lambda x, k: cuda.convolve(x, k, (1, 1), (0, 1)), (wide, taps), fast_mode=True)
     several = torch.stack([x, x + 1]).detach()
     found = torch.func.vmap(lambda one: cuda.convolve(one, kernel, (1, 2), (0, 1)))(several)
     torch.testing.assert_close(found[1], truth(x + 1, kernel, (1, 2), (0, 1)), **EXACT)

@@ -22,7 +22,12 @@ def convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
     """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space), in 2 or 3 dimensions."""
     if torch.is_autocast_enabled(x.device.type):
         x = x.to(torch.get_autocast_dtype(x.device.type))
-    if torch.compiler.is_compiling():
+    compiling, d = torch.compiler.is_compiling(), len(stride)
+    if not gap(math.prod(x.shape[1:-d])):
+        x = x.flatten(1, x.ndim - 1 - d)
+    else:  # once, and kept for the backward pass in place of x
+        x = _pad_operator(x, d) if compiling else _Pad.apply(x, d)
+    if compiling:
         return _operator(x, kernel, list(stride), list(padding))
     out: Tensor = _Convolve.apply(x, kernel, stride, padding)
     return out
@@ -30,7 +35,7 @@ def convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
 
 def _forward(x: Tensor, kernel: Tensor, stride: Ints, padding: Ints) -> Tensor:
     d, outputs = len(stride), kernel.shape[0] * kernel.shape[1]
-    out = _CONVOLUTIONS[d](_padded(x, d), _laid_out(kernel, d, x.dtype), None, tuple(stride), tuple(padding))
+    out = _CONVOLUTIONS[d](_channels_last(x), _laid_out(kernel, d, x.dtype), None, tuple(stride), tuple(padding))
     return _channels_last(out).narrow(1, 0, outputs).unflatten(1, kernel.shape[:2])
 
 
@@ -38,17 +43,15 @@ def _backward(
     grad: Tensor, x: Tensor, kernel: Tensor, stride: Ints, padding: Ints, needs: list[bool]
 ) -> tuple[Tensor, Tensor]:
     d, none = len(stride), x.new_empty(0)
-    inputs, outputs = x.shape[1:-d], kernel.shape[0] * kernel.shape[1]
+    inputs, outputs = kernel.shape[2:-d], kernel.shape[0] * kernel.shape[1]
     dx, dw, _ = torch.ops.aten.convolution_backward(
-        _padded(grad, d), _padded(x, d), _laid_out(kernel, d, x.dtype), None,
+        _padded(grad, d), _channels_last(x), _laid_out(kernel, d, x.dtype), None,
         list(stride), list(padding), [1] * d, False, [0] * d, 1, [*needs, False],
     )  # fmt: skip
-    if needs[0]:
-        dx = _channels_last(dx).narrow(1, 0, math.prod(inputs)).unflatten(1, inputs)
     if needs[1]:
         dw = dw[:outputs, : math.prod(inputs)].unflatten(1, inputs).unflatten(0, kernel.shape[:2])
         dw = torch.empty_like(kernel).copy_(dw)  # in the layout the kernel was sampled in
-    return dx if needs[0] else none, dw if needs[1] else none
+    return _channels_last(dx) if needs[0] else none, dw if needs[1] else none
 
 
 def gap(channels: int) -> int:
@@ -86,6 +89,24 @@ def _laid_out(kernel: Tensor, d: int, dtype: torch.dtype) -> Tensor:
     return out.movedim(-1, 1)
 
 
+class _Pad(torch.autograd.Function):
+    """`_padded`, whose gradient is a view."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, d: int) -> Tensor:
+        return _padded(x, d)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.channels = inputs[0].shape[1 : -inputs[1]]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad.narrow(1, 0, math.prod(ctx.channels)).unflatten(1, ctx.channels), None
+
+
 class _Convolve(torch.autograd.Function):
     """Forward and backward as few launches; differentiable twice by the plain formula."""
 
@@ -104,7 +125,8 @@ class _Convolve(torch.autograd.Function):
         x, kernel = ctx.saved_tensors
         needs = list(ctx.needs_input_grad[:2])
         if torch.is_grad_enabled():  # the gradient itself will be differentiated
-            return *again(plain(x, kernel, ctx.stride, ctx.padding), (x, kernel), needs, grad), None, None
+            out = plain(x.narrow(1, 0, kernel.shape[2 : -len(ctx.stride)].numel()), kernel, ctx.stride, ctx.padding)
+            return *again(out, (x, kernel), needs, grad), None, None
         dx, dw = _backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
         return dx if needs[0] else None, dw if needs[1] else None, None, None
 
@@ -121,6 +143,20 @@ def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
     d = len(stride)
     weight = kernel.flatten(2, kernel.ndim - 1 - d).flatten(0, 1).to(x.dtype)
     return _CONVOLUTIONS[d](x.flatten(1, x.ndim - 1 - d), weight, None, stride, padding).unflatten(1, kernel.shape[:2])
+
+
+@torch.library.custom_op("liespline::pad", mutates_args=())
+def _pad_operator(x: Tensor, d: int) -> Tensor:
+    return _padded(x, d)
+
+
+@_pad_operator.register_fake
+def _(x: Tensor, d: int) -> Tensor:
+    count = math.prod(x.shape[1:-d])
+    return x.new_empty(x.shape[0], *x.shape[-d:], count + gap(count)).movedim(-1, 1)
+
+
+_pad_operator.register_autograd(_Pad.backward, setup_context=_Pad.setup_context)
 
 
 @torch.library.custom_op("liespline::convolve", mutates_args=())
@@ -147,8 +183,7 @@ def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tenso
 def _(
     grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
 ) -> tuple[Tensor, Tensor]:
-    d = len(stride)
-    dx = _like_conv(x, x.shape[1:-d], x.shape[-d:]) if needs[0] else x.new_empty(0)
+    dx = _channels_last(torch.empty_like(x)) if needs[0] else x.new_empty(0)
     return dx, torch.empty_like(kernel) if needs[1] else x.new_empty(0)
 
 
