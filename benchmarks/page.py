@@ -31,7 +31,8 @@ def verdict(row: dict[str, Any]) -> str:
     if not row["reach"]:
         return ""
     sign, limit = row["reach"].split()
-    reached = row["value"] <= float(limit) if sign == "≤" else row["value"] >= float(limit)
+    value = round(row["value"], 3)
+    reached = value <= float(limit) if sign == "≤" else value >= float(limit)
     return "reached" if reached else "missed"
 
 

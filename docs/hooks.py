@@ -10,6 +10,9 @@ from mkdocs.structure.files import File, Files
 
 from liespline.lab import explore
 
+PICTURE = r"!\[(.*?)\]\(\.\./docs/(.*?)-light\.png\)"
+BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
+
 
 def page(script: str) -> str:
     """Return the Markdown page of a tutorial: its docstring, then text and code in turn."""
@@ -25,10 +28,11 @@ def page(script: str) -> str:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for every tutorial, the page to play with, and the results of the experiments."""
+    """Add a page for every tutorial, the page to play with, and what was measured."""
     files.append(File.generated(config, "explore.html", content=explore.page()))
-    results = Path(config.docs_dir).parent / "experiments" / "README.md"
-    files.append(File.generated(config, "experiments.md", content=results.read_text(encoding="utf-8")))
+    for source, name in (("experiments", "experiments.md"), ("benchmarks", "speed.md")):
+        text = (Path(config.docs_dir).parent / source / "README.md").read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=re.sub(PICTURE, BOTH_THEMES, text)))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))
