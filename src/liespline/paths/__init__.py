@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from liespline.paths import choice, dense, factored
-from liespline.paths.choice import use
+from liespline.paths.force import use
 from liespline.paths.plan import Plan
 
 __all__ = ["Plan", "correlate", "lift", "use"]
@@ -32,7 +32,7 @@ def correlate(
     -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
     the path is dense.
     """
-    chosen = choice.choose(x, weight, plan, sizes)
+    chosen = choice.choose(x, weight, plan, sizes, stride)
     if plan is not None and chosen is not None:
         return factored.correlate(x, weight, x_samples, h_samples, plan, chosen, stride, padding)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)

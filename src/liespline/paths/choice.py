@@ -1,18 +1,15 @@
 """One place that chooses: the cheapest path for a layer's shapes, or the one the user forces."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from liespline.paths import cost, triton
+from liespline.paths import cost, fourier, triton
+from liespline.paths.force import forced
 from liespline.paths.plan import Plan, Route
 
 Size = tuple[int, ...]
-_NAMES = ("auto", "dense", "banded", "separable", "triton")
 
 
 @dataclass(frozen=True)
@@ -23,47 +20,26 @@ class Choice:
     methods: tuple[str, ...]  # "banded", "separable" or "triton"
 
 
-def _known(name: str) -> str:
-    if name not in _NAMES:
-        raise ValueError(f"unknown path {name!r}: use one of {', '.join(_NAMES)}")
-    return name
-
-
-_forced = _known(os.environ.get("LIESPLINE_PATH", "auto"))
-
-
-@contextmanager
-def use(name: str) -> Iterator[None]:
-    """Compute by one path inside the block ("auto" chooses by cost): `with paths.use("dense"): ...`.
-
-    "separable" is "banded" for layers whose kernels do not separate; "triton" raises for inputs it does not take.
-    """
-    global _forced
-    before, _forced = _forced, _known(name)
-    try:
-        yield
-    finally:
-        _forced = before
-
-
-def choose(x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...]) -> Choice | None:
-    """What to do, None for the dense path. Without a plan there is no other."""
-    if plan is None or _forced == "dense":
+def choose(
+    x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...], stride: Size = (1, 1)
+) -> Choice | None:
+    """What to do, None for the whole kernel, dense or by Fourier. Without a plan there is no other."""
+    if plan is None or forced() in ("dense", "fourier"):
         return None
     if torch.compiler.is_compiling():
-        return _cheapest(x, weight, plan, sizes)
-    key = (_forced, x.shape, weight.shape, x.device.type, x.dtype, _fast_dot(x))
+        return _cheapest(x, weight, plan, sizes, stride)
+    key = (forced(), x.shape, weight.shape, x.device.type, x.dtype, _fast_dot(x), stride)
     if key not in plan.choices:
-        plan.choices[key] = _cheapest(x, weight, plan, sizes)
+        plan.choices[key] = _cheapest(x, weight, plan, sizes, stride)
     return plan.choices[key]
 
 
-def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...]) -> Choice | None:
+def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], stride: Size) -> Choice | None:
     machine = cost.CUDA if x.is_cuda else cost.CPU
     lowest, found = float("inf"), None
-    if _forced == "auto":
-        whole = (_part(x, weight, plan, sizes, part, x.shape[2], 1) for part in range(len(plan.windows)))
-        lowest = sum(cost.dense(part, machine) for part in whole)
+    if forced() == "auto":
+        whole = [_part(x, weight, plan, sizes, part, x.shape[2], 1) for part in range(len(plan.windows))]
+        lowest = sum(_whole(x, part, machine, stride) for part in whole)
     for route in plan.routes:
         total = cost.mixing(len(plan.rows), x.shape[2], x.shape[1], machine) if route.mixed else 0.0
         methods = []
@@ -73,9 +49,19 @@ def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...]) ->
             total += price
         if total < lowest:
             lowest, found = total, Choice(route, tuple(methods))
-    if found is None and _forced == "triton":
+    if found is None and forced() == "triton":
         raise ValueError(f"path 'triton' does not take {x.dtype} on {x.device} with windows {plan.windows}")
     return found
+
+
+def _whole(x: Tensor, part: cost.Part, machine: cost.Machine, stride: Size) -> float:
+    """The cost of a part's whole kernel, of which `dense.convolve` takes the cheaper way."""
+    direct = cost.dense(part, machine)
+    if not (len(part.window) == 2 and fourier.possible(x, stride)):
+        return direct
+    space = (x.shape[3], x.shape[4])  # of the outputs, nearly
+    inputs, outputs = part.width * part.channels, part.elements * part.outputs
+    return min(direct, fourier.cost(len(x), inputs, outputs, space, part.window))
 
 
 def _part(
@@ -99,13 +85,15 @@ def _part(
 def _method(x: Tensor, part: cost.Part, machine: cost.Machine) -> tuple[str, float]:
     """The cheapest way to correlate a part that is allowed, and its cost; infinite where none is."""
     # cuDNN's grouped convolutions are slow, so on a GPU the paths that use them wait for a single group.
-    plain = _forced in ("banded", "separable") or (_forced == "auto" and (not x.is_cuda or part.elements == part.group))
+    plain = forced() in ("banded", "separable") or (
+        forced() == "auto" and (not x.is_cuda or part.elements == part.group)
+    )
     method, price = "banded", float("inf")
-    if plain and (_forced != "separable" or not part.rank):
+    if plain and (forced() != "separable" or not part.rank):
         price = cost.banded(part, machine)
-    if plain and _forced != "banded" and part.rank and cost.separable(part, machine) < price:
+    if plain and forced() != "banded" and part.rank and cost.separable(part, machine) < price:
         method, price = "separable", cost.separable(part, machine)
-    takes = _forced == "triton" or (_forced == "auto" and x.is_cuda and _fast_dot(x))
+    takes = forced() == "triton" or (forced() == "auto" and x.is_cuda and _fast_dot(x))
     if takes and part.group == 1 and triton.available(x, part.window) and cost.triton(part, machine) < price:
         method, price = "triton", cost.triton(part, machine)
     return method, price

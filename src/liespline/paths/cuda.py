@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from liespline.paths.again import again
+
 Size = tuple[int, ...]
 Ints = Sequence[int]
 _CONVOLUTIONS = {2: F.conv2d, 3: F.conv3d}
@@ -129,13 +131,6 @@ class _Convolve(torch.autograd.Function):
             return *again(out, (x, kernel), needs, grad), None, None
         dx, dw = _backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
         return dx if needs[0] else None, dw if needs[1] else None, None, None
-
-
-def again(out: Tensor, tensors: Sequence[Tensor], needs: Sequence[bool], grad: Tensor) -> list[Tensor | None]:
-    """The gradients of what torch's own operators computed, which can be differentiated in their turn."""
-    wanted = [tensor for tensor, need in zip(tensors, needs, strict=True) if need]
-    found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
-    return [next(found) if need else None for need in needs]
 
 
 def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:

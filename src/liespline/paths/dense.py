@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import neighbours, windows
+from liespline.paths import fourier, neighbours, windows
 
 Size = tuple[int, ...]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -112,5 +112,10 @@ def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: S
     if x.is_cuda and d > 1:
         return neighbours.convolve(x, sampled, stride, padding)
     flat, weight = x.flatten(1, x.ndim - 1 - d), sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
-    out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
+    if not d:
+        out = F.linear(flat, weight)
+    elif d == 2 and fourier.takes(flat, weight, stride, padding):
+        out = fourier.correlate(flat, weight, padding)
+    else:
+        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding)
     return out.unflatten(1, sampled.shape[:2])

@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import cuda
+from liespline.paths.again import again
 from liespline.paths.triton import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum
@@ -195,7 +195,7 @@ def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Te
     x, weight, bias, facts = ctx.saved_tensors
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
         out = _plain(x, weight, bias, ctx.eps, ctx.relu, ctx.pool)
-        return *cuda.again(out, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
+        return *again(out, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
     dx, terms = gradients(grad, x, facts, ctx.relu, ctx.pool)
     return dx, None if weight is None else terms[0], None if bias is None else terms[1], None, None, None
 

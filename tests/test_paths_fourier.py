@@ -1,0 +1,120 @@
+"""The Fourier path against torch's own convolution: numbers, gradients, memory, and when it is taken."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import liespline as ls
+from liespline import paths
+from liespline.paths import fourier
+
+EXACT = {"rtol": 1e-11, "atol": 1e-11}
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, tuple[int, int]]:
+    """An image, a kernel and a padding, of any shapes that have an output."""
+    sizes = st.integers(1, 6)
+    window = draw(st.tuples(sizes, sizes))
+    padding = draw(st.tuples(*(st.integers(0, k + 1) for k in window)))
+    space = [draw(st.integers(max(1, k - 2 * p), k - 2 * p + 30)) for k, p in zip(window, padding, strict=True)]
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    batch, inputs, outputs = draw(st.tuples(st.integers(1, 3), sizes, sizes))
+    x = torch.randn(batch, inputs, *space, dtype=torch.float64, generator=generator)
+    return x, torch.randn(outputs, inputs, *window, dtype=torch.float64, generator=generator), padding
+
+
+@settings(deadline=None, max_examples=100)
+@given(convolutions())
+def test_it_is_the_convolution(drawn: tuple[torch.Tensor, torch.Tensor, tuple[int, int]]) -> None:
+    x, weight, padding = drawn
+    x.requires_grad_()
+    weight.requires_grad_()
+    found, right = fourier.correlate(x, weight, padding), F.conv2d(x, weight, None, 1, padding)
+    torch.testing.assert_close(found, right, **EXACT)
+    direction = torch.randn(right.shape, dtype=torch.float64)
+    gradients, expected = (torch.autograd.grad(y, (x, weight), direction) for y in (found, right))
+    for gradient, one in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, one, **EXACT)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (8, 3), (9, 4), (14, 5), (23, 5), (32, 20)])
+def test_an_algorithm_is_a_correlation_with_few_products(n: int, k: int) -> None:
+    algorithm = fourier.algorithm(n, k, torch.float64)
+    assert len(algorithm.from_x) == fourier._rank(n) <= max(1, math.ceil(1.5 * n))
+    x, w = torch.randn(n, dtype=torch.float64), torch.randn(k, dtype=torch.float64)
+    right = torch.stack([(x[i : i + k] * w).sum() for i in range(n - k + 1)])
+    torch.testing.assert_close(algorithm.to_y @ ((algorithm.from_x @ x) * (algorithm.from_w @ w)), right, **EXACT)
+
+
+def test_many_images_are_computed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(7, 2, 12, 12, dtype=torch.float64), torch.randn(3, 2, 5, 5, dtype=torch.float64)
+    x.requires_grad_()
+    weight.requires_grad_()
+    right = torch.autograd.grad(F.conv2d(x, weight).square().sum(), (x, weight))
+    monkeypatch.setattr(fourier, "_MOST", 3 * 17 * 12 * 2 * 3)
+    tiles = fourier._cheapest(7, 2, 3, (8, 8), (5, 5))[1]
+    assert 1 <= fourier._at_once(7, tiles, 3) < 7
+    for gradient, one in zip(
+        torch.autograd.grad(fourier.correlate(x, weight, (0, 0)).square().sum(), (x, weight)), right, strict=True
+    ):
+        torch.testing.assert_close(gradient, one, **EXACT)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_higher_derivatives_forward_derivatives_and_vmap() -> None:
+    torch.manual_seed(0)
+    x, weight = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((1, 2, 5, 6), (2, 2, 3, 2)))
+
+    def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return fourier.correlate(x, weight, (1, 0))
+
+    torch.autograd.gradcheck(correlate, (x, weight), check_forward_ad=True)
+    torch.autograd.gradgradcheck(correlate, (x, weight))
+    several = torch.randn(3, 1, 2, 5, 6, dtype=torch.float64)
+    found = torch.func.vmap(lambda one: correlate(one, weight))(several)
+    torch.testing.assert_close(found, torch.stack([F.conv2d(one, weight, None, 1, (1, 0)) for one in several]), **EXACT)
+
+
+def test_single_precision_loses_no_more_than_a_convolution_does() -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(2, 60, 42, 42), torch.randn(60, 60, 5, 5)
+    right = F.conv2d(x.double(), weight.double())
+    assert (fourier.correlate(x, weight, (0, 0)) - right).abs().max() < 2e-6 * right.abs().max()
+
+
+def large() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty(8, 132, 42, 42), torch.empty(132, 132, 5, 5)
+
+
+def test_it_is_taken_where_it_pays() -> None:
+    x, weight = large()
+    assert fourier.takes(x, weight, (1, 1), (0, 0))
+    assert not fourier.takes(x, weight, (2, 1), (0, 0))
+    assert not fourier.takes(x.bfloat16(), weight.bfloat16(), (1, 1), (0, 0))
+    assert not fourier.takes(x[:, :8], weight[:8, :8], (1, 1), (0, 0))  # few channels: transforms cost more
+    assert not fourier.takes(x, weight[..., :1, :1], (1, 1), (0, 0))
+    assert not fourier.takes(x[..., :5, :5], weight, (1, 1), (0, 0))  # one output
+    assert not fourier.takes(x[:0], weight, (1, 1), (0, 0))
+    with paths.use("dense"):
+        assert not fourier.takes(x, weight, (1, 1), (0, 0))
+    with paths.use("fourier"):
+        assert fourier.takes(x[:, :8], weight[:8, :8], (1, 1), (0, 0))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not fourier.takes(x, weight, (1, 1), (0, 0))
+
+
+def test_a_layer_computes_by_it() -> None:
+    torch.manual_seed(0)
+    grid = ls.uniform(ls.SO2(), 8)
+    layer, lift = ls.GConv(3, 4, 5, grid).double(), ls.Lift(2, 3, 5, grid).double()
+    x, image = torch.randn(2, 3, 8, 13, 12, dtype=torch.float64), torch.randn(2, 2, 9, 14, dtype=torch.float64)
+    with paths.use("dense"):
+        right = layer(x), lift(image)
+    with paths.use("fourier"):
+        torch.testing.assert_close((layer(x), lift(image)), right, **EXACT)
