@@ -33,6 +33,7 @@ def main(path: str) -> None:
     bench = Bench("cpu", torch.float32, batch=4, size=42)
     rows: list[Row] = [
         bench.against_plain(16, 12),
+        bench.against_plain(16, 12, "auto"),
         bench.local(16, 16, "≤ 0.35"),
         bench.local(16, 16, "≤ 0.35", degree=2),
         bench.local(10, 16, "≤ 0.35"),

@@ -79,14 +79,15 @@ class Bench:
                 seconds[name].append(found)
         return Series(what, list(values), seconds)
 
-    def against_plain(self, channels: int, n_h: int) -> Row:
-        """The dense layer, sampling included, against torch's convolution with a weight of that size."""
+    def against_plain(self, channels: int, n_h: int, path: str = "dense") -> Row:
+        """The dense kernel, sampling included, against torch's convolution with a weight of that size."""
         layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_h, "dense")
         x = self.input(layer, self.size, banded=False)
         weight = torch.randn(channels * n_h, channels * n_h, 5, 5, device=self.device, requires_grad=True)
         plain = self.repeat(lambda: F.conv2d(x.flatten(1, 2), weight), (x, weight))
-        found = times({"layer": self.step(layer, "dense"), "plain": plain}, self.device)
-        return Row(f"dense layer / conv2d, C = {channels}, N_h = {n_h}", found["layer"] / found["plain"], "≤ 1.05")
+        found = times({"layer": self.step(layer, path), "plain": plain}, self.device)
+        name = f"dense layer / conv2d, C = {channels}, N_h = {n_h}, {path} path"
+        return Row(name, found["layer"] / found["plain"], "≤ 1.05")
 
     def local(self, channels: int, n_h: int, reach: str, degree: int = 1, size: int | None = None) -> Row:
         """Three splines on H against the dense path."""
