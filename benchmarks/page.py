@@ -21,9 +21,10 @@ def table(document: dict[str, Any]) -> str:
         what = f"{row['what']} ({row['note']})" if row["note"] else row["what"]
         lines.append(f"| {what} | {_number(row['value'])} | {row['reach'] or '–'} | {verdict(row)} |")
     facts = document["facts"]
+    commit = facts["commit"][:7] + ("+" if facts["commit"].endswith("+changes") else "")
     machine = facts.get("gpu") or f"{facts['processor']}, {facts['threads']} thread"
     versions = f"torch {facts['torch']}" + (f", triton {facts['triton']}" if "triton" in facts else "")
-    return "\n".join([*lines, "", f"{machine}, {versions}, commit {facts['commit'][:7]}."])
+    return "\n".join([*lines, "", f"{machine}, {versions}, commit {commit}."])
 
 
 def verdict(row: dict[str, Any]) -> str:

@@ -80,9 +80,9 @@ def _once(step: Step, device: str) -> float:
 
 def facts(device: str) -> dict[str, str]:
     """The machine, the versions and the commit."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = _git("rev-parse", "HEAD") or "unknown"
     found = {
-        "commit": commit or "unknown",
+        "commit": commit + ("+changes" if _git("status", "--porcelain", "src", "benchmarks/*.py") else ""),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "processor": _processor(),
@@ -93,6 +93,10 @@ def facts(device: str) -> dict[str, str]:
 
         found |= {"gpu": torch.cuda.get_device_name(), "triton": triton.__version__}
     return found
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _processor() -> str:

@@ -140,6 +140,15 @@ _PATHS = [
           "parts not put back in order"),
     Fault("paths/banded.py", "first * outputs : (first + len(lines)) * outputs", "0 : len(lines) * outputs",
           "every block takes the first kernels"),
+    Fault("paths/fourier.py", "(-sin, cos + sin, -cos)", "(-sin, cos - sin, -cos)", "Fourier: sign of a product"),
+    Fault("paths/fourier.py", "weight.transpose(0, 1).flip(2, 3)", "weight.transpose(0, 1)",
+          "Fourier: gradient of the input not mirrored"),
+    Fault("paths/fourier.py", "kernel.addmm_(", "kernel.zero_().addmm_(", "Fourier: gradient of the last images only"),
+    Fault("paths/fourier.py", "y[:, :, : space[0], : space[1]]", "y[:, :, -space[0] :, -space[1] :]",
+          "Fourier: outputs cut off at the wrong end"),
+    Fault("paths/neighbours.py", "count * taps + 1 - width", "count * taps + 2 - width",
+          "neighbours: kernels moved by two"),
+    Fault("paths/cuda.py", "out[..., count:] = 0", "out[..., count:] = torch.nan", "padding that is not zero"),
 ]  # fmt: skip
 
 _ABOVE = [

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 import liespline as ls
@@ -105,6 +106,8 @@ def test_it_is_taken_where_it_pays() -> None:
         assert not fourier.takes(x, weight, (1, 1), (0, 0))
     with paths.use("fourier"):
         assert fourier.takes(x[:, :8], weight[:8, :8], (1, 1), (0, 0))
+    with FakeTensorMode() as mode:
+        assert not fourier.takes(mode.from_tensor(x), mode.from_tensor(weight), (1, 1), (0, 0))
     with torch.autocast("cpu", torch.bfloat16):
         assert not fourier.takes(x, weight, (1, 1), (0, 0))
 

@@ -32,7 +32,7 @@ def correlate(
     -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
     the path is dense.
     """
-    chosen = choice.choose(x, weight, plan, sizes, stride)
+    chosen = choice.choose(x, weight, plan, sizes, stride, padding)
     if plan is not None and chosen is not None:
         return factored.correlate(x, weight, x_samples, h_samples, plan, chosen, stride, padding)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)

@@ -21,25 +21,27 @@ class Choice:
 
 
 def choose(
-    x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...], stride: Size = (1, 1)
+    x: Tensor, weight: Tensor, plan: Plan | None, sizes: tuple[Size, ...], stride: Size = (1, 1), padding: Size = (0, 0)
 ) -> Choice | None:
     """What to do, None for the whole kernel, dense or by Fourier. Without a plan there is no other."""
     if plan is None or forced() in ("dense", "fourier"):
         return None
     if torch.compiler.is_compiling():
-        return _cheapest(x, weight, plan, sizes, stride)
-    key = (forced(), x.shape, weight.shape, x.device.type, x.dtype, _fast_dot(x), stride)
+        return _cheapest(x, weight, plan, sizes, stride, padding)
+    key = (forced(), x.shape, weight.shape, x.device.type, x.dtype, _fast_dot(x), stride, padding)
     if key not in plan.choices:
-        plan.choices[key] = _cheapest(x, weight, plan, sizes, stride)
+        plan.choices[key] = _cheapest(x, weight, plan, sizes, stride, padding)
     return plan.choices[key]
 
 
-def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], stride: Size) -> Choice | None:
+def _cheapest(
+    x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], stride: Size, padding: Size
+) -> Choice | None:
     machine = cost.CUDA if x.is_cuda else cost.CPU
     lowest, found = float("inf"), None
     if forced() == "auto":
         whole = [_part(x, weight, plan, sizes, part, x.shape[2], 1) for part in range(len(plan.windows))]
-        lowest = sum(_whole(x, part, machine, stride) for part in whole)
+        lowest = sum(_whole(x, part, plan.windows[-1], stride, padding, machine) for part in whole)
     for route in plan.routes:
         total = cost.mixing(len(plan.rows), x.shape[2], x.shape[1], machine) if route.mixed else 0.0
         methods = []
@@ -54,14 +56,17 @@ def _cheapest(x: Tensor, weight: Tensor, plan: Plan, sizes: tuple[Size, ...], st
     return found
 
 
-def _whole(x: Tensor, part: cost.Part, machine: cost.Machine, stride: Size) -> float:
+def _whole(x: Tensor, part: cost.Part, largest: Size, stride: Size, padding: Size, machine: cost.Machine) -> float:
     """The cost of a part's whole kernel, of which `dense.convolve` takes the cheaper way."""
     direct = cost.dense(part, machine)
-    if not (len(part.window) == 2 and fourier.possible(x, stride)):
+    if len(largest) != 2 or not fourier.possible(x, stride):
         return direct
-    space = (x.shape[3], x.shape[4])  # of the outputs, nearly
+    space = tuple(n + 2 * p - k + 1 for n, p, k in zip(x.shape[3:], padding, largest, strict=True))
+    if min(*space, x.numel()) < 1:
+        return direct
     inputs, outputs = part.width * part.channels, part.elements * part.outputs
-    return min(direct, fourier.cost(len(x), inputs, outputs, space, part.window))
+    other = fourier.cost(len(x), inputs, outputs, space, part.window)
+    return other if other < fourier.WORTH * direct else direct
 
 
 def _part(

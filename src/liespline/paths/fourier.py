@@ -21,7 +21,7 @@ _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
 _PRODUCT = 1.1  # multiplications of an oneDNN convolution that one in a batch of matrix products costs, as measured
 _MOVE = 28.0  # what taking a number through memory costs
-_WORTH = 0.7  # of the direct convolution's cost, below which the difference is worth another rounding
+WORTH = 0.7  # of the direct convolution's cost, below which the difference is worth another rounding
 _MOST = 1 << 22  # numbers at a time, of which a process gets memory without asking for new pages
 
 
@@ -37,20 +37,19 @@ def takes(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> bool:
     name = forced()
     if name not in ("auto", "fourier") or not possible(x, stride):
         return False
-    space = [n + 2 * p - k + 1 for n, p, k in zip(x.shape[2:], padding, weight.shape[2:], strict=True)]
+    outputs, inputs, *window = weight.shape
+    space = tuple(n + 2 * p - k + 1 for n, p, k in zip(x.shape[2:], padding, window, strict=True))
     if min(*space, x.numel(), weight.numel()) < 1:
         return False
-    if name == "fourier":
-        return True
-    inputs, window = weight.shape[1], tuple(weight.shape[2:])
-    direct = -(-weight.shape[0] // 16) * 16 * inputs * math.prod(window)
-    return cost(len(x), inputs, weight.shape[0], tuple(space), window) < _WORTH * direct
+    direct = -(-outputs // 16) * 16 * inputs * math.prod(window)  # as `cost.dense`
+    return name == "fourier" or cost(len(x), inputs, outputs, space, tuple(window)) < WORTH * direct
 
 
 def possible(x: Tensor, stride: Size) -> bool:
-    """Whether the numbers and the stride allow it; a compiler has convolutions of its own."""
+    """Whether the numbers and the stride allow it; a compiler, or who traces shapes alone, has convolutions."""
     exact = x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(x.device.type)
-    return x.device.type == "cpu" and exact and stride == (1, 1) and not torch.compiler.is_compiling()
+    traced = torch.compiler.is_compiling() or type(x) not in (Tensor, torch.nn.Parameter)
+    return x.device.type == "cpu" and exact and stride == (1, 1) and not traced
 
 
 @lru_cache(maxsize=4096)
