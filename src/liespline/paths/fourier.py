@@ -48,7 +48,11 @@ def takes(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> bool:
 def possible(x: Tensor, stride: Size) -> bool:
     """Whether the numbers and the stride allow it; a compiler, or who traces shapes alone, has convolutions."""
     exact = x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(x.device.type)
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or type(x) not in (Tensor, torch.nn.Parameter)
+    traced = (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or type(x) not in (Tensor, torch.nn.Parameter)
+    )
     return x.device.type == "cpu" and exact and stride == (1, 1) and not traced
 
 
