@@ -126,6 +126,26 @@ def test_norm_relu_and_pooling_on_the_gpu(gpu: bool, pool: int, channels: int, i
         torch.testing.assert_close(layer.state_dict()[name].cpu().double(), value.double(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("path", ["auto", "banded", "separable", "dense"])
+@pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
+def test_scale_layers_on_the_gpu(gpu: bool, path: str) -> None:
+    torch.manual_seed(0)
+    layer = ls.GConv(5, 7, 5, ls.uniform(ls.Scale(2), 4, spacing=0.35), padding="same", bias=False)
+    x = torch.randn(2, 5, 4, 24, 21).bfloat16()
+    exact, right_layer = x.double().requires_grad_(), copy.deepcopy(layer).double()
+    on, layer = x.cuda().requires_grad_(), layer.cuda()
+    with paths.use("dense"):
+        right = right_layer(exact)
+    direction = torch.randn(right.shape, dtype=torch.float64)
+    right.backward(direction)
+    with paths.use(path), torch.autocast("cuda", torch.bfloat16):
+        found = layer(on)
+    found.backward(direction.to("cuda", found.dtype))
+    assert relative_error(found, right) < 1e-2
+    assert relative_error(on.grad, exact.grad) < 1e-2
+    assert relative_error(layer.weight.grad, right_layer.weight.grad) < 1e-2
+
+
 @pytest.mark.filterwarnings("ignore")  # of the compiler's own, and of the paper's windows
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 @pytest.mark.parametrize(("n_h", "n_k", "kind"), [(12, 12, "dense"), (16, 3, "local")])

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from liespline.paths import cuda
 from liespline.paths.plan import Table
 
 Size = tuple[int, ...]
@@ -46,6 +47,8 @@ def _at_once(fields: Tensor, kernel: Tensor, groups: int) -> int:
 
 
 def _convolve(x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
+    if x.is_cuda and groups == 1 and len(stride) > 1:
+        return cuda.convolve(x, weight[:, None], stride, padding)[:, :, 0]
     match len(stride):
         case 0:
             inputs = x.view(-1, groups, weight.shape[1])
