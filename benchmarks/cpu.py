@@ -5,6 +5,7 @@ import warnings
 
 import torch
 
+from convolutions import fourier_rows
 from exported import exported_row
 from layers import Bench
 from timing import Row, report
@@ -41,6 +42,7 @@ def main(path: str) -> None:
         bench.scale(batch=1, size=128),
         bench.volumes(batch=1),
         exported_row("cpu", torch.float32, batch=8),
+        *fourier_rows(),
         bench.grid(GRID),
     ]
     base = {"channels": 16, "n_h": 16, "n_k": 3, "size": 16, "batch": 2}
