@@ -36,10 +36,7 @@ def fourier_rows(count: int = 30, seed: int = 0) -> list[Row]:
 
 def _step(x: torch.Tensor, weight: torch.Tensor, padding: int, by: bool) -> Step:
     def step() -> None:
-        if by:
-            y = fourier.correlate(x, weight, (padding, padding))
-        else:
-            y = F.conv2d(x, weight, None, 1, padding)
+        y = fourier.correlate(x, weight, (padding, padding)) if by else F.conv2d(x, weight, None, 1, padding)
         torch.autograd.grad(y, (x, weight), torch.ones_like(y))
 
     return step
