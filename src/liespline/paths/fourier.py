@@ -19,9 +19,11 @@ from liespline.paths.force import forced
 Size = tuple[int, ...]
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
-_PRODUCT = 1.1  # multiplications of an oneDNN convolution that one in a batch of matrix products costs, as measured
-_MOVE = 28.0  # what taking a number through memory costs
-WORTH = 0.7  # of the direct convolution's cost, below which the difference is worth another rounding
+# In multiplications of an oneDNN convolution, fitted to 110 measured ones of random shapes and tiles:
+_PRODUCT = 1.5  # a multiplication over channels
+_TRANSFORM = 2.1  # one along a tile
+_MOVE = 11.0  # a number through memory
+WORTH = 0.75  # of the direct convolution's cost, below which none of those was slower than it
 _MOST = 1 << 22  # numbers at a time, of which a process gets memory without asking for new pages
 
 
@@ -67,14 +69,15 @@ def _cheapest(batch: int, inputs: int, outputs: int, space: Size, window: Size) 
     found = []
     for high in _sides(space[0], window[0]):
         for wide in _sides(space[1], window[1]):
-            sides, out = (high, wide), [n - k + 1 for n, k in zip((high, wide), window, strict=True)]
-            counts = -(-space[0] // out[0]), -(-space[1] // out[1])
-            (n, o), (r, s) = sides, (_rank(high), _rank(wide))
-            moved = inputs * (n * o + 2 * r * o + 2 * r * s) + outputs * (2 * r * s + 2 * s * out[0] + out[0] * out[1])
-            tile = _PRODUCT * r * s * inputs * outputs + _MOVE * moved
-            kernel = 2 * _MOVE * r * s * inputs * outputs
+            (n, o), (m, w) = (high, wide), (high - window[0] + 1, wide - window[1] + 1)
+            r, s = _rank(n), _rank(o)
+            counts = -(-space[0] // m), -(-space[1] // w)
+            through = inputs * (r * n * o + r * s * o) + outputs * (r * s * w + r * m * w)
+            moved = inputs * (n * o + 2 * r * o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)
+            tile = _PRODUCT * r * s * inputs * outputs + _TRANSFORM * through + _MOVE * moved
+            kernel = 4 * _MOVE * r * s * inputs * outputs
             total = (tile * counts[0] * counts[1] + kernel / batch) / math.prod(space)
-            found.append((total, Tiles(sides, counts)))
+            found.append((total, Tiles((n, o), counts)))
     return min(found)
 
 
