@@ -10,6 +10,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
+from liespline.paths import fourier
 from liespline.paths.choice import choose
 from timing import Row, Series, Step, captured, times
 
@@ -42,10 +43,14 @@ class Bench:
         return self.repeat(lambda: layer(x), (x, layer.weight), path)
 
     def chooses_dense(self, layer: ls.GConv, size: int | None = None, batch: int | None = None) -> bool:
-        """Whether the cost model takes the dense path."""
+        """Whether the cost model takes the dense path, and not by Fourier either."""
         x = self.input(layer, size or self.size, banded=True, batch=batch)
         with torch.autocast(self.device, self.dtype, enabled=self.dtype != torch.float32):
-            return choose(x, layer.weight, layer.plan, layer.window.sizes) is None
+            if choose(x, layer.weight, layer.plan, layer.window.sizes) is not None:
+                return False
+            d = layer.grid.group.space_dim
+            weight = x.new_empty(layer.out_channels * len(layer.grid), x.shape[1] * x.shape[2], *layer.window.largest)
+            return d != 2 or not fourier.takes(x.detach().flatten(1, 2), weight, (1, 1), (0, 0))
 
     def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:
         """Forward and backward of a computation, with a gradient drawn once in its output's own layout."""
@@ -135,9 +140,8 @@ class Bench:
         worst, where = 0.0, ""
         for channels, n_h, n_k, kind, window, size in shapes:
             layer = self.layer(ls.uniform(ls.SO2(), n_h), channels, n_k, kind, window, degree=2)
-            # Where dense itself is chosen there is nothing to measure; on a CPU that may also be by Fourier.
-            same = self.device == "cuda" and self.chooses_dense(layer, size)
-            ratio = 1.0 if same else self.ratio(layer, size, seconds=0.3)
+            # Where dense itself is chosen there is nothing to measure.
+            ratio = 1.0 if self.chooses_dense(layer, size) else self.ratio(layer, size, seconds=0.3)
             print(f"  C {channels} N_h {n_h} N_k {n_k} {kind} window {window} size {size}: {ratio:.3f}", flush=True)
             if ratio > worst:
                 worst, where = ratio, f"C = {channels}, N_h = {n_h}, N_k = {n_k} {kind}, {window}², {size}²"
