@@ -7,6 +7,7 @@ import torch
 from liespline.lab.data import celeba
 from liespline.lab.data.augment import Zoom
 from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
+from liespline.lab.objectives import Landmarks
 
 
 def test_heatmaps_against_the_formula():
@@ -69,3 +70,10 @@ def test_zoom_moves_image_and_landmarks_together(preset):
 def test_unknown_preset_is_named():
     with pytest.raises(ValueError, match="'papre' is unknown; choose paper or released"):
         Zoom("papre")
+
+
+def test_half_precision_does_not_round_the_landmarks():
+    torch.manual_seed(0)
+    output, landmarks = torch.randn(2, 5, 128, 128).bfloat16(), 90 + 30 * torch.rand(2, 5, 2)
+    objective = Landmarks(0.0)
+    torch.testing.assert_close(objective.loss(output, landmarks), objective.loss(output.float(), landmarks))

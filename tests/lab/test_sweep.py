@@ -48,6 +48,16 @@ def test_the_papers_25_pcam_runs():
     assert [p for p in pairs if p[3] == "no-rot90"] == [("dense", 1, 1, "no-rot90"), ("dense", 12, 12, "no-rot90")]
 
 
+@pytest.mark.parametrize(
+    ("name", "count", "columns"), [("pcam", 11, {1, 3, 4, 8, 12}), ("celeba", 15, {1, 2, 3, 4, 5})]
+)
+def test_short_sets_hold_the_networks_that_tell_most(name: str, count: int, columns: set[int]):
+    task = find_task(name)
+    runs = task.sets["short"](task.defaults)
+    assert len(runs) == count
+    assert {config.network.n_k for config in runs.values()} == columns
+
+
 def test_the_papers_celeba_runs():
     runs = celeba.paper_runs(find_task("celeba").defaults)
     grouped = [c for c in runs.values() if c.network.group == "scale"]

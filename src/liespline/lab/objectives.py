@@ -83,7 +83,7 @@ class Landmarks(Objective):
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Cross-entropy of logits (B, L, H, W) against Gaussians at the landmarks (B, L, 2)."""
-        output = output.to(torch.promote_types(output.dtype, torch.float32))  # bfloat16 would move landmarks by a pixel
+        output = output.to(torch.promote_types(output.dtype, torch.float32))  # bfloat16 knows half pixels at best
         maps = heatmaps(target.to(output.dtype), (output.shape[-2], output.shape[-1]))
         return nn.functional.binary_cross_entropy_with_logits(output, maps, balancing_weights(maps))
 

@@ -58,15 +58,12 @@ def _cheapest(
 
 def _whole(x: Tensor, part: cost.Part, largest: Size, stride: Size, padding: Size, machine: cost.Machine) -> float:
     """The cost of a part's whole kernel, of which `dense.convolve` takes the cheaper way."""
-    direct = cost.dense(part, machine)
-    if len(largest) != 2 or not fourier.possible(x, stride):
-        return direct
-    space = tuple(n + 2 * p - k + 1 for n, p, k in zip(x.shape[3:], padding, largest, strict=True))
-    if min(*space, x.numel()) < 1:
-        return direct
-    inputs, outputs = part.width * part.channels, part.elements * part.outputs
-    other = fourier.cost(len(x), inputs, outputs, space, part.window)
-    return other if other < fourier.WORTH * direct else direct
+    other = None
+    if len(largest) == 2 and fourier.possible(x, stride):
+        inputs, outputs = part.width * part.channels, part.elements * part.outputs
+        space = fourier.outputs_of(x.shape[3:], largest, padding)
+        other = fourier.cheaper(len(x), inputs, outputs, space, part.window)
+    return cost.dense(part, machine) if other is None else other
 
 
 def _part(

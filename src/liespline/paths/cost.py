@@ -47,10 +47,14 @@ CUDA = Machine(lanes=16, move=400.0, launch=7e10)
 
 def dense(part: Part, machine: Machine) -> float:
     """One convolution from every field, of which the part's width is then the number, to every element."""
-    inputs = part.width * part.channels
-    if machine is CUDA:  # there both sides are padded, `dense.on_tensor_cores`
+    return convolution(part.width * part.channels, part.elements * part.outputs, part.samples, machine)
+
+
+def convolution(inputs: int, outputs: int, samples: int, machine: Machine) -> float:
+    """One by the vendor's library, with as many samples in its window."""
+    if machine is CUDA:  # there both sides are padded, `cuda.gap`
         inputs = _round_up(inputs, machine.lanes)
-    return _round_up(part.elements * part.outputs, machine.lanes) * inputs * part.samples
+    return _round_up(outputs, machine.lanes) * inputs * samples
 
 
 def mixing(rows: int, fields: int, channels: int, machine: Machine) -> float:

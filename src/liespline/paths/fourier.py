@@ -7,6 +7,7 @@ that is not finite spreads over the outputs of its tile.
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from liespline.paths import cost
 from liespline.paths.again import again
 from liespline.paths.force import forced
 
@@ -24,28 +26,40 @@ _FEWEST = 4  # outputs along it
 _PRODUCT = 1.5  # a multiplication over channels
 _TRANSFORM = 2.1  # one along a tile
 _MOVE = 11.0  # a number through memory
-WORTH = 0.75  # of the direct convolution's cost, below which none of those was slower than it
+_WORTH = 0.75  # of the direct convolution's cost, below which none of those was slower than it
 _MOST = 1 << 22  # numbers at a time, of which a process gets memory without asking for new pages
 
 
 class Tiles(NamedTuple):
-    """The side of a tile along each axis, and how many cover the outputs."""
+    """Along each axis: the side of a tile, the outputs it has of its own, and how many tiles cover all outputs."""
 
     sides: tuple[int, int]
+    own: tuple[int, int]
     counts: tuple[int, int]
 
 
 def takes(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> bool:
     """Whether this convolution should go this way: x (B, I, H, W), weight (O, I, KH, KW)."""
-    name = forced()
-    if name not in ("auto", "fourier") or not possible(x, stride):
+    if forced() not in ("auto", "fourier") or not possible(x, stride):
         return False
     outputs, inputs, *window = weight.shape
-    space = tuple(n + 2 * p - k + 1 for n, p, k in zip(x.shape[2:], padding, window, strict=True))
+    space = outputs_of(x.shape[2:], window, padding)
     if min(*space, x.numel(), weight.numel()) < 1:
         return False
-    direct = -(-outputs // 16) * 16 * inputs * math.prod(window)  # as `cost.dense`
-    return name == "fourier" or cost(len(x), inputs, outputs, space, tuple(window)) < WORTH * direct
+    return forced() == "fourier" or cheaper(len(x), inputs, outputs, space, tuple(window)) is not None
+
+
+def outputs_of(space: Sequence[int], window: Sequence[int], padding: Size) -> Size:
+    """The shape of what a convolution with stride 1 leaves."""
+    return tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
+
+
+def cheaper(batch: int, inputs: int, outputs: int, space: Size, window: Size) -> float | None:
+    """The cost an output sample, as in `cost`; None unless it is well below that of a direct convolution."""
+    if batch < 1 or min(space) < 1:
+        return None
+    found, _ = _cheapest(batch, inputs, outputs, space, window)
+    return found if found < _WORTH * cost.convolution(inputs, outputs, math.prod(window), cost.CPU) else None
 
 
 def possible(x: Tensor, stride: Size) -> bool:
@@ -57,12 +71,6 @@ def possible(x: Tensor, stride: Size) -> bool:
         or type(x) not in (Tensor, torch.nn.Parameter)
     )
     return x.device.type == "cpu" and exact and stride == (1, 1) and not traced
-
-
-@lru_cache(maxsize=4096)
-def cost(batch: int, inputs: int, outputs: int, space: Size, window: Size) -> float:
-    """Multiplications of a direct convolution that this one costs, an output sample."""
-    return _cheapest(batch, inputs, outputs, space, window)[0]
 
 
 @lru_cache(maxsize=4096)
@@ -78,7 +86,7 @@ def _cheapest(batch: int, inputs: int, outputs: int, space: Size, window: Size) 
             tile = _PRODUCT * r * s * inputs * outputs + _TRANSFORM * through + _MOVE * moved
             kernel = 4 * _MOVE * r * s * inputs * outputs
             total = (tile * counts[0] * counts[1] + kernel / batch) / math.prod(space)
-            found.append((total, Tiles((n, o), counts)))
+            found.append((total, Tiles((n, o), (m, w), counts)))
     return min(found)
 
 
@@ -167,13 +175,13 @@ class _Correlate(torch.autograd.Function):
 
 def _forward(x: Tensor, weight: Tensor, padding: Size) -> Tensor:
     outputs, inputs, *window = weight.shape
-    space = [n + 2 * p - k + 1 for n, p, k in zip(x.shape[2:], padding, window, strict=True)]
-    tiles = _cheapest(len(x), inputs, outputs, tuple(space), tuple(window))[1]
+    space = outputs_of(x.shape[2:], window, padding)
+    tiles = _cheapest(len(x), inputs, outputs, space, tuple(window))[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = _along(high.from_w, weight.permute(2, 3, 1, 0)).flatten(2)  # (r, k', I·O)
     parts = []
     for some in x.split(_at_once(len(x), tiles, max(inputs, outputs))):
-        samples = _along(high.from_x, _overlapping(some, tiles, window, padding)).flatten(2)  # (r, n', tiles·I)
+        samples = _along(high.from_x, _overlapping(some, tiles, padding)).flatten(2)  # (r, n', tiles·I)
         rows = []
         for own, kernel in zip(samples, taps, strict=True):  # one frequency along the first axis, which fits a cache
             spectra = (wide.from_x @ own).view(len(wide.from_x), -1, inputs)
@@ -188,14 +196,14 @@ def _forward(x: Tensor, weight: Tensor, padding: Size) -> Tensor:
 def _weight_gradient(x: Tensor, grad: Tensor, padding: Size) -> Tensor:
     """(O, I, KH, KW): the kernel's spectrum is a product over tiles, of which only the taps are wanted."""
     inputs, outputs, space = x.shape[1], grad.shape[1], grad.shape[2:]
-    window = [n + 2 * p - m + 1 for n, p, m in zip(x.shape[2:], padding, space, strict=True)]
-    tiles = _cheapest(len(x), inputs, outputs, tuple(space), tuple(window))[1]
+    window = outputs_of(x.shape[2:], space, padding)
+    tiles = _cheapest(len(x), inputs, outputs, tuple(space), window)[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = x.new_zeros(len(high.from_x), window[1], inputs * outputs)
     share = _at_once(len(x), tiles, max(inputs, outputs))
     for some, back in zip(x.split(share), grad.split(share), strict=True):
-        samples = _along(high.from_x, _overlapping(some, tiles, window, padding)).flatten(2)
-        slopes = _along(high.to_y.mT, _side_by_side(back, tiles, window)).flatten(2)  # (r, m', tiles·O)
+        samples = _along(high.from_x, _overlapping(some, tiles, padding)).flatten(2)
+        slopes = _along(high.to_y.mT, _side_by_side(back, tiles)).flatten(2)  # (r, m', tiles·O)
         for own, slope, kernel in zip(samples, slopes, taps, strict=True):
             spectra = (wide.from_x @ own).view(len(wide.from_x), -1, inputs)
             found = torch.bmm(spectra.mT, (wide.to_y.mT @ slope).view(len(spectra), -1, outputs))
@@ -204,23 +212,20 @@ def _weight_gradient(x: Tensor, grad: Tensor, padding: Size) -> Tensor:
     return kernel.permute(3, 2, 0, 1)
 
 
-def _overlapping(x: Tensor, tiles: Tiles, window: list[int], padding: Size) -> Tensor:
+def _overlapping(x: Tensor, tiles: Tiles, padding: Size) -> Tensor:
     """Tiles of an image with zeros around it and behind it, as (n, n', tiles, channels)."""
-    own = [n - k + 1 for n, k in zip(tiles.sides, window, strict=True)]
-    whole = [c * m + k - 1 for c, m, k in zip(tiles.counts, own, window, strict=True)]
+    whole = [(count - 1) * own + side for side, own, count in zip(*tiles, strict=True)]
     borders = [(p, w - n - p) for p, w, n in zip(padding, whole, x.shape[2:], strict=True)]
     last = F.pad(x.permute(0, 2, 3, 1), (0, 0, *borders[1], *borders[0]))
-    last = last.unfold(1, tiles.sides[0], own[0]).unfold(2, tiles.sides[1], own[1])
+    last = last.unfold(1, tiles.sides[0], tiles.own[0]).unfold(2, tiles.sides[1], tiles.own[1])
     return last.permute(4, 5, 0, 1, 2, 3).flatten(2, 4)
 
 
-def _side_by_side(y: Tensor, tiles: Tiles, window: list[int]) -> Tensor:
+def _side_by_side(y: Tensor, tiles: Tiles) -> Tensor:
     """The outputs of each tile, with zeros behind the last ones, as (m, m', tiles, channels)."""
-    own = [n - k + 1 for n, k in zip(tiles.sides, window, strict=True)]
-    more = [c * m - n for c, m, n in zip(tiles.counts, own, y.shape[2:], strict=True)]
-    last = F.pad(y.permute(0, 2, 3, 1), (0, 0, 0, more[1], 0, more[0]))
-    last = last.view(len(y), tiles.counts[0], own[0], tiles.counts[1], own[1], -1)
-    return last.permute(2, 4, 0, 1, 3, 5).flatten(2, 4)
+    (high, wide), (down, across) = tiles.own, tiles.counts
+    last = F.pad(y.permute(0, 2, 3, 1), (0, 0, 0, across * wide - y.shape[3], 0, down * high - y.shape[2]))
+    return last.view(len(y), down, high, across, wide, -1).permute(2, 4, 0, 1, 3, 5).flatten(2, 4)
 
 
 def _along(matrix: Tensor, x: Tensor) -> Tensor:

@@ -31,8 +31,7 @@ UNTURNED = ((1, 1), (12, 12))
 PAPER = {"dense": DENSE, "atrous": ATROUS, "local": LOCAL, "unturned": UNTURNED}
 EQUAL = ((12, 12), (8, 8), (4, 4), (1, 1))
 # Long runs first, so that several at once end together.
-SHORT = {"local": ((16, 3),), "atrous": ((16, 8),), "dense": EQUAL, "unturned": EQUAL}
-MORE = {"dense": ((16, 8),)}  # for comparison with atrous
+SHORT = {"local": ((16, 3),), "atrous": ((16, 8),), "dense": ((16, 8), *EQUAL), "unturned": EQUAL}
 
 
 def runs_of(kinds: Mapping[str, Pairs], base: Config) -> dict[str, Config]:
@@ -62,6 +61,6 @@ TASK = Task(
     },
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, and eleven that show most of its findings.
-    sets={"paper": partial(runs_of, PAPER), "short": lambda base: runs_of(SHORT, base) | runs_of(MORE, base)},
+    sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},
     network=network,
 )

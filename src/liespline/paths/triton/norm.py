@@ -141,7 +141,7 @@ def _plain(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, re
 
 
 class _Normalise(torch.autograd.Function):
-    """Eagerly: an operator of torch's library takes half a millisecond to call."""
+    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
 
     @staticmethod
     def forward(
