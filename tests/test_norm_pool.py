@@ -80,6 +80,14 @@ def test_resampling_keeps_constants_lines_and_symmetry(d: int) -> None:
     assert (down(ramp)[middle] - ramp[..., ::2][(0, 0, 0, *[slice(2, 7)] * (d - 1), slice(2, -2))]).abs().max() < 1e-12
 
 
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize("d, mode", [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
+def test_upsampling_is_torchs(d: int, mode: str, factor: int) -> None:
+    x = torch.randn(2, 3, 4, *(5, 4, 6)[:d], dtype=X64)
+    right = nn.functional.interpolate(x.flatten(1, 2), scale_factor=factor, mode=mode, align_corners=False)
+    torch.testing.assert_close(ls.nn.Upsample(factor)(x).flatten(1, 2), right, rtol=0, atol=1e-14)
+
+
 def test_downsampling_keeps_the_equivariance_that_max_pooling_loses() -> None:
     torch.manual_seed(0)
     grid = ls.uniform(ls.SO2(), 12)

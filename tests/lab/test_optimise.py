@@ -84,6 +84,8 @@ def test_the_other_rate_rises_and_falls_to_zero():
     assert values[0] > 0
 
 
-def test_a_shorter_run_waits_and_then_goes_through_the_same_halvings():
-    factor = schedule(Training(optimiser="sgd", epochs=50), steps_per_epoch=10)
-    assert [factor(step) for step in (0, 249, 279, 280, 309, 310, 499)] == [1, 1, 1, 0.5, 0.5, 0.25, 0.5**8]
+def test_the_papers_rate_is_halved_every_twelve_epochs_however_long_the_run():
+    for epochs in (30, 100):
+        factor = schedule(Training(optimiser="sgd", epochs=epochs), steps_per_epoch=10)
+        assert [factor(step) for step in (0, 119, 120, 239, 240)] == [1, 1, 0.5, 0.5, 0.25]
+    assert factor(999) == 0.5**8

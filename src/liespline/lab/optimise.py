@@ -13,8 +13,7 @@ from ..nn import GConv, Lift
 from .config import Training
 
 SPLINES = (Lift, GConv)
-HALVED_EVERY = 0.12  # of the run: every 12 of the released scripts' 100 epochs
-WHOLE = 100  # epochs of those scripts
+HALVED_EVERY = 12  # epochs, in the released scripts
 WARM_UP = 0.2
 
 
@@ -72,12 +71,7 @@ def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]
     total = training.epochs * steps_per_epoch
 
     def halving(step: int) -> float:
-        # By whole epochs, as the scripts do. A shorter run would have learned too little by its first halving: it keeps
-        # the first rate for half of its time, and then goes through as many halvings twice as fast.
-        done = step // steps_per_epoch / training.epochs
-        if training.epochs < WHOLE:
-            done = max(2 * done - 1, 0.0)
-        return float(0.5 ** int(done / HALVED_EVERY + 1e-9))
+        return float(0.5 ** (step // steps_per_epoch // HALVED_EVERY))
 
     def rise_and_fall(step: int) -> float:
         position = min(step, total) / total

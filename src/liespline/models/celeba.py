@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid, lattice, local
 from ..groups import Scale
-from ..nn import GConv, Lift, NormReLU, Project
+from ..nn import GConv, Lift, NormReLU, Project, Upsample
 from ..splines import SplineBasis
 from .kernels import h_basis
 
@@ -89,9 +89,8 @@ class _Landmarks(nn.Module):
             return nn.Sequential(*layers, NormReLU(width, eps=1e-3), Project("mean", grid))
 
         self.fine = block(3)
-        self.coarse = nn.Sequential(
-            nn.MaxPool2d(2), block(width), nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)
-        )
+        self.coarse = nn.Sequential(nn.MaxPool2d(2), block(width))
+        self.finer = Upsample(2)
         self.head = nn.Sequential(
             nn.Conv2d(2 * width, 32, 3, padding=1, bias=False),
             NormReLU(32, eps=1e-3),
@@ -105,7 +104,7 @@ class _Landmarks(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map images to heatmap logits; their sigmoid is the heatmap."""
         fine = self.fine(x)
-        return self.head(torch.cat((fine, self.coarse(fine)), 1))
+        return self.head(torch.cat((fine, self.finer.space(self.coarse(fine))), 1))
 
 
 def _from_one(grid: Grid) -> Grid:

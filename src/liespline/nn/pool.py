@@ -13,7 +13,6 @@ from ..splines import bspline
 from .arguments import count
 
 _MAX: dict[int, Callable[..., Tensor]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
-_LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
 class _OverSpace(nn.Module):
@@ -81,12 +80,7 @@ class Downsample(_OverSpace):
 
     def space(self, x: Tensor) -> Tensor:
         """Filter and thin out one axis after another, the border continued by its edge value."""
-        for axis in range(2, x.ndim):
-            # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
-            matrix = self._matrix(x.shape[axis]).to(x.dtype)
-            rest = x.shape[axis + 1 :]
-            x = (matrix @ x.flatten(axis + 1)).unflatten(-1, rest) if rest else x @ matrix.T
-        return x
+        return _along_axes(x, self._matrix)
 
     def _matrix(self, size: int) -> Tensor:
         """Return the filter as a matrix `(samples kept, size)`."""
@@ -101,16 +95,33 @@ class Downsample(_OverSpace):
 
 
 class Upsample(_OverSpace):
-    """Linear up-sampling of space by a whole factor."""
+    """Linear up-sampling of space by a whole factor, with `nn.Upsample`'s arithmetic (corners not aligned)."""
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
         self.factor = count("Upsample", "factor", factor)
 
     def space(self, x: Tensor) -> Tensor:
-        """Interpolate linearly between samples."""
-        return F.interpolate(x, scale_factor=self.factor, mode=_LINEAR[x.ndim - 2], align_corners=False)
+        """Interpolate linearly between samples, the border continued by its edge value."""
+        # As matrix products: torch's own gradient sorts indices on a GPU where it must be the same every time.
+        return _along_axes(x, lambda size: self._matrix(size, torch.promote_types(x.dtype, torch.float32), x.device))
+
+    def _matrix(self, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Return the weights `(factor·size, size)` of the samples that each new one lies between."""
+        places = (torch.arange(self.factor * size, dtype=dtype, device=device) + 0.5) / self.factor - 0.5
+        distances = places.clamp(0, size - 1).unsqueeze(1) - torch.arange(size, device=device)
+        return (1 - distances.abs()).relu()
 
     def extra_repr(self) -> str:
         """Show the factor."""
         return str(self.factor)
+
+
+def _along_axes(x: Tensor, matrix_of: Callable[[int], Tensor]) -> Tensor:
+    """Apply to every space axis of `(B, channels, *space)` the matrix made for its size."""
+    for axis in range(2, x.ndim):
+        # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
+        matrix = matrix_of(x.shape[axis]).to(x.dtype)
+        rest = x.shape[axis + 1 :]
+        x = (matrix @ x.flatten(axis + 1)).unflatten(-1, rest) if rest else x @ matrix.T
+    return x
