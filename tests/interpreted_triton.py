@@ -37,7 +37,7 @@ def test_operators_follow_torch_rules() -> None:
     table = plan.table(plan.routes[0], 0)
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(ops._correlate, (x, blocks, *table, [1, 1, 2], [0, 1, 0]))
+    torch.library.opcheck(ops._correlate, (x, blocks, *table.tensors, [1, 1, 2], [0, 1, 0]))
 
 
 def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:

@@ -81,7 +81,7 @@ def test_resampling_keeps_constants_lines_and_symmetry(d: int) -> None:
 
 
 @pytest.mark.parametrize("factor", [1, 2, 3])
-@pytest.mark.parametrize("d, mode", [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
+@pytest.mark.parametrize(("d", "mode"), [(1, "linear"), (2, "bilinear"), (3, "trilinear")])
 def test_upsampling_is_torchs(d: int, mode: str, factor: int) -> None:
     x = torch.randn(2, 3, 4, *(5, 4, 6)[:d], dtype=X64)
     right = nn.functional.interpolate(x.flatten(1, 2), scale_factor=factor, mode=mode, align_corners=False)

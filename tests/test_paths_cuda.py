@@ -6,8 +6,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import liespline as ls
+from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
-from liespline.paths import cuda, dense, neighbours
+from liespline.paths import banded, cuda, dense, factored, neighbours
 
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 CASES = {
@@ -110,12 +111,47 @@ def test_a_kernel_sampled_at_once_is_the_kernel(kind: str) -> None:
     grid = ls.uniform(ls.SO2(), 6)
     layer = ls.GConv(3, 4, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
     x_samples, h_samples = layer.samples()
-    samples = layer.plan.samples(x_samples, h_samples)
-    assert samples is layer.plan.samples(x_samples, h_samples)  # kept
+    samples = layer.plan.outer("key", lambda: (x_samples, h_samples))
+    assert samples is layer.plan.outer("key", lambda: (x_samples, h_samples))  # kept
     found = dense.kernel_at_once(layer.weight, samples, 6, (5, 5))
     right = torch.einsum("ocij,ayxi,abj->oacbyx", layer.weight, x_samples[:, 0], h_samples[:, 0])
     torch.testing.assert_close(found, right, **EXACT)
-    assert layer.plan.samples(x_samples.clone().requires_grad_(), h_samples) is None
+
+
+@pytest.mark.parametrize("kind", ["dense", "local"])
+@pytest.mark.parametrize("method", ["banded", "separable"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_blocks_sampled_at_once_are_the_blocks(kind: str, method: str, mixed: bool) -> None:
+    grid = ls.uniform(ls.Scale(2), 3, spacing=0.3)
+    layer = ls.GConv(2, 3, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
+    x_samples, h_samples = (samples[:, 0] for samples in layer.samples())
+    (route,) = (r for r in layer.plan.routes if r.mixed == mixed and r.group == 1)
+    for part in range(len(layer.plan.windows)):
+        if method == "banded" or layer.plan.ranks[part]:
+            kept, made = (
+                factored._blocks(layer.weight, x_samples, h_samples, layer.plan, route, part, method, keep)
+                for keep in (True, False)
+            )
+            torch.testing.assert_close(kept, made, **EXACT)
+            table = layer.plan.table(route, part)
+            fields = torch.randn(1, 2, len(layer.plan.rows) if mixed else 3, 13, 12, dtype=torch.float64)
+            alone = cuda.convolve(banded._picked(fields, table), kept, (1, 1), (1, 0))
+            torch.testing.assert_close(alone, banded.grouped(fields, made, table, (1, 1), (1, 0)), **EXACT)
+
+
+def test_what_was_kept_in_evaluation_serves_training() -> None:
+    layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
+    with torch.inference_mode():
+        samples = layer.plan.outer("key", layer.samples)
+    (layer.weight.flatten(2).flatten(0, 1) @ samples).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_nothing_is_kept_from_one_precision_to_the_next() -> None:
+    layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
+    assert layer.plan.outer("key", layer.samples).dtype == torch.float32
+    layer.double()
+    assert layer.plan.outer("key", layer.samples).dtype == torch.float64
 
 
 def test_samples_that_train_are_never_kept() -> None:
@@ -123,4 +159,22 @@ def test_samples_that_train_are_never_kept() -> None:
     grid = ls.uniform(ls.SO2(), 4)
     layer = ls.GConv(1, 1, 5, grid, x_basis=ls.SplineBasis(ls.disc(3), trainable=True))
     with torch.no_grad():
-        assert layer.plan.samples(*layer.samples()) is None
+        assert not layer.plan.fixed(*layer.samples())
+    still = ls.GConv(1, 1, 5, grid)
+    x_samples, h_samples = still.samples()
+    assert still.plan.fixed(x_samples, h_samples)
+    assert not still.plan.fixed(x_samples.clone().requires_grad_(), h_samples)
+
+
+def test_a_scale_reads_its_neighbours_as_a_view() -> None:
+    """Splines on the grid overlap three scales: the five elements read seven mixed fields, three in a row each."""
+    grid = scale_grid(5)
+    layer = ls.GConv(1, 1, 5, grid, h_basis=h_basis(grid, "local", 3))
+    (route,) = (r for r in layer.plan.routes if r.mixed)
+    tables = [layer.plan.table(route, part) for part in range(5)]
+    assert [table.start for table in tables] == [0, 1, 2, 3, 4]
+    fields = torch.randn(1, 2, 7, 4, 4)
+    for table in tables:
+        assert torch.equal(banded._picked(fields, table), fields[:, :, table.fields[0]])
+        apart = table._replace(start=None)
+        assert torch.equal(banded._picked(fields, apart), fields[:, :, table.fields[0]])

@@ -22,6 +22,9 @@ def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding:
     fields (B, C, R, *space), kernel (O, A, C, width, *W) -> (B, O, A, *space).
     """
     groups = len(table.fields)
+    if fields.is_cuda and groups == 1 and len(stride) > 1:
+        return cuda.convolve(_picked(fields, table), kernel, stride, padding)
+    kernel = kernel.to(fields.dtype)
     blocks = kernel.permute(1, 0, *range(4, kernel.ndim), 3, 2)  # (A, O, *W, width, C)
     blocks = blocks.flatten(-2).flatten(0, 1).movedim(-1, 1)  # (A·O, width·C, *W)
     outputs = len(blocks) // groups
@@ -37,6 +40,13 @@ def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding:
     return out.view(len(out), kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
 
 
+def _picked(fields: Tensor, table: Table) -> Tensor:
+    """The fields that a single group reads: a view where they are neighbours."""
+    if table.start is None:
+        return fields.index_select(2, table.fields[0])
+    return fields.narrow(2, table.start, table.fields.shape[1])
+
+
 def _at_once(fields: Tensor, kernel: Tensor, groups: int) -> int:
     """How many groups one call convolves: all on a GPU, as many as stay near each other in memory on a CPU."""
     if fields.is_cuda or kernel.ndim == 4:
@@ -47,8 +57,6 @@ def _at_once(fields: Tensor, kernel: Tensor, groups: int) -> int:
 
 
 def _convolve(x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
-    if x.is_cuda and groups == 1 and len(stride) > 1:
-        return cuda.convolve(x, weight[:, None], stride, padding)[:, :, 0]
     match len(stride):
         case 0:
             inputs = x.view(-1, groups, weight.shape[1])

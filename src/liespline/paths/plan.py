@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,9 @@ from liespline.paths import dense, windows
 
 Size = tuple[int, ...]
 _MOST_SAMPLES = 4_000_000  # 16 MB
+
+
+Made = TypeVar("Made")
 
 
 class Table(NamedTuple):
@@ -24,6 +27,15 @@ class Table(NamedTuple):
     readers: Tensor  # (R, reach) groups
     blocks: Tensor  # (R, reach) group·width + place, the block of the kernel between the two
     reads: Tensor  # (R,) entries of a line that are not filling
+    start: int | None = None  # of a single group that reads neighbours, its first field
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """All but the start, as operators take them."""
+        return self[:5]
+
+
+_TENSORS = Table._fields[:5]
 
 
 @dataclass(frozen=True)
@@ -70,19 +82,21 @@ class Plan(nn.Module):
         kept = {"rows": rows, "chosen": chosen, "order": order}
         kept |= {f"members_{p}": member for p, member in enumerate(members)}
         routes = []
+        self._starts: dict[str, int | None] = {}
         for mixed, incidence in ((False, used), (True, chosen.any(-1))):
             for group in _common_divisors([len(member) for member in members]):
                 route = Route(mixed, group, ())
                 tables = [_table(incidence[member], group) for member in members]
                 for p, table in enumerate(tables):
-                    kept |= {f"{_name(route, p)}_{key}": value for key, value in table._asdict().items()}
+                    kept |= {f"{_name(route, p)}_{key}": getattr(table, key) for key in _TENSORS}
+                    self._starts[_name(route, p)] = table.start
                 routes.append(Route(mixed, group, tuple(table.fields.shape[1] for table in tables)))
         self.routes = tuple(routes)
         self.choices: dict[object, Any] = {}  # what was chosen before, by the shapes it was chosen for
         self._exact: dict[str, Tensor] = {}
         # Centres that train move between steps, also where nobody takes a gradient.
         self._fixed = x_samples is not None
-        self._samples: Tensor | None = None
+        self._kept: dict[object, Any] = {}
         ranks = []
         for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):
             q = None
@@ -98,19 +112,33 @@ class Plan(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Plan":
         super()._apply(fn, recurse)
+        self._kept.clear()
         for name, exact in self._exact.items():  # a network in half precision still needs orthonormal columns
             setattr(self, name, exact.to(self.rows.device))
         return self
 
-    def samples(self, x_samples: Tensor, h_samples: Tensor) -> Tensor | None:
-        """Both samples in one matrix, kept from the first time on; None where they may change, or are too many."""
-        large = x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES
+    def fixed(self, x_samples: Tensor, h_samples: Tensor) -> bool:
+        """Whether what is made of these samples may be kept for the next time."""
         train = not self._fixed or x_samples.requires_grad or h_samples.requires_grad
-        if large or train or torch.compiler.is_compiling():
-            return None
-        if self._samples is None or self._samples.dtype != x_samples.dtype or self._samples.device != x_samples.device:
-            self._samples = dense.outer(x_samples, h_samples)
-        return self._samples
+        return not train and not torch.compiler.is_compiling()
+
+    def kept(self, key: object, make: Callable[[], Made]) -> Made:
+        """What `make` made of fixed samples the first time, until the layer moves to another device or precision."""
+        if key not in self._kept:
+            with torch.inference_mode(False), torch.no_grad():  # a later step may take gradients
+                self._kept[key] = make()
+        made: Made = self._kept[key]
+        return made
+
+    def outer(self, key: object, samples: Callable[[], tuple[Tensor, Tensor]]) -> Tensor | None:
+        """Fixed samples of x and h in one matrix, kept; None where it would be too large."""
+
+        def make() -> Tensor | None:
+            x_samples, h_samples = samples()
+            large = x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES
+            return None if large else dense.outer(x_samples, h_samples)
+
+        return self.kept(key, make)
 
     def members(self, part: int) -> Tensor:
         """The elements of a part, as an index (A_p,)."""
@@ -122,7 +150,9 @@ class Plan(nn.Module):
 
     def table(self, route: Route, part: int) -> Table:
         """Who reads whom in a part, with A_p / group output groups."""
-        return Table(*(self.get_buffer(f"{_name(route, part)}_{key}") for key in Table._fields))
+        name = _name(route, part)
+        fields, counts, readers, blocks, reads = (self.get_buffer(f"{name}_{key}") for key in _TENSORS)
+        return Table(fields, counts, readers, blocks, reads, self._starts[name])
 
 
 def _name(route: Route, part: int) -> str:
@@ -143,7 +173,10 @@ def _distinct(rows: Tensor) -> tuple[Tensor, Tensor]:
     starts = torch.cat([torch.tensor([True]), shadows.diff() > 2 * rows.shape[1] * tolerance])
     labels = torch.empty(len(rows), dtype=torch.long)
     labels[order] = starts.cumsum(0) - 1
-    first = order[starts]
+    # In the order of their first elements, so that one that reads neighbours reads neighbouring rows.
+    first = torch.full((int(starts.sum()),), len(rows)).scatter_reduce(0, labels, torch.arange(len(rows)), "amin")
+    first, place = first.sort()
+    labels = place.argsort()[labels]
     if ((rows - rows[first[labels]]).abs() > tolerance).any():
         first = labels = torch.arange(len(rows))
     empty = (rows[first].abs() <= tolerance).all(1)
@@ -163,7 +196,9 @@ def _table(incidence: Tensor, group: int) -> Table:
     readers, reads = _lines(union.T)
     places = torch.zeros_like(union, dtype=torch.long)
     places.scatter_(1, fields, torch.arange(fields.numel()).view(fields.shape))
-    return Table(fields, counts, readers, places.T.gather(1, readers), reads)
+    line = sorted(fields[0].tolist())
+    together = len(fields) == 1 and line[-1] - line[0] == len(line) - 1
+    return Table(fields, counts, readers, places.T.gather(1, readers), reads, line[0] if together else None)
 
 
 def _lines(incidence: Tensor) -> tuple[Tensor, Tensor]:

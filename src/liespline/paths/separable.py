@@ -18,22 +18,20 @@ def project(x_samples: Tensor, q: Tensor) -> Tensor:
     return torch.einsum("ayr,ay...->ar...", q, x_samples)
 
 
-def correlate(fields: Tensor, kernel: Tensor, table: Table, q: Tensor, stride: Size, padding: Size) -> Tensor:
-    """Correlate along all axes but the first, then along that one as a product with banded Toeplitz matrices.
+def correlate(fields: Tensor, kernel: Tensor, table: Table, lines: Tensor, stride: Size, padding: Size) -> Tensor:
+    """Correlate along all axes but the first, then along that one as a product with banded matrices.
 
-    fields (B, C, R, H, *space), kernel (O, A, C, width, rank, *W'), q (A, w, rank) -> (B, O, A, *space).
+    fields (B, C, R, H, *space), kernel (O, A, C, width, rank, *W'), lines of `toeplitz` -> (B, O, A, *space).
     """
-    outputs = kernel.shape[0]
-    rank = q.shape[-1]
+    outputs, rank = kernel.shape[0], kernel.shape[4]
     blocks = kernel.movedim(4, 0).flatten(0, 1).unsqueeze(4)  # (rank·O, A, C, width, 1, *W')
     rest = (0, *padding[1:])
     partial = banded.grouped(fields, blocks, table, (1, *stride[1:]), rest)  # (B, rank·O, A, H, *space)
     partial = partial.view(len(partial), rank, outputs, *partial.shape[2:])
-    toeplitz = _toeplitz(q.to(partial.dtype), partial.shape[4], stride[0], padding[0])
-    return torch.einsum("akrh,broah...->boak...", toeplitz, partial)
+    return torch.einsum("akrh,broah...->boak...", lines.to(partial.dtype), partial)
 
 
-def _toeplitz(q: Tensor, height: int, stride: int, padding: int) -> Tensor:
+def toeplitz(q: Tensor, height: int, stride: int, padding: int) -> Tensor:
     """T[a,k,r,h] = Q[a, h − stride·k + padding, r], zero outside the window: (A, H', rank, H)."""
     size = q.shape[1]
     lines = (height + 2 * padding - size) // stride + 1

@@ -22,7 +22,7 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
     )
     blocks = kernel.movedim((1, 3), (0, 1)).movedim((2, 3), (-1, -2))  # (A, T, *W, C, O)
     blocks = blocks.reshape(*blocks.shape[:2], *(1,) * missing, *blocks.shape[2:])
-    out: Tensor = _correlate(x, blocks, *table, [1] * missing + list(stride), [0] * missing + list(padding))
+    out: Tensor = _correlate(x, blocks, *table.tensors, [1] * missing + list(stride), [0] * missing + list(padding))
     return out.reshape(*out.shape[:2], *out.shape[2 + missing : -1], out.shape[-1]).movedim(-1, 1)
 
 
