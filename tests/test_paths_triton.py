@@ -12,6 +12,7 @@ import torch
 
 import liespline as ls
 from liespline import paths
+from liespline.models.kernels import h_basis
 
 from .path_cases import Case, banded_samples, naive, relative_error
 
@@ -127,10 +128,12 @@ def test_norm_relu_and_pooling_on_the_gpu(gpu: bool, pool: int, channels: int, i
 
 
 @pytest.mark.parametrize("path", ["auto", "banded", "separable", "dense"])
+@pytest.mark.parametrize("kind", ["dense", "local"])
 @pytest.mark.parametrize("gpu", [pytest.param(True, marks=on_gpu)])
-def test_scale_layers_on_the_gpu(gpu: bool, path: str) -> None:
+def test_scale_layers_on_the_gpu(gpu: bool, kind: str, path: str) -> None:
     torch.manual_seed(0)
-    layer = ls.GConv(5, 7, 5, ls.uniform(ls.Scale(2), 4, spacing=0.35), padding="same", bias=False)
+    grid = ls.uniform(ls.Scale(2), 4, spacing=0.35)
+    layer = ls.GConv(5, 7, 5, grid, h_basis=h_basis(grid, kind, 3), padding="same", bias=False)
     x = torch.randn(2, 5, 4, 24, 21).bfloat16()
     exact, right_layer = x.double().requires_grad_(), copy.deepcopy(layer).double()
     on, layer = x.cuda().requires_grad_(), layer.cuda()
