@@ -1,30 +1,28 @@
-"""Print the table of experiments/README.md from the result files."""
+"""Print the tables of experiments/README.md from the files of the runs."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 COLUMNS = (
-    "run", "weights", "accuracy", "split", "over all rotations", "output change when turned",
+    "run", "weights", "score", "split", "over all rotations", "output change when turned",
     "epochs", "training", "images/s", "machine", "commit",
 )  # fmt: skip
+NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
 
 
 def row(folder: Path, root: Path) -> list[str]:
-    """One run: its final numbers, and what they cost."""
-    results = json.loads((folder / "results.json").read_text())
+    """One run: its final numbers, and what they cost. One that did not end has its best validation score instead."""
     environment = json.loads((folder / "environment.json").read_text())
     epochs = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     speeds = sorted(epoch["images_per_second"] for epoch in epochs)
-    scores, moves = results["scores"], results["moves"]
+    finished = folder / "results.json"
+    numbers = final(json.loads(finished.read_text())) if finished.exists() else best(epochs)
     return [
         str(folder.relative_to(root)),
-        f"{results['weights']:,}",
-        f"{scores['accuracy']:.2%}",
-        f"{results['split']}, {results['images']:,} images",
-        f"{moves['mean_accuracy']:.2%} ({moves['images']} images)",
-        f"{moves['change']:.1%}",
+        *numbers,
         str(len(epochs)),
         f"{sum(epoch['seconds'] for epoch in epochs):.0f} s",
         f"{speeds[len(speeds) // 2]:,.0f}",
@@ -33,12 +31,32 @@ def row(folder: Path, root: Path) -> list[str]:
     ]
 
 
+def final(results: dict[str, Any]) -> list[str]:
+    """What a finished run was scored with."""
+    scores, moves = results["scores"], results.get("moves")
+    return [
+        f"{results['weights']:,}",
+        next(f"{scores[key]:.2%} {name}" for key, name in NAMES.items() if key in scores),
+        f"{results['split']}, {results['images']:,} images",
+        f"{moves['mean_accuracy']:.2%} ({moves['images']} images)" if moves else "",
+        f"{moves['change']:.1%}" if moves else "",
+    ]
+
+
+def best(epochs: list[dict[str, Any]]) -> list[str]:
+    """The best epoch of a run that was stopped."""
+    (key,) = (key for key in NAMES if f"valid_{key}" in epochs[0])
+    score = max(epoch[f"valid_{key}"] for epoch in epochs)
+    return ["", f"{score:.2%} {NAMES[key]}", "valid, its best epoch; stopped before the end", "", ""]
+
+
 def main() -> None:
     root = Path(__file__).parent
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|" + "---|" * len(COLUMNS))
-    for path in sorted(root.rglob("results.json")):
-        print("| " + " | ".join(row(path.parent, root)) + " |")
+    for group in sorted(path for path in root.iterdir() if path.is_dir()):
+        print(f"\n### {group.name}\n\n| " + " | ".join(COLUMNS) + " |")
+        print("|" + "---|" * len(COLUMNS))
+        for path in sorted(group.rglob("metrics.jsonl")):
+            print("| " + " | ".join(row(path.parent, root)) + " |")
 
 
 if __name__ == "__main__":
