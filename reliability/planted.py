@@ -123,6 +123,7 @@ _LAYERS = [
           "copy_(-basis.grid.group.log(basis.grid.elements))", "learned centres start mirrored"),
     Fault("nn/pool.py", "return taps / taps.sum()", "return taps", "down-sampling changes the mean"),
     Fault("nn/pool.py", "- len(self.taps) // 2\n", "- len(self.taps) // 2 + 1\n", "down-sampling shifts by a sample"),
+    Fault("nn/pool.py", "places.clamp(0, size - 1)", "places", "up-sampling darkens the border"),
 ]  # fmt: skip
 
 _PATHS = [
@@ -131,6 +132,11 @@ _PATHS = [
     Fault("paths/plan.py", "places.T.gather(1, readers)", "places.T.gather(1, readers).flip(1)",
           "gradient reads other blocks"),
     Fault("paths/plan.py", "descending=True", "descending=False", "plan keeps the fields that do not count"),
+    Fault("paths/plan.py", "line[0] if together else None", "line[0]", "fields apart from each other read as neighbours"),
+    Fault("paths/plan.py", "torch.inference_mode(False), torch.no_grad()", "torch.no_grad()",
+          "what evaluation keeps cannot train"),
+    Fault("paths/plan.py", "        self._kept.clear()\n", "", "samples kept in another precision"),
+    Fault("paths/banded.py", "fields.narrow(2, table.start,", "fields.narrow(2, 0,", "every scale reads the first fields"),
     Fault("paths/dense.py", "sampled.narrow(1, elements[0], len(elements))", "sampled.narrow(1, 0, len(elements))",
           "windows take other elements' kernels"),
     Fault("paths/dense.py", "order.index(a)", "order[a]", "elements put back in the wrong order"),

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
-from liespline.paths import banded, cuda, dense, factored, neighbours
+from liespline.paths import banded, cuda, dense, factored, neighbours, plan
 
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 CASES = {
@@ -178,3 +178,9 @@ def test_a_scale_reads_its_neighbours_as_a_view() -> None:
         assert torch.equal(banded._picked(fields, table), fields[:, :, table.fields[0]])
         apart = table._replace(start=None)
         assert torch.equal(banded._picked(fields, apart), fields[:, :, table.fields[0]])
+
+
+def test_only_neighbours_are_a_view() -> None:
+    reads = torch.tensor([[True, True, False, False], [True, False, True, False], [False, False, True, True]])
+    assert [plan._table(line[None], 1).start for line in reads] == [0, None, 2]
+    assert plan._table(reads, 1).start is None  # several groups
