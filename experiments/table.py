@@ -1,15 +1,16 @@
-"""Print the tables of experiments/README.md from the files of the runs."""
+"""Write the tables of experiments/README.md anew from the files of the runs."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-COLUMNS = (
+COLUMNS = [
     "run", "weights", "score", "split", "over all rotations", "output change when turned",
     "epochs", "training", "images/s", "machine", "commit",
-)  # fmt: skip
+]  # fmt: skip
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
 
 
@@ -50,13 +51,23 @@ def best(epochs: list[dict[str, Any]]) -> list[str]:
     return ["", f"{score:.2%} {NAMES[key]}", "valid, its best epoch; stopped before the end", "", ""]
 
 
+def table(group: Path) -> str:
+    """All runs of a folder."""
+    rows = [COLUMNS, ["---"] * len(COLUMNS)]
+    rows += [row(path.parent, group.parent) for path in sorted(group.rglob("metrics.jsonl"))]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+
+
 def main() -> None:
-    root = Path(__file__).parent
-    for group in sorted(path for path in root.iterdir() if path.is_dir()):
-        print(f"\n### {group.name}\n\n| " + " | ".join(COLUMNS) + " |")
-        print("|" + "---|" * len(COLUMNS))
-        for path in sorted(group.rglob("metrics.jsonl")):
-            print("| " + " | ".join(row(path.parent, root)) + " |")
+    page = Path(__file__).with_name("README.md")
+    text = page.read_text(encoding="utf-8")
+    for group in sorted(path for path in page.parent.iterdir() if path.is_dir()):
+        # The first lines that begin with | after the folder's heading.
+        section = re.compile(rf"(^## {re.escape(group.name)}\n(?:(?!##|\|).*\n)*)(?:\|.*\n)+", re.MULTILINE)
+        text, found = section.subn(lambda match, group=group: match[1] + table(group), text)
+        if found != 1:
+            raise SystemExit(f"{page}: has {found} tables under the heading {group.name!r}; expected one")
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
