@@ -154,6 +154,13 @@ def test_nothing_is_kept_from_one_precision_to_the_next() -> None:
     assert layer.plan.outer("key", layer.samples).dtype == torch.float64
 
 
+def test_images_of_ever_other_sizes_do_not_fill_the_memory() -> None:
+    layer = ls.GConv(1, 1, 5, ls.uniform(ls.SO2(), 4))
+    for size in range(200):
+        assert layer.plan.kept(size, lambda size=size: size) == size
+    assert len(layer.plan._kept) <= 32
+
+
 def test_samples_that_train_are_never_kept() -> None:
     # Without gradients, as in evaluation, nothing about the samples tells that they will move.
     grid = ls.uniform(ls.SO2(), 4)

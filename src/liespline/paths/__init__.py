@@ -37,14 +37,11 @@ def correlate(
         return factored.correlate(x, weight, x_samples, h_samples, plan, chosen, stride, padding)
     dtype = dense.accumulate_dtype(x, weight, x_samples, h_samples)
     with torch.autocast(x.device.type, enabled=False):
-
-        def samples() -> tuple[Tensor, Tensor]:
-            return x_samples.to(dtype), h_samples.to(dtype)
-
-        keep = plan is not None and x.is_cuda and plan.fixed(x_samples, h_samples)
-        at_once = plan.outer(("whole", dtype), samples) if plan is not None and keep else None
+        samples, at_once = (x_samples.to(dtype), h_samples.to(dtype)), None
+        if plan is not None and x.is_cuda and plan.fixed(*samples):
+            at_once = plan.outer(("whole", dtype), lambda: samples)
         if at_once is None:
-            sampled = dense.kernel(weight.to(dtype), *samples())
+            sampled = dense.kernel(weight.to(dtype), *samples)
         else:
             sampled = dense.kernel_at_once(weight.to(dtype), at_once, h_samples.shape[2], x_samples.shape[2:-1])
     return dense.convolve(x, sampled, sizes, stride, padding)

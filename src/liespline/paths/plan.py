@@ -11,8 +11,7 @@ from liespline.paths import dense, windows
 
 Size = tuple[int, ...]
 _MOST_SAMPLES = 4_000_000  # 16 MB
-
-
+_MOST_KEPT = 32  # for images of ever other sizes
 Made = TypeVar("Made")
 
 
@@ -125,6 +124,8 @@ class Plan(nn.Module):
     def kept(self, key: object, make: Callable[[], Made]) -> Made:
         """What `make` made of fixed samples the first time, until the layer moves to another device or precision."""
         if key not in self._kept:
+            if len(self._kept) == _MOST_KEPT:
+                self._kept.clear()
             with torch.inference_mode(False), torch.no_grad():  # a later step may take gradients
                 self._kept[key] = make()
         made: Made = self._kept[key]
