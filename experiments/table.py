@@ -7,63 +7,61 @@ import re
 from pathlib import Path
 from typing import Any
 
-COLUMNS = [
-    "run", "weights", "score", "split", "over all rotations", "output change when turned",
-    "epochs", "training", "images/s", "machine", "commit",
-]  # fmt: skip
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
+SHARED = ("scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 
 
-def row(folder: Path, root: Path) -> list[str]:
+def row(folder: Path, group: Path) -> dict[str, str]:
     """One run: its final numbers, and what they cost. One that did not end has its best validation score instead."""
     environment = json.loads((folder / "environment.json").read_text())
     epochs = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     speeds = sorted(epoch["images_per_second"] for epoch in epochs)
     finished = folder / "results.json"
-    numbers = final(json.loads(finished.read_text())) if finished.exists() else best(epochs)
-    return [
-        str(folder.relative_to(root)),
-        *numbers,
-        str(len(epochs)),
-        f"{sum(epoch['seconds'] for epoch in epochs):.0f} s",
-        f"{speeds[len(speeds) // 2]:,.0f}",
-        environment["machine"],
-        environment["commit"][:7] + ("+" if environment["commit"].endswith("+changes") else ""),
-    ]
+    return {
+        "run": str(folder.relative_to(group)).removesuffix("/seed-0"),
+        **(final(json.loads(finished.read_text())) if finished.exists() else best(epochs)),
+        "epochs": str(len(epochs)),
+        "training": f"{sum(epoch['seconds'] for epoch in epochs):.0f} s",
+        "images/s": f"{speeds[len(speeds) // 2]:,.0f}",
+        "machine": environment["machine"],
+        "commit": environment["commit"][:7] + ("+" if environment["commit"].endswith("+changes") else ""),
+    }
 
 
-def final(results: dict[str, Any]) -> list[str]:
+def final(results: dict[str, Any]) -> dict[str, str]:
     """What a finished run was scored with."""
     scores, moves = results["scores"], results.get("moves")
-    return [
-        f"{results['weights']:,}",
-        next(f"{scores[key]:.2%} {name}" for key, name in NAMES.items() if key in scores),
-        f"{results['split']}, {results['images']:,} images",
-        f"{moves['mean_accuracy']:.2%} ({moves['images']} images)" if moves else "",
-        f"{moves['change']:.1%}" if moves else "",
-    ]
+    (key,) = (key for key in NAMES if key in scores)
+    turned = {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
+    images = f"{results['split']}, {results['images']:,} images"
+    return {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}", **turned, "scored on": images}
 
 
-def best(epochs: list[dict[str, Any]]) -> list[str]:
+def best(epochs: list[dict[str, Any]]) -> dict[str, str]:
     """The best epoch of a run that was stopped."""
     (key,) = (key for key in NAMES if f"valid_{key}" in epochs[0])
     score = max(epoch[f"valid_{key}"] for epoch in epochs)
-    return ["", f"{score:.2%} {NAMES[key]}", "valid, its best epoch; stopped before the end", "", ""]
+    return {NAMES[key]: f"{score:.2%}", "scored on": "valid, in training; stopped"}
 
 
 def table(group: Path) -> str:
-    """All runs of a folder."""
-    rows = [COLUMNS, ["---"] * len(COLUMNS)]
-    rows += [row(path.parent, group.parent) for path in sorted(group.rglob("metrics.jsonl"))]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+    """All runs of a folder; what they have in common stands above the columns."""
+    rows = [row(path.parent, group) for path in sorted(group.rglob("metrics.jsonl"))]
+    columns = list({name: None for cells in rows for name in cells})  # in the order they come in
+    common = [name for name in SHARED if len({cells[name] for cells in rows}) == 1]
+    shown = [name for name in columns if name not in common]
+    lines = [shown, ["---"] * len(shown), *([cells.get(name, "") for name in shown] for cells in rows)]
+    above = "; ".join(f"{name}: {rows[0][name]}" for name in common)
+    return f"All: {above}.\n\n" + "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def main() -> None:
     page = Path(__file__).with_name("README.md")
     text = page.read_text(encoding="utf-8")
     for group in sorted(path for path in page.parent.iterdir() if path.is_dir()):
-        # The first lines that begin with | after the folder's heading.
-        section = re.compile(rf"(^## {re.escape(group.name)}\n(?:(?!##|\|).*\n)*)(?:\|.*\n)+", re.MULTILINE)
+        # The first table after the folder's heading, with the line above it.
+        lines = r"(?:(?!##|\||All: ).*\n)*"
+        section = re.compile(rf"(^## {re.escape(group.name)}\n{lines})(?:All: .*\n\n)?(?:\|.*\n)+", re.MULTILINE)
         text, found = section.subn(lambda match, group=group: match[1] + table(group), text)
         if found != 1:
             raise SystemExit(f"{page}: has {found} tables under the heading {group.name!r}; expected one")
