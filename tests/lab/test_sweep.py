@@ -1,10 +1,16 @@
 """Sweeps: every run once, whatever happens in between."""
 
+import os
+import signal
+import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from liespline.lab import sweep as module
 from liespline.lab.config import Network, Training
 from liespline.lab.sweep import plan, sweep
 from liespline.lab.tasks import celeba, digits, find_task
@@ -35,6 +41,32 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
     assert said == [("good seed 0", "done before")]
     assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, monkeypatch, number, error):
+    """Ctrl-C at a terminal, and a cluster's notice that the time is over."""
+    said, (begun, other) = [], (entry.run.path / "pid" for entry in planned)
+    wait = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}.'); time.sleep(20)"
+    monkeypatch.setattr(module, "preflight", lambda config: ())
+    monkeypatch.setattr(module, "_command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
+    before, main = signal.getsignal(signal.SIGTERM), threading.main_thread().ident
+
+    def stop():
+        while not (begun.exists() and begun.read_text().endswith(".")):
+            time.sleep(0.01)
+        signal.pthread_kill(main, number)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(error):
+        sweep(planned, 1, lambda name, what: said.append((name, what)))
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text().rstrip(".")), 0)
+    assert not other.exists()
+    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; it goes on when the sweep is started again")]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_the_papers_25_pcam_runs():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from .train import preflight
 
 Report = Callable[[str, str], None]
 ATTEMPTS = 2
+PATIENCE = 20  # seconds that a run has to end
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,16 @@ def sweep(planned: list[Planned], jobs: int, report: Report) -> list[str]:
             waiting.append(entry)
     if waiting:
         preflight(waiting[0].config)
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        ended = list(pool.map(lambda entry: _do(entry, report), waiting))
+    processes = Processes()
+    with ThreadPoolExecutor(max(1, jobs)) as pool, processes.ending_with_us():
+        ended = list(pool.map(lambda entry: _do(entry, processes, report), waiting))
     return [entry.name for entry, fine in zip(waiting, ended, strict=True) if not fine]
 
 
-def _do(entry: Planned, report: Report) -> bool:
+def _do(entry: Planned, processes: Processes, report: Report) -> bool:
     """One run in a process of its own, so that one that dies leaves the others alone."""
+    if processes.stopped:
+        return False
     try:
         if not entry.run.config_file.exists():
             with entry.run.locked():
@@ -68,13 +75,66 @@ def _do(entry: Planned, report: Report) -> bool:
         report(entry.name, f"left out: {error}")
         return False
     report(entry.name, "begins" if not entry.run.last_checkpoint.exists() else "goes on")
-    command = [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(entry.run.path), "--quiet"]
     for _ in range(ATTEMPTS):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode == 0 and entry.run.finished:
+        status, errors = processes.wait_for(_command(entry.run))
+        if status == 0 and entry.run.finished:
             report(entry.name, "done")
             return True
-        if done.returncode == 2:  # a clear error: trying again would not help
+        if processes.stopped:
+            report(entry.name, "stopped; it goes on when the sweep is started again")
+            return False
+        if status == 2:  # a clear error: trying again would not help
             break
-    report(entry.name, f"failed: {' '.join(done.stderr.split())[-500:]}")
+    report(entry.name, f"failed: {' '.join(errors.split())[-500:]}")
     return False
+
+
+def _command(run: Run) -> list[str]:
+    return [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(run.path), "--quiet"]
+
+
+class Processes:
+    """The runs under way. They end with the sweep: a run that went on alone would keep its folder from the next one."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+
+    def wait_for(self, command: list[str]) -> tuple[int, str]:
+        """The exit status of a command, and what it wrote on stderr; nothing is begun once all were stopped."""
+        with self._lock:
+            if self.stopped:
+                return -signal.SIGTERM, ""
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self._running.add(process)
+        _, errors = process.communicate()
+        with self._lock:
+            self._running.discard(process)
+        return process.returncode, errors
+
+    @contextmanager
+    def ending_with_us(self) -> Iterator[None]:
+        """Stop all when Ctrl-C, the end of a batch job's time (SIGTERM) or an error ends what is done here."""
+        main = threading.current_thread() is threading.main_thread()  # the only one that may set handlers
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) if main else None
+        try:
+            yield
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            if main:
+                signal.signal(signal.SIGTERM, before)
+
+    def _stop(self) -> None:
+        with self._lock:
+            self.stopped = True
+            running = list(self._running)
+        for process in running:
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
