@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from liespline.lab import sweep as module
+from liespline.lab.cli_errors import ended_in_order
 from liespline.lab.config import Network, Training
 from liespline.lab.sweep import plan, sweep
 from liespline.lab.tasks import celeba, digits, find_task
@@ -59,7 +60,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
 
     thread = threading.Thread(target=stop)
     thread.start()
-    with pytest.raises(error):
+    with pytest.raises(error), ended_in_order():
         sweep(planned, 1, lambda name, what: said.append((name, what)))
     thread.join()
     with pytest.raises(ProcessLookupError):

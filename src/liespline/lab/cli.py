@@ -11,7 +11,7 @@ from rich.table import Table
 
 from . import cli_options as opt
 from .cli_data import data_app
-from .cli_errors import clear_messages
+from .cli_errors import clear_messages, ended_in_order
 from .cli_figures import register
 from .cli_sweep import sweep
 from .config import ConfigError
@@ -228,7 +228,7 @@ def parse_widths(text: str | None) -> tuple[int, ...] | None:
 
 def main() -> None:
     """Run the command."""
-    with clear_messages():
+    with ended_in_order(), clear_messages():
         app()
 
 

@@ -1,8 +1,9 @@
-"""What the user sees when something goes wrong: one clear message, never a traceback."""
+"""What the user sees when something goes wrong, never a traceback; and how a command that is stopped ends."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -28,6 +29,19 @@ def clear_messages() -> Iterator[None]:
         text = f"{file}: {error.strerror}" if isinstance(error, OSError) and file else str(error)
         Screen(stderr=True).print(f"Error: {text}", style="red")
         sys.exit(2)
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Take SIGTERM, by which clusters end jobs, as Ctrl-C is taken: processes that were begun end too."""
+    if threading.current_thread() is not threading.main_thread():  # no other may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def note(message: Warning | str, *place: Any, **more: Any) -> None:

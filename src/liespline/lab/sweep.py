@@ -6,9 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,8 +57,12 @@ def sweep(planned: list[Planned], jobs: int, report: Report) -> list[str]:
     if waiting:
         preflight(waiting[0].config)
     processes = Processes()
-    with ThreadPoolExecutor(max(1, jobs)) as pool, processes.ending_with_us():
-        ended = list(pool.map(lambda entry: _do(entry, processes, report), waiting))
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        try:
+            ended = list(pool.map(lambda entry: _do(entry, processes, report), waiting))
+        except BaseException:  # Ctrl-C, or the end of a batch job's time
+            processes.stop()
+            raise
     return [entry.name for entry, fine in zip(waiting, ended, strict=True) if not fine]
 
 
@@ -113,21 +116,8 @@ class Processes:
             self._running.discard(process)
         return process.returncode, errors
 
-    @contextmanager
-    def ending_with_us(self) -> Iterator[None]:
-        """Stop all when Ctrl-C, the end of a batch job's time (SIGTERM) or an error ends what is done here."""
-        main = threading.current_thread() is threading.main_thread()  # the only one that may set handlers
-        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) if main else None
-        try:
-            yield
-        except BaseException:
-            self._stop()
-            raise
-        finally:
-            if main:
-                signal.signal(signal.SIGTERM, before)
-
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End all, and begin no other."""
         with self._lock:
             self.stopped = True
             running = list(self._running)
