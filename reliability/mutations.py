@@ -39,7 +39,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/fourier": ["test_paths_fourier"],
     "paths/cuda": ["test_paths_cuda"],
     "paths/neighbours": ["test_paths_cuda"],
-    "paths/": ["test_paths", "test_layers", "test_paths_triton"],
+    "paths/": ["test_paths_cuda", "test_paths", "test_layers", "test_paths_triton"],
     "export": ["test_export", "test_export_networks"],
     "models/": ["test_models", "lab/test_classifier"],
     "testing": ["test_check_group", "test_equivariance"],
