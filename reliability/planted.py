@@ -136,7 +136,6 @@ _PATHS = [
           "fields apart from each other read as neighbours"),
     Fault("paths/plan.py", "torch.inference_mode(False), torch.no_grad()", "torch.no_grad()",
           "what evaluation keeps cannot train"),
-    Fault("paths/plan.py", "        self._kept.clear()\n", "", "samples kept in another precision"),
     Fault("paths/banded.py", "fields.narrow(2, table.start,", "fields.narrow(2, 0,",
           "every scale reads the first fields"),
     Fault("paths/dense.py", "sampled.narrow(1, elements[0], len(elements))", "sampled.narrow(1, 0, len(elements))",

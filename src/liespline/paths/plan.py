@@ -111,7 +111,6 @@ class Plan(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Plan":
         super()._apply(fn, recurse)
-        self._kept.clear()
         for name, exact in self._exact.items():  # a network in half precision still needs orthonormal columns
             setattr(self, name, exact.to(self.rows.device))
         return self
@@ -122,7 +121,7 @@ class Plan(nn.Module):
         return not train and not torch.compiler.is_compiling()
 
     def kept(self, key: object, make: Callable[[], Made]) -> Made:
-        """What `make` made of fixed samples the first time, until the layer moves to another device or precision."""
+        """What `make` made of fixed samples the first time; a layer that moves to another device has another plan."""
         if key not in self._kept:
             if len(self._kept) == _MOST_KEPT:
                 self._kept.clear()
