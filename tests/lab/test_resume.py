@@ -1,11 +1,15 @@
 """A run killed at any moment goes on and ends with the weights it would have had."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from liespline.lab import train as training
+from liespline.lab.tasks import find_task
 
 KILLER = Path(__file__).parent / "killer.py"
 
@@ -47,3 +51,18 @@ def test_a_checkpoint_written_in_place_would_be_lost(endings):
     planted = endings["planted: written in place"]
     assert planted["killed"]
     assert planted["resumed"] != 0
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(143)])
+def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, capsys):
+    def stopped(*args, **more):
+        raise how
+
+    monkeypatch.setattr(training, "train", stopped)
+    config = find_task("digits").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, {"accelerator": "cpu"})
+    folder = tmp_path / ("a long name " * 8)  # that must not be broken into lines
+    with pytest.raises(type(how)):
+        training.begin(config, folder, progress=False)
+    said = capsys.readouterr().err.strip()
+    assert shlex.split(said.removeprefix("Stopped. Go on with: ")) == ["liespline", "train", "--resume", str(folder)]
+    assert training.Run.open(folder)[1] == config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import torch
@@ -71,6 +72,10 @@ def _complete(run: Run, config: Config, progress: bool) -> Run:
         os.environ[SHARED_FOLDER] = str(run.path)
         try:
             train(config, run, progress=progress)
+        except (KeyboardInterrupt, SystemExit):
+            again = f"liespline train --resume {shlex.quote(str(run.path))}"
+            Screen(stderr=True).print(f"Stopped. Go on with: {again}", soft_wrap=True)
+            raise
         finally:
             del os.environ[SHARED_FOLDER]
         evaluate_run(run, config)
