@@ -42,6 +42,17 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
     assert said == [("good seed 0", "done before")]
     assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
+    # Killed between its results and its report, a run still lacks the report; without its network it cannot have one.
+    report = good.report_file.read_bytes()
+    good.report_file.unlink()
+    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
+    assert good.report_file.read_bytes() == report
+    good.report_file.unlink()
+    good.model_file.unlink()
+    said.clear()
+    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert said == [("good seed 0", "done before")]
 
 
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])

@@ -41,7 +41,7 @@ def sweep(
     planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, changes, own)
     if dry_run:
         for entry in planned:
-            console.print(f"{entry.name}: {'done' if entry.run.finished else 'to do'}")
+            console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
     failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}"))
     if failed:

@@ -66,6 +66,11 @@ class Run:
         """Whether the final numbers are there."""
         return self.results_file.is_file()
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do; a run that was handed on without its network can have no report any more."""
+        return self.finished and (self.report_file.is_file() or not self.model_file.is_file())
+
     @staticmethod
     def create(path: Path, config: Config) -> Run:
         """Start a run folder; one that already holds a run is refused."""

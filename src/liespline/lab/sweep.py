@@ -47,10 +47,10 @@ def plan(
 
 
 def sweep(planned: list[Planned], jobs: int, report: Report) -> list[str]:
-    """Do the runs that have no results yet, `jobs` at a time; the names of those that failed."""
+    """Do what is left of the runs, `jobs` at a time; the names of those that failed."""
     waiting = []
     for entry in planned:
-        if entry.run.finished:
+        if entry.run.complete:
             report(entry.name, "done before")
         else:
             waiting.append(entry)
@@ -80,7 +80,7 @@ def _do(entry: Planned, processes: Processes, report: Report) -> bool:
     report(entry.name, "begins" if not entry.run.last_checkpoint.exists() else "goes on")
     for _ in range(ATTEMPTS):
         status, errors = processes.wait_for(_command(entry.run))
-        if status == 0 and entry.run.finished:
+        if status == 0 and entry.run.complete:
             report(entry.name, "done")
             return True
         if processes.stopped:

@@ -56,7 +56,7 @@ def go_on(folder: Path, *, progress: bool = True) -> Run | None:
             train(config, run, progress=False)
         return None
     with run.locked():
-        if run.finished and run.report_file.is_file():
+        if run.complete:
             return run
         preflight(config)
         return _complete(run, config, progress)
