@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
+RESULTS = ("weights", *NAMES.values(), "turned", "change", "scored on")
+COLUMNS = ("run", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 
 
@@ -47,7 +49,7 @@ def best(epochs: list[dict[str, Any]]) -> dict[str, str]:
 def table(group: Path) -> str:
     """All runs of a folder; what they have in common stands above the columns."""
     rows = [row(path.parent, group) for path in sorted(group.rglob("metrics.jsonl"))]
-    columns = list({name: None for cells in rows for name in cells})  # in the order they come in
+    columns = [name for name in COLUMNS if any(name in cells for cells in rows)]
     common = [name for name in SHARED if len({cells[name] for cells in rows}) == 1]
     shown = [name for name in columns if name not in common]
     lines = [shown, ["---"] * len(shown), *([cells.get(name, "") for name in shown] for cells in rows)]

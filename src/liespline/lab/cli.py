@@ -133,7 +133,8 @@ def train(
         run = begin(chosen, out, progress=not quiet)
     if run is not None:
         show_results(run.read_results("scores", "weights"), as_json=False)
-        console.print(f"report: {run.report_file}")
+        if run.report_file.is_file():  # one that was handed on without its network may have none
+            console.print(f"report: {run.report_file}")
 
 
 @app.command()

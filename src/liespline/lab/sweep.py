@@ -68,8 +68,6 @@ def sweep(planned: list[Planned], jobs: int, report: Report) -> list[str]:
 
 def _do(entry: Planned, processes: Processes, report: Report) -> bool:
     """One run in a process of its own, so that one that dies leaves the others alone."""
-    if processes.stopped:
-        return False
     try:
         if not entry.run.config_file.exists():
             with entry.run.locked():
