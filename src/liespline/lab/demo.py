@@ -15,7 +15,8 @@ from rich.table import Table
 
 from .data import Split, digits
 from .evaluation.evaluate import weights_in
-from .evaluation.scores import confusion, moves_of, predictions, scores, under_moves
+from .evaluation.moves import moves_of, under_moves
+from .evaluation.scores import confusion, predictions, scores
 from .report.page import (
     Section,
     against_moves,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..data import Split, images
 from ..data.augment import Plain, Rotate
+from ..data.split import ALL
 from ..settings import Config, Network, Training
 from .base import Task
 from .own import fitting_network, with_notes
@@ -23,6 +24,9 @@ TASK = Task(
     defaults=Config(task="images", network=NETWORK, training=Training(epochs=30, batch=8, lr=0.01)),
     data_help="a folder with one folder of PNG, JPEG or TIFF files a class",
     check=lambda path, config: images.check(path, config.size),
+    prepared=lambda pixels, config: pixels if config.size is None else images.square(pixels, config.size),
+    remarks=images.transparent,
+    whole=lambda config: images.load(Path(str(config.data)), ALL, config.size),
     load_split=load,
     augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
     network=partial(fitting_network, NETWORK),

@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
-from ..data import DataError, as_float
+from ..data import as_float
 from ..evaluation.evaluate import evaluate_run, report_run
+from ..runs.data import Look, data_file, differences, look_at, read_record, refuse
 from ..runs.folder import Run, new_folder
 from ..screen import Screen
 from ..settings import Config, ConfigError
@@ -36,15 +37,16 @@ def start_config(task: str | None, file: Path | None) -> Config:
 
 def begin(config: Config, out: Path | None, *, progress: bool = True) -> Run | None:
     """A new run, from the check of its data to its report; None on all processes but the first."""
-    notes = preflight(config)
     if not is_first():
         train(config, Run(Path(os.environ.get(SHARED_FOLDER, "."))), progress=False)
         return None
-    for note in notes:
-        Screen().print(note)
+    look = preflight(config)
+    for remark in look.remarks:
+        Screen().print(remark)
     run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
+        look.record.write(data_file(run.path))
         return _complete(run, config, progress)
 
 
@@ -58,7 +60,14 @@ def go_on(folder: Path, *, progress: bool = True) -> Run | None:
     with run.locked():
         if run.complete:
             return run
-        preflight(config)
+        look, record = preflight(config), read_record(run.path)
+        if record is None:
+            look.record.write(data_file(run.path))
+        else:
+            changed = differences(config, record, *record.splits)
+            refuse(changed, config, "bring it back, or start a new run")
+            if changed.added:
+                Screen().print(f"images that came later are not used: {changed.words}")
         return _complete(run, config, progress)
 
 
@@ -83,14 +92,12 @@ def _complete(run: Run, config: Config, progress: bool) -> Run:
     return run
 
 
-def preflight(config: Config) -> tuple[str, ...]:
-    """Find every problem with the data and the network before any time is spent on training; remarks on the data."""
+def preflight(config: Config) -> Look:
+    """Find every problem with the data and the network before any time is spent on training."""
     task = find_task(config.task)
-    path = task.data_path(config)
-    if task.check is not None and path is not None and (problems := task.check(path, config)):
-        raise DataError(problems)
     task.augmentation(config)
-    split = task.load(config, "train")
+    look = look_at(config)
+    split = look.surveys["train"].split
     network = task.network(config, Signature.of(split)).eval()
     images = as_float(split.__getitems__([0])[0])
     try:
@@ -99,4 +106,4 @@ def preflight(config: Config) -> tuple[str, ...]:
     except ValueError as error:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
-    return tuple(split.notes)
+    return look

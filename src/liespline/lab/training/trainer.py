@@ -17,6 +17,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch import distributed
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
+from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
 from ..runs.trained import save_trained
 from ..settings import Config
@@ -43,7 +44,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
     Afterwards `run.model_file` holds the network of the epoch with the best validation score.
     """
     task = find_task(config.task)
-    splits = {name: task.load(config, name) for name in ("train", "valid")}
+    splits = splits_of(config, read_record(run.path), "train", "valid")
     signature = Signature.of(splits["train"])
     with lightning_manners():
         seed_everything(config.seed, verbose=False)
