@@ -37,10 +37,32 @@ class Trained(nn.Module):
         return outputs
 
     @torch.no_grad()
+    def check_size(self, space: tuple[int, ...], where: str) -> None:
+        """Refuse images of a size that the network has no single answer for."""
+        wanted = self.signature.space
+        if tuple(space) == wanted:
+            return
+        said = f"{where}: is {_size(space)}; the network learned from {_size(wanted)}"
+        if len(space) != len(wanted):
+            raise DataError(said)
+        weight = next(self.parameters())
+        try:
+            fits = self.network(weight.new_zeros(1, self.signature.in_channels, *space)).shape == (1, len(self.classes))
+        except ValueError as error:
+            raise DataError(f"{said} and cannot take it ({error}): resize it") from error
+        if not fits:
+            raise DataError(f"{said} and takes no other size: resize it")
+
+    @torch.no_grad()
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
         confidence, index = self(images).float().softmax(-1).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
+
+
+def _size(space: tuple[int, ...]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
 def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:

@@ -55,6 +55,7 @@ TASK = Task(
         "no-rot90": lambda config: pcam.Augment(rot90=False),
         "none": lambda config: Plain(),
     },
+    prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, and eleven that show most of its findings.
     sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},

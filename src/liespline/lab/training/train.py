@@ -13,6 +13,7 @@ from torch import distributed
 
 from ..evaluation.evaluate import evaluate_run, report_run
 from ..runs.checkpoint import SafeCheckpoints
+from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
 from ..runs.trained import save_trained, warm_start
 from ..screen import Screen
@@ -36,7 +37,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
     with run.locked() if first else nullcontext():
         if not run.finished:
             task = find_task(config.task)
-            splits = {name: task.load(config, name) for name in ("train", "valid")}
+            splits = splits_of(config, read_record(run.path), "train", "valid")
             signature = Signature.of(splits["train"])
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
