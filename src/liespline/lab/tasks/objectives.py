@@ -41,12 +41,38 @@ class Classification(Objective):
         return nn.functional.cross_entropy(output, target)
 
     def scores(self) -> MetricCollection:
-        """Accuracy over all images, and the AUC where there are two classes."""
+        """Accuracy over all images, over classes, and the AUC where there are two of them."""
         count = len(self.classes)
-        scores: dict[str, Metric | MetricCollection] = {"accuracy": MulticlassAccuracy(count, average="micro")}
+        scores: dict[str, Metric | MetricCollection] = {
+            "accuracy": MulticlassAccuracy(count, average="micro"),
+            "balanced_accuracy": BalancedAccuracy(count),
+        }
         if count == 2:
             scores["auc"] = MulticlassAUROC(count)
         return MetricCollection(scores)
+
+
+class BalancedAccuracy(Metric):
+    """The mean over classes of the share of their images that is answered rightly; absent classes do not count."""
+
+    right: Tensor
+    total: Tensor
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.classes = classes
+        self.add_state("right", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
+        self.add_state("total", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count the images of a batch: logits (B, classes), class numbers (B,)."""
+        self.right += torch.bincount(target[output.argmax(-1) == target], minlength=self.classes)
+        self.total += torch.bincount(target, minlength=self.classes)
+
+    def compute(self) -> Tensor:
+        """The mean of the shares."""
+        there = self.total > 0
+        return (self.right[there] / self.total[there]).mean()
 
 
 class SuccessRate(Metric):
