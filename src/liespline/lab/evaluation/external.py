@@ -23,7 +23,7 @@ def score_file(checkpoint: Path, data: Path | None, name: str) -> tuple[dict[str
     """
     one_of("split", name, (*SPLITS, ALL))
     trained = load(checkpoint)
-    config = trained.config.updated({}, {}, data=None if data is None else str(data))
+    config = trained.config.updated(data=None if data is None else str(data))
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
