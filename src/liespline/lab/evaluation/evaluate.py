@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..data import Split, as_float
+from ..data.celeba import BLUR
 from ..data.record import Record
 from ..report.page import (
     Section,
@@ -26,8 +27,8 @@ from ..tasks import find_task
 from ..tasks.objectives import Classification
 from .moves import moves_of, under_moves
 from .scores import confusion, predictions, scores
-from .statistics import METHOD, behind_accuracy, intervals
-from .words import rows_of
+from .statistics import METHOD, behind_accuracy, intervals, success_interval
+from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -51,6 +52,7 @@ def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
         refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
     results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
     results |= {"data": record.fingerprint} if record is not None else {}
+    results["selected_by"] = trained.selected_by
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
@@ -71,6 +73,8 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= {"confusion": table} | behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+    else:
+        results["interval"] = {"success": success_interval(outputs, targets, BLUR[trained.config.preset])}
     return results
 
 
@@ -83,9 +87,7 @@ def report_run(run: Run, config: Config) -> None:
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    sections: list[Section | None] = [
-        learning_curves({"network": epochs}, find_task(config.task).objective(config, trained.signature).monitor)
-    ]
+    sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
@@ -116,6 +118,8 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
+    if "selected_by" in results:
+        text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."
     return text + (" The images are synthetic." if results["synthetic"] else "")

@@ -37,9 +37,11 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 def scores(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, float]:
     """Loss and scores of outputs that `predictions` gave."""
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
-    counters = objective.scores()
-    counters.update(outputs, targets)
-    values = {name: float(value) for name, value in counters.compute().items()}
+    values = {}
+    for name, counter in objective.scores().items():
+        if name != "auc" or len(targets.unique()) > 1:  # there is no ROC curve of one class
+            counter.update(outputs, targets)
+            values[name] = float(counter.compute())
     return {"loss": float(objective.loss(outputs, targets)), **values}
 
 
