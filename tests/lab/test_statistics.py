@@ -1,4 +1,4 @@
-"""What stands behind an accuracy: balanced accuracy, sensitivity, majority, intervals; and what picks the best epoch."""
+"""What stands behind an accuracy: sensitivity, majority, intervals; and what picks the best epoch."""
 
 import json
 import math
