@@ -87,8 +87,8 @@ def test_a_strangers_afternoon(desk):
     )
     assert "Thumbs.db" in out
     out, _ = run(
-        desk, "train", "images", "--data", "cells", "--size", "24", "--n-h", "4", "--weights", "3000", "--epochs", "3",
-        "--batch", "32", "--out", "run", "--quiet",
+        desk, "train", "images", "--data", "cells", "--size", "24", "--n-h", "4", "--weights", "3000", "--epochs", "6",
+        "--batch", "16", "--out", "run", "--quiet",
     )  # fmt: skip
     assert "report: run/report.html" in out
     for words in ("accuracy", "balanced accuracy", "sensitivity, thin", "the same 90 images"):
@@ -99,13 +99,13 @@ def test_a_strangers_afternoon(desk):
     lost = sorted((desk / "moved" / "thin").iterdir())[:2]
     for file in lost:
         file.unlink()
-    _, said = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "4", "--quiet", fails=True)
+    _, said = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet", fails=True)
     assert "2 removed" in said
     assert all(f"thin/{file.name}" in said for file in lost)
     for file in lost:
         shutil.copy(desk / "cells" / "thin" / file.name, file)
-    out, _ = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "4", "--quiet")
-    assert len((desk / "run" / "metrics.jsonl").read_text().splitlines()) == 4
+    out, _ = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet")
+    assert len((desk / "run" / "metrics.jsonl").read_text().splitlines()) == 7
 
     # A colleague's images, all of them.
     _, said = run(desk, "evaluate", "run", "--data", "external", fails=True)

@@ -110,8 +110,8 @@ def _list(path: Path, fewest: int = FEWEST) -> Listing:
         labels += [label] * len(images)
     if problems:
         raise DataError(problems)
-    entries = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
-    notes = [f"{entries} left out, not PNG, JPEG or TIFF: {_some(others, path)}"]
+    count = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
+    notes = [f"{count} left out, not PNG, JPEG or TIFF: {_some(others, path)}"]
     classes = tuple(folder.name for folder in folders)
     return Listing(files, np.array(labels, np.int64), classes, tuple(notes * bool(others)))
 
