@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.lab import explore
+from liespline.extras import explore
 
 PICTURE = r"!\[(.*?)\]\(\.\./docs/(.*?)-light\.png\)"
 BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
