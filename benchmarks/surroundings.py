@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from liespline import SO2, SO3, Scale, Trivial, repulsion, uniform
 from liespline.groups import Group
-from liespline.lab.evaluation.moves import in_disc
-from liespline.lab.moving import moved, radii
+from liespline.lab.moving import in_disc, moved, radii
 from liespline.models import classifier
 
 WAYS = ("black", "mean colour", "disc on black", "disc on its rim's colour", "cut to what it shows")
