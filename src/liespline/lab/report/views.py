@@ -15,7 +15,7 @@ from ...groups import SO2, SO3, Group, Scale
 from ...nn import GConv, Lift
 from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import moved, shown
+from ..moving import in_disc, moved, shown
 from ..runs.trained import Trained
 from .page import Section
 from .svg import Pixels, picture, ring, strip
@@ -95,7 +95,8 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     picked = list(range(min(SHOWN_MOVES, len(grid))))
     group, elements = grid.group, grid.elements
     moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
-    inputs = torch.cat([moved(image.unsqueeze(0).to(device), group, m) for m in moves])
+    inside, around = in_disc(image.unsqueeze(0).to(device), float(group.det(moves).abs().max()) ** (1 / image[0].ndim))
+    inputs = torch.cat([moved(inside, group, m) + around for m in moves])
     maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
     reference = maps[0, :, 0]
     channel = int(reference.flatten(1).std(dim=1).argmax())
