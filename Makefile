@@ -46,7 +46,7 @@ audit:
 minimum:
 	$(PYTHON) -m venv build/minimum
 	build/minimum/bin/pip install --quiet --disable-pip-version-check -r minimum.txt \
-	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime
+	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime submitit
 	build/minimum/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
 # Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
