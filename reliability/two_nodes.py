@@ -1,4 +1,4 @@
-"""A sweep on a real Ray cluster of two nodes on this machine (needs the extra `cluster`): python reliability/two_nodes.py
+"""A sweep on a real Ray cluster of two nodes (needs the extra `cluster`): python reliability/two_nodes.py
 
 Nodes are processes of Ray with resources of their own, as two machines would be: each takes one run at a time. Node
 two goes away while it works; its run must come back on node one, and every run must be done exactly once.

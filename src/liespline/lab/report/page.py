@@ -90,7 +90,7 @@ def _order(labels: Sequence[str]) -> list[tuple[float, int]]:
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
     """Which classes are taken for which."""
-    text = f"True classes down, answers across, on {which}. Shading is the share of the row."
+    text = f"True classes down, answers across, on {which}. The last column is the share of each class that was found."
     return Section("confusion", "Confusion matrix", text, confusion_table(table, classes))
 
 
