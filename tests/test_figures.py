@@ -15,9 +15,9 @@ from matplotlib.collections import LineCollection
 from PIL import Image
 
 from liespline import SO2, Scale, Sphere, SplineBasis, repulsion
-from liespline.lab import figures
-from liespline.lab.figures import bsplines, lifting, measured, results, sphere, transforms
-from liespline.lab.figures.style import DARK, LIGHT, in_theme, save
+from liespline.extras import figures
+from liespline.extras.figures import bsplines, lifting, measured, results, sphere, transforms
+from liespline.extras.figures.style import DARK, LIGHT, in_theme, save
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
@@ -131,7 +131,7 @@ def test_measured_lines_hold_what_was_measured(monkeypatch: pytest.MonkeyPatch, 
 
 
 def finished(folder: Path, task: str, value: float, network: dict[str, Any], **own: Any) -> None:
-    config = find_task(task).defaults.updated(network, {"augment": own.pop("augment", None)}, **own)
+    config = find_task(task).defaults.updated(**network, **own)
     score = "success" if task == "celeba" else "accuracy"
     numbers = {"split": "test", "images": 90, "synthetic": True, "scores": {score: value}, "weights": 7}
     Run.create(folder, config).write_results(numbers)

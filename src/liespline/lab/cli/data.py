@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,23 +33,32 @@ def check(
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
     from ..data import DataError
+    from ..runs.data import look_over
     from ..tasks import find_task
 
     chosen = find_task(task)
     if chosen.check is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
-    config = chosen.defaults.updated({}, {}, data=str(path), size=size)
+    config = chosen.defaults.updated(data=str(path), size=size)
     if problems := chosen.check(path, config):
         raise DataError(problems)
-    for split in ("train", "valid", "test"):
+    splits = {}
+    for name in ("train", "valid", "test"):
         try:
-            rows = chosen.load(config, split)
+            splits[name] = chosen.load(config, name)
         except DataError as error:
-            console.print(f"{split}: not there ({error.problems[0]})")
-            continue
-        shape = "×".join(map(str, (rows.in_channels, *rows.space)))
-        console.print(f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}")
-    console.print("nothing wrong", style="green")
+            console.print(f"{name}: not there ({error.problems[0]})")
+    look = look_over(config, splits)
+    for name, found in look.surveys.items():
+        shape, counts = "×".join(map(str, found.shape)), Counter(found.labels)
+        classes = ", ".join(f"{label} {counts[label]:,}" for label in found.split.classes if label in counts)
+        values = f"{found.dtype}, values {found.low:.3g} to {found.high:.3g}"
+        console.print(
+            f"{name}: {len(found.labels):,} of {shape}, {values}" + (f", classes {classes}" if classes else "")
+        )
+    for remark in look.remarks:
+        console.print(remark)
+    console.print("nothing here stops training", style="green")
 
 
 @data_app.command()
@@ -82,34 +92,9 @@ def prepare(
     console.print_json(data=summary)
 
 
-@data_app.command()
-def synthesize(
-    task: TaskArgument,
-    out: Target,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes that draw.")] = 1,
-    count: Annotated[
-        int | None,
-        typer.Option(help="pcam: training patches (a quarter as many again to validate, and to test); celeba: people."),
-    ] = None,
-) -> None:
-    """Draw synthetic tissue (pcam) or faces (celeba) in the official files' format."""
-    one_of("task to synthesize", task, ["pcam", "celeba"])
-    from ..data.synthetic import faces, tissue
-
-    with progress_bar() as report:
-        if task == "pcam":
-            sizes = {} if count is None else {"train": count, "valid": count // 4, "test": count // 4}
-            tissue.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
-        else:
-            sizes = {} if count is None else {"identities": count}
-            faces.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
-    console.print(f"{out}: synthetic {task} files")
-
-
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A bar a kind of work, moved by `report(what, done, total)`."""
+    """One bar per kind of work, moved by `report(what, done, total)`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bars:
         known: dict[str, TaskID] = {}

@@ -12,7 +12,10 @@ from .findings import RULE, Difference, Verdict, findings_of, judge, missing
 from .seed_averages import PAPER, Average, Collection, Study, Variant, name_of
 
 SPLIT_WORDS = {"test": "test", "valid": "validation", "train": "training"}
-_HEADS = {"success": "landmarks found, %", "accuracy": "accuracy, %", "auc": "AUC, %"}
+_HEADS = {
+    "success": "landmarks found, %", "accuracy": "accuracy, %", "balanced_accuracy": "balanced accuracy, %",
+    "auc": "AUC, %",
+}  # fmt: skip
 _FINDINGS_HEAD = ("finding", "verdict", "differences of means, percentage points")
 
 
@@ -41,7 +44,8 @@ def title_of(study: Study) -> str:
     """A study in one line: the task, the preset, and the images that were scored."""
     made_up = "synthetic " if study.synthetic else ""
     preset = f", preset {study.preset}" if study.task in PAPER else ""
-    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images"
+    data = f", data {_text(study.data)}" if study.data else ""
+    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images{data}"
 
 
 def about(study: Study, averages: Sequence[Average]) -> str:
@@ -64,10 +68,10 @@ def about(study: Study, averages: Sequence[Average]) -> str:
 
 
 def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
-    """One line a network; ± is the standard deviation over seeds."""
+    """One line per network; ± is the standard deviation over seeds."""
     scores = [name for name in _HEADS if any(name in average.scores for average in averages)]
     head = ["network (N_h, N_k)", "seeds", *(_HEADS[name] for name in scores)]
-    head += ["weights", "training images/s", "minutes a run", "data"]
+    head += ["weights", "training images/s", "minutes per run", "data"]
     data = f"{'synthetic' if study.synthetic else 'not synthetic'}, {SPLIT_WORDS[study.split]} split"
     rows = []
     for average in averages:
@@ -81,7 +85,7 @@ def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
 
 
 def findings_table(study: Study, averages: Mapping[Variant, Average]) -> list[str]:
-    """One line a finding, with the numbers that decide it."""
+    """One line per finding, with the numbers that decide it."""
     verdicts = [judge(finding, averages) for finding in findings_of(study)]
     if not verdicts:
         return []

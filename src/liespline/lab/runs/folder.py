@@ -33,7 +33,7 @@ class Run:
 
     @property
     def metrics_file(self) -> Path:
-        """One JSON object a line, one line an epoch."""
+        """One JSON object per line, one line per epoch."""
         return self.path / "metrics.jsonl"
 
     @property
@@ -90,6 +90,13 @@ class Run:
         if not run.config_file.is_file():
             raise ConfigError(f"{path}: holds no run (there is no config.yaml); name the folder of a run")
         return run, Config.load(run.config_file)
+
+    def keep_config(self, config: Config, unfinished: bool) -> None:
+        """Write changed settings; a run that becomes `unfinished` loses its results first, and never has others'."""
+        if unfinished:
+            self.report_file.unlink(missing_ok=True)
+            self.results_file.unlink(missing_ok=True)
+        write_text(self.config_file, config.to_yaml())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
