@@ -104,7 +104,7 @@ class Copy:
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
-        print(*options, *(f"tests/{name}.py" for name in names), file=self.worker.stdin, flush=True)
+        print(*options, *(_path(name) for name in names), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
         # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.
         if status > 2:
@@ -123,6 +123,8 @@ class Copy:
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""
+        if fault.test and self._fails([fault.test], fault):
+            return "its own test"
         nearest = next(names for start, names in NEAREST.items() if fault.file.startswith(start))
         if self._fails(nearest, fault):
             return "nearest tests"
@@ -142,6 +144,12 @@ class Copy:
             return not self.passes(names)
         finally:
             path.write_text(right)
+
+
+def _path(name: str) -> str:
+    """Where the tests of a module, or one of them, are."""
+    module, _, test = name.partition("::")
+    return f"tests/{module}.py" + (f"::{test}" if test else "")
 
 
 def stale(copy: Copy) -> list[str]:

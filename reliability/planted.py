@@ -13,6 +13,8 @@ class Fault(NamedTuple):
     old: str
     new: str
     what: str
+    test: str = ""
+    """The test that should see it, such as `lab/test_learned::test_name`; tried before all others."""
 
 
 _GROUPS = [
