@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 
 from .grids import Grid
+from .grids.grid import origins, steps
+from .groups import Group
+from .groups.arguments import per_axis
 
 
 def bspline(x: Tensor, degree: int) -> Tensor:
@@ -66,8 +69,8 @@ class SplineBasis:
     """
 
     grid: Grid
-    scale: float | None = None
-    """Width of one spline; the grid's spacing unless given."""
+    scale: float | tuple[float, ...] | None = None
+    """Width of one spline, or one per axis of the algebra; the grid's spacing unless given."""
     degree: int = 3
     trainable: bool = False
     """Whether the layer that uses this basis learns where the centres are."""
@@ -78,23 +81,26 @@ class SplineBasis:
         if not isinstance(self.grid, Grid):
             found = type(self.grid).__name__
             raise ValueError(f"SplineBasis: grid is a {found}, must be a Grid such as uniform(SO2(), 8)")
-        scale = self.grid.spacing if self.scale is None else float(self.scale)
-        if not 0 < scale < math.inf:
-            raise ValueError(f"SplineBasis: scale = {self.scale}, must be a positive number")
-        object.__setattr__(self, "scale", scale)
+        scale = self.grid.spacing if self.scale is None else self.scale
+        object.__setattr__(self, "scale", steps("SplineBasis", scale, self.grid.group.dim, name="scale"))
 
     def __len__(self) -> int:
         return len(self.grid)
 
     @property
-    def width(self) -> float:
-        """The scale as a plain number."""
+    def widths(self) -> tuple[float, ...]:
+        """The scale of each axis of the algebra."""
         assert self.scale is not None  # set in __post_init__
-        return self.scale
+        return per_axis("SplineBasis", "scale", self.scale, self.grid.group.dim)
+
+    @property
+    def width(self) -> float:
+        """The scale as one number, that of the widest axis."""
+        return max(self.widths, default=1.0)
 
     @property
     def reach(self) -> float:
-        """Distance in the algebra from a centre to where its spline ends, along each axis."""
+        """Distance in the algebra from a centre to where its spline ends, along its widest axis."""
         return (self.degree + 1) / 2 * self.width
 
     def __call__(self, h: Tensor, centres: Tensor | None = None) -> Tensor:
@@ -106,15 +112,36 @@ class SplineBasis:
         if centres is None:
             centres = self.grid.elements.to(h)
         offset = group.offset(centres, h.unsqueeze(-1 - len(group.element_shape)))  # (*batch, N, dim)
-        if group.period is None:
-            return bspline(offset / self.width, self.degree).prod(-1)
-        turns = math.ceil(max(self.reach / group.period - 0.5, 0.0))
-        images = offset + group.period * torch.arange(-turns, turns + 1).to(offset)  # (*batch, N, images), dim is 1
-        return bspline(images / self.width, self.degree).sum(-1)
+        offset = offset / offset.new_tensor(self.widths)
+        turns = self._turns
+        if turns == 0:
+            return bspline(offset, self.degree).prod(-1)
+        # A periodic axis adds the spline's images; on the others they lie at ∞, where splines are 0.
+        images = [
+            [0.0 if k == 0 else math.inf if period is None else k * period / width for k in range(-turns, turns + 1)]
+            for period, width in zip(group.periods, self.widths, strict=True)
+        ]
+        return bspline(offset.unsqueeze(-1) + offset.new_tensor(images), self.degree).sum(-1).prod(-1)
+
+    @property
+    def _turns(self) -> int:
+        """How many turns away a spline still reaches, on the axis where that is most."""
+        ends = (
+            (self.degree + 1) / 2 * width / period
+            for width, period in zip(self.widths, self.grid.group.periods, strict=True)
+            if period is not None
+        )
+        return max((math.ceil(max(end - 0.5, 0.0)) for end in ends), default=0)
 
     def centres(self, log: Tensor) -> Tensor:
-        """Return the centres Exp(log) for log-coordinates `(N, dim)`, the form in which centres are learned."""
-        return self.grid.group.exp(log)
+        """Return the centres Exp(log) for log-coordinates `(N, dim)`, the form in which centres are learned.
+
+        They stay on the component that they start on.
+        """
+        group = self.grid.group
+        if type(group).component is Group.component:
+            return group.exp(log)
+        return group.product(group.exp(log), origins(group, self.grid.elements).to(log))
 
     def fit(self, h: Tensor, values: Tensor) -> Tensor:
         """Return the coefficients c minimising Σ_p |Σ_i c_i B_i(h_p) − values_p|², shape `(N, *values.shape[1:])`.
