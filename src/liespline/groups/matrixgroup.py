@@ -36,7 +36,7 @@ class MatrixGroup(Group):
         self.reading = torch.linalg.pinv(g.flatten(1).T)  # (dim, d²): matrix to coordinates, by least squares
         for i, j in itertools.combinations(range(self.dim), 2):
             bracket = g[i] @ g[j] - g[j] @ g[i]
-            if not self._spanned(bracket, bracket.abs().max()):
+            if not self._spanned(bracket, g[i].norm() * g[j].norm()):
                 raise ValueError(
                     f"MatrixGroup: the bracket [G_{i}, G_{j}] = G_{i} G_{j} − G_{j} G_{i} = {bracket.tolist()} leaves "
                     "the span of the generators; add it to them"
