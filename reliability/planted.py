@@ -40,7 +40,8 @@ _GROUPS = [
           "matrix of an element transposed"),
     Fault("groups/base.py", "self.offset(self.exp(a), self.exp(moved))",
           "self.log(self.product(self.exp(moved), self.inverse(self.exp(a))))", "right instead of left Haar measure"),
-    Fault("groups/semidirect.py", "one.x + self.h.act(one.h, other.x)", "one.x + other.x", "R^d ⋊ H as a direct product"),
+    Fault("groups/semidirect.py", "one.x + self.h.act(one.h, other.x)", "one.x + other.x",
+          "R^d ⋊ H as a direct product"),
     Fault("groups/semidirect.py", "self.join(-self.h.act(back, g.x), back)", "self.join(-g.x, back)",
           "R^d ⋊ H: inverse without h⁻¹"),
 ]  # fmt: skip
@@ -52,9 +53,7 @@ _GRIDS = [
           "scale grid off by one"),
     Fault("grids/regular.py", "scale.prod() * group.haar_density(a)", "scale.prod() * torch.ones(len(a))",
           "local grid: Haar density dropped"),
-    Fault("grids/regular.py", '_box(counts("lattice", n, space_dim))\n    return Grid(group, points, '
-          "_constant(len(points), spacing**space_dim)", '_box(counts("lattice", n, space_dim))\n    return Grid(group, '
-          "points, _constant(len(points), spacing)", "lattice: weight of one axis for all"),
+    Fault("grids/regular.py", "float(scale.prod())", "float(scale[0])", "lattice: weight of one axis for all"),
     Fault("grids/regular.py", "[_count(n) - (n - 1) / 2 for n", "[_count(n) - n / 2 for n", "lattice off centre"),
     Fault("groups/even.py", "group.volume / len(elements)", "group.volume", "polyhedral grid: weights too large"),
     Fault("grids/regular.py", "- 1) / 2) ** 2 + 1)", "- 1) / 2) ** 2 + 2)", "disc too large"),

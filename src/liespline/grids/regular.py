@@ -45,11 +45,13 @@ def local(group: Group, n: int | Sequence[int], spacing: float | Sequence[float]
 
 
 @on_cpu
-def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float = 1.0) -> Grid:
+def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float | Sequence[float] = 1.0) -> Grid:
     """Return the n × … × n lattice of R^d centred on the origin; for even n it has no point there."""
     group = Translation(space_dim)
-    points = positive("lattice", spacing) * _box(counts("lattice", n, space_dim))
-    return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
+    step = steps("lattice", spacing, space_dim)
+    scale = torch.tensor(per_axis("lattice", "spacing", step, space_dim), dtype=torch.float64)
+    points = scale * _box(counts("lattice", n, space_dim))
+    return Grid(group, points, _constant(len(points), float(scale.prod())), step)
 
 
 @on_cpu
