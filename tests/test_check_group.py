@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from liespline import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial, testing
+from liespline import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
+from liespline.testing import axioms as axioms_of
 from liespline.testing import check_group
 from own_group import BUILT, SPACES, Triangular, name, planted
 
@@ -83,14 +84,16 @@ def test_planted_faults_are_named(axiom):
 
 
 def test_every_check_has_a_planted_fault():
-    for group, axioms in ((SO3(), testing._axioms), (Sphere(), testing._quotient_axioms)):
+    for group, axioms in ((SO3(), axioms_of._axioms), (Sphere(), axioms_of._quotient_axioms)):
         names = [name for name, _ in axioms(group, 3, 1.0, torch.float64, torch.Generator())]
         assert len(names) >= 10
         assert [name for name in names if not name.startswith(tuple(FAULTS))] == []
 
 
 def test_a_chart_leaves_out_one_axiom_and_no_other():
-    names = [[name for name, _ in testing._axioms(group, 3, 1.0, torch.float64, torch.Generator())] for group in CHARTS]
+    names = [
+        [name for name, _ in axioms_of._axioms(group, 3, 1.0, torch.float64, torch.Generator())] for group in CHARTS
+    ]
     assert [name for name in names[1] if name not in names[0]] == [LINE]
     assert [name for name in names[0] if name not in names[1]] == []
     with pytest.raises(AssertionError, match="Exp of a line is a subgroup") as caught:

@@ -46,7 +46,7 @@ def test_batch_norm_takes_any_number_of_space_axes() -> None:
     assert (flat.var(1, correction=0) - 1).abs().max() < 1e-4
     with pytest.raises(ValueError, match=r"\(3, 2, 4, 5, 5, 5\).*3"):
         ls.nn.BatchNorm(3)(x.float())
-    with pytest.raises(ValueError, match="one value a channel"):
+    with pytest.raises(ValueError, match="one value per channel"):
         ls.nn.BatchNorm(2)(torch.zeros(1, 2, 1))
 
 

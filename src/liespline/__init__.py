@@ -1,7 +1,7 @@
 """B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
 
 from . import functional, models, nn, testing
-from .export import export
+from .exporting import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,7 +79,6 @@ class SplineBasis:
     height: float = field(default=1.0, init=False, repr=False, compare=False)
     """What splines are multiplied by, so that their sum has mean 1 on a curved group that the grid covers."""
     _images: tuple[tuple[float, ...], ...] = field(default=((),), init=False, repr=False, compare=False)
-    _owner: list[weakref.ref[Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_degree("SplineBasis", self.degree)
@@ -156,19 +153,6 @@ class SplineBasis:
         matrix = torch.cat(blocks).coalesce()  # (P, N)
         solution = _least_squares(matrix, values.reshape(len(values), -1).to(h))
         return solution.reshape(len(self), *values.shape[1:])
-
-    def claim(self, owner: object) -> None:
-        """Note that `owner` learns the centres of this basis, which only one layer can do."""
-        current = self._owner[0]() if self._owner else None
-        if current is not None and current is not owner:
-            raise ValueError(
-                f"trainable basis {self!r} already belongs to another layer, whose centres it would share; "
-                "give each layer its own: SplineBasis(grid, ..., trainable=True)"
-            )
-        self._owner[:] = [weakref.ref(owner)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_owner": []}  # weak references do not pickle, and a copy has no owner yet
 
 
 def _images(group: Group, widths: tuple[float, ...], degree: int) -> tuple[tuple[float, ...], ...]:
