@@ -104,14 +104,14 @@ def curve() -> list[dict[str, float]]:
     return found
 
 
-def cost(grid: ls.Grid, h_basis: ls.SplineBasis | None) -> float:
+def cost(grid: ls.Grid, h_basis: ls.SplineBasis | None) -> float | None:
     """Return the time of one layer, forward and backward, against SO(2) with as many elements and splines on H."""
     turns = ls.uniform(ls.SO2(), len(grid))
     n_k = len(grid) if h_basis is None else len(h_basis)
     own = ls.SplineBasis(ls.local(ls.SO2(), n_k, turns.spacing)) if h_basis is not None else None
     d = grid.group.space_dim
     if d == 3 or len(grid) > 64:
-        return math.nan  # other space, or too many elements to be used as a layer's grid
+        return None  # other space, or too many elements to be used as a layer's grid
     x = torch.randn(4, 8, len(grid), 32, 32)
     steps = {}
     for name, g, basis in (("own", grid, h_basis), ("turns", turns, own)):
@@ -131,7 +131,7 @@ def main() -> None:
     print("| group | grid | elements | window | moved by | lift | lift → ReLU → g-corr | time against SO(2) |")
     for r in result["groups"]:
         size = f"{r['window']}×{r['window']}"
-        paid = "–" if math.isnan(r["cost"]) else f"{r['cost']:.1f}"
+        paid = "–" if r["cost"] is None else f"{r['cost']:.1f}"
         print(f"| {r['group']} | `{r['code']}` | {r['elements']} | {size} | {r['moves']} | {r['lift']:.1e} | "
               f"{r['both']:.1e} | {paid} |")  # fmt: skip
 

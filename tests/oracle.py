@@ -203,20 +203,17 @@ def correlate(layer: ls.Lift | ls.GConv, x: np.ndarray, sampled: np.ndarray) -> 
     return out
 
 
-ANGLES, ORDER = 32, 4
-
-
 def section(n: np.ndarray) -> np.ndarray:
     """R_{0,β,γ}, the rotation that stands for a point of the sphere."""
     beta, gamma = math.atan2(math.hypot(n[0], n[1]), n[2]), math.atan2(n[1], n[0])
     return Rotation.from_euler("ZY", [gamma, beta]).as_matrix()
 
 
-def ring(p: np.ndarray) -> tuple[np.ndarray, float]:
-    """The points that turns about z carry p to, at 32 fixed azimuths, and the azimuth of p itself."""
-    alpha = 2 * math.pi * np.arange(ANGLES) / ANGLES
+def ring(p: np.ndarray, angles: int) -> tuple[np.ndarray, float]:
+    """The points that turns about z carry p to, at fixed azimuths, and the azimuth of p itself."""
+    alpha = 2 * math.pi * np.arange(angles) / angles
     radius = math.hypot(p[0], p[1])
-    points = np.stack([radius * np.cos(alpha), radius * np.sin(alpha), np.full(ANGLES, p[2])], -1)
+    points = np.stack([radius * np.cos(alpha), radius * np.sin(alpha), np.full(angles, p[2])], -1)
     return points, math.atan2(p[1], p[0])
 
 
@@ -231,23 +228,24 @@ def sphere_spline(basis: ls.SplineBasis, centre: np.ndarray, n: np.ndarray) -> f
 
 
 def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
-    """The kernel averaged over all turns about z, in frequencies up to 4: a double sum over two rings of points.
+    """The kernel averaged over all turns about z, in the frequencies kept: a double sum over two rings of points.
 
     Averaging B_i(R_α x) B_j(R_α n) over α keeps the part of the product that depends on the difference of azimuths
-    alone; frequencies up to 4 of it are what the Dirichlet kernel 1 + 2 Σ cos kθ picks out.
+    alone; the lower frequencies of it are what the Dirichlet kernel 1 + 2 Σ cos kθ picks out.
     """
+    order, angles = layer.axial, max(32, 6 * layer.axial)
     lifting = isinstance(layer, ls.Lift)
     weight = layer.weight.detach().double().numpy()
     largest = layer.window.largest
     x_centres = layer.x_basis.grid.elements.numpy()
     out = np.zeros((*weight.shape[:1], len(layer.out_grid), *weight.shape[1:2], len(layer.grid), *largest))
-    difference = 2 * math.pi * (np.arange(ANGLES)[:, None] - np.arange(ANGLES)) / ANGLES
+    difference = 2 * math.pi * (np.arange(angles)[:, None] - np.arange(angles)) / angles
     for a, h in enumerate(layer.out_grid.elements.numpy()):
         back = section(h).T
         on_h = []
         for b, w in zip(layer.grid.elements.numpy(), layer.grid.weights, strict=True):
             if not lifting:
-                points, azimuth = ring(back @ b)
+                points, azimuth = ring(back @ b, angles)
                 centres = layer.h_basis.grid.elements.numpy()
                 values = [[sphere_spline(layer.h_basis, c, p) * float(w) for c in centres] for p in points]
                 on_h.append((np.array(values), azimuth))
@@ -255,13 +253,13 @@ def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
             y = np.array([i - (n - 1) / 2 for i, n in zip(index, largest, strict=True)])
             if any(abs(v) > (n - 1) / 2 for v, n in zip(y, layer.window.sizes[a], strict=True)):
                 continue
-            points, azimuth = ring(back @ y)
-            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (32, N_x)
+            points, azimuth = ring(back @ y, angles)
+            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (angles, N_x)
             if lifting:
                 out[(slice(None), a, slice(None), 0, *index)] = weight @ on_x.mean(0)
             for b, (values, other) in enumerate(on_h):
                 theta = difference - azimuth + other
-                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, ORDER + 1))
-                product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / ANGLES**2
+                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, order + 1))
+                product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / angles**2
                 out[(slice(None), a, slice(None), b, *index)] = np.einsum("ocij,ij->oc", weight, product)
     return out[:, :, :, 0] if lifting else out

@@ -9,9 +9,9 @@ from .correlation import Padding, correlate, lift, plan, project
 from .regular import left_regular
 from .sampling import (
     Window,
-    axial,
     group_points,
     group_samples,
+    harmonics,
     in_window,
     sample,
     space_points,
@@ -23,10 +23,10 @@ __all__ = [
     "Padding",
     "Size",
     "Window",
-    "axial",
     "correlate",
     "group_points",
     "group_samples",
+    "harmonics",
     "in_window",
     "left_regular",
     "lift",
