@@ -71,9 +71,9 @@ def rows() -> list[dict[str, object]]:
     row("SO(3)", "uniform(SO3(), 24)", "turn by 20°", cube, [turn], at=cube.elements[:2], nets=6)
     full = ls.uniform(ls.O3(), 48)
     row("O(3)", "uniform(O3(), 48)", "turn by 20° and mirror", full, [-turn], at=full.elements[[0, 25]], nets=6)
-    grid, moves = plane(1)
+    grid = plane(0.3, 1, 8)
     row("GL(2)", "local(GL2(), (1, 5, 5, 8), (1, 0.3, 0.3, TURN))", "shear and squeezes of one step", grid,
-        moves, at=torch.eye(2).double()[None], h_basis=near(grid), nets=6)  # fmt: skip
+        MOVES, at=torch.eye(2).double()[None], h_basis=near(grid), nets=6)  # fmt: skip
     squeezes = ls.local(SL2, (5, 5, 5), 0.25)
     row("SL(2)", "local(MatrixGroup(SL2), (5, 5, 5), 0.25)", "shear and squeeze of one step", squeezes,
         [SL2.exp(vector(0.25, 0, 0)), SL2.exp(vector(0, 0.25, 0))], at=torch.eye(2).double()[None],
@@ -81,25 +81,36 @@ def rows() -> list[dict[str, object]]:
     return found
 
 
-def plane(fineness: int) -> tuple[ls.Grid, list[torch.Tensor]]:
-    """Return a grid of GL(2) about the identity (determinant 1: zooms do not mix in), and moves of one step."""
-    group, step, turns = ls.GL2(), 0.3 / fineness, 8 * fineness
-    n = 2 * math.ceil((1.5 * 0.3 + step) / step - 1e-9) - 1  # what kernels reach from one step away
-    grid = ls.local(group, (1, n, n, turns), (1.0, step, step, 2 * math.pi / turns))
-    shear = torch.tensor([[1.0, math.sqrt(2) * step], [0.0, 1.0]], dtype=torch.float64)
-    return grid, [group.exp(vector(0, step, 0, 0)), group.exp(vector(0, 0, step, 0)), shear]
+def plane(width: float, fineness: int, turns: int) -> ls.Grid:
+    """Return a grid of GL(2) about the identity, as far as kernels of that width reach when they are moved by 0.3.
+
+    Its elements have determinant 1: zooms do not mix with shears, squeezes and turns.
+    """
+    step = width / fineness
+    n = 2 * math.ceil((1.5 * width + 0.3) / step - 1e-9) - 1
+    return ls.local(ls.GL2(), (1, n, n, turns), (1.0, step, step, 2 * math.pi / turns))
+
+
+SHEAR = torch.tensor([[1.0, math.sqrt(2) * 0.3], [0.0, 1.0]], dtype=torch.float64)
+MOVES = [ls.GL2().exp(vector(0, 0.3, 0, 0)), ls.GL2().exp(vector(0, 0, 0.3, 0)), SHEAR]
 
 
 def curve() -> list[dict[str, float]]:
     """Return GL(2)'s error against the number of elements, for one kernel on ever finer grids."""
-    basis = ls.SplineBasis(ls.local(ls.GL2(), 1, (1.0, 0.3, 0.3, EIGHTH)), degree=2)
+    basis = ls.SplineBasis(ls.local(ls.GL2(), 1, (1.0, 0.6, 0.6, 2 * EIGHTH)), degree=2)
     found = []
     for fineness in (1, 2, 3):
-        grid, _ = plane(fineness)
-        moves = plane(1)[1]  # the same moves on all of them
-        kept = moves[:1] if fineness > 2 else moves
-        results = [error(grid, g, 5, at=torch.eye(2).double()[None], h_basis=basis, nets=4) for g in kept]
-        found.append({"elements": len(grid), "lift": max(r[0] for r in results), "both": max(r[1] for r in results)})
+        grid = plane(0.6, fineness, 4 * fineness)
+        results = [error(grid, g, 5, at=torch.eye(2).double()[None], h_basis=basis, nets=4) for g in MOVES]
+        found.append(
+            {
+                "elements": len(grid),
+                "lift": max(lift for lift, _ in results),
+                "squeeze": results[0][1],
+                "diagonal squeeze": results[1][1],
+                "shear": results[2][1],
+            }
+        )
         print(found[-1], flush=True)
     return found
 
