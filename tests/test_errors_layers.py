@@ -14,6 +14,7 @@ from own_group import Triangular
 
 SO2, SO3 = ls.uniform(ls.SO2(), 4), ls.uniform(ls.SO3(), 12)
 TWELVE, SCALES = ls.uniform(ls.SO2(), 12), ls.uniform(ls.Scale(2), 2, spacing=0.3)
+GROWING = ls.uniform(ls.Scale(2), 3, spacing=0.4)
 FAR = torch.tensor([[40.0, 40.0]])
 LIFT, GCONV = ls.Lift(2, 3, 5, SO2), ls.GConv(3, 4, 5, SO2)
 
@@ -26,6 +27,14 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "dtype": (lambda: LIFT(torch.zeros(1, 2, 9, 9, dtype=torch.float64)), "float64.*float32"),
     "device": (lambda: LIFT(torch.zeros(1, 2, 9, 9, device="meta")), "meta.*cpu"),
     "image too small": (lambda: LIFT(torch.zeros(1, 2, 4, 9)), "axis 0 of x has 4 samples.*window's 5"),
+    "too small to be reflected": (
+        lambda: ls.GConv(1, 1, 5, GROWING, padding="same", padding_mode="reflect")(torch.zeros(1, 1, 3, 6, 9)),
+        r'padding_mode = "reflect" cannot add 6 samples to the 6 of space axis 0, at most 5: windows grow',
+    ),
+    "too small to be repeated": (
+        lambda: ls.Lift(1, 1, 5, GROWING, padding="same", padding_mode="circular")(torch.zeros(1, 1, 9, 5)),
+        r'"circular" cannot add 6 samples to the 5 of space axis 1, at most 5',
+    ),
     "grid of another group": (lambda: ls.GConv(1, 1, 5, SO2, out_grid=SO3), r"SO2\(\).*SO3\(\)"),
     "basis of another group": (
         lambda: ls.GConv(1, 1, 5, SO2, h_basis=ls.SplineBasis(SO3)),

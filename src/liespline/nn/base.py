@@ -65,6 +65,7 @@ class Correlation(nn.Module):
         self.h_basis = h_basis
         arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, out_grid, self.window)
+        self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
         shape = (out_channels, in_channels, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
@@ -107,7 +108,7 @@ class Correlation(nn.Module):
 
     def _check(self, x: Tensor, weight: Tensor) -> None:
         """Check an input against what the layer was built for."""
-        axes = (self.in_channels,) if self.h_basis is None else (self.in_channels, len(self.grid))
+        axes = self._axes
         if x.shape[1 : 1 + len(axes)] != axes or x.ndim != 1 + len(axes) + len(self.kernel_size):
             arguments.wrong_shape(type(self).__name__, x, axes, len(self.kernel_size))
         if x.device != weight.device or x.dtype != weight.dtype:

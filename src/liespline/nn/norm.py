@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ..derivatives import transformed
 from ..paths import triton
+from ..paths.decide import transformed
 from .pool import MaxPool
 
 

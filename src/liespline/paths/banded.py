@@ -89,7 +89,7 @@ def grouped(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding:
         some = blocks[first * outputs : (first + len(lines)) * outputs]
         parts.append(_convolve(taken, some, len(lines), stride, padding))
     out = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-    return out.view(len(out), kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
+    return out.view(out.shape[0], kernel.shape[1], kernel.shape[0], *out.shape[2:]).transpose(1, 2)
 
 
 def separable(fields: Tensor, kernel: Tensor, table: Table, lines: Tensor, stride: Size, padding: Size) -> Tensor:
@@ -101,7 +101,7 @@ def separable(fields: Tensor, kernel: Tensor, table: Table, lines: Tensor, strid
     blocks = kernel.movedim(4, 0).flatten(0, 1).unsqueeze(4)  # (rank·O, A, C, width, 1, *W')
     rest = (0, *padding[1:])
     sums = grouped(fields, blocks, table, (1, *stride[1:]), rest)  # (B, rank·O, A, H, *space)
-    sums = sums.view(len(sums), rank, outputs, *sums.shape[2:])
+    sums = sums.view(sums.shape[0], rank, outputs, *sums.shape[2:])
     return torch.einsum("akrh,broah...->boak...", lines.to(sums.dtype), sums)
 
 
@@ -170,7 +170,7 @@ def _mix(x: Tensor, rows: Tensor) -> Tensor:
     # (R, N_in) applied along H of (B, C, N_in, *space), as matrix products over whichever axes lie innermost.
     if x.stride(1) == 1:
         last = x.movedim(1, -1)  # (B, N_in, *space, C)
-        return torch.matmul(rows, last.flatten(2)).view(len(x), -1, *last.shape[2:]).movedim(-1, 1)
+        return torch.matmul(rows, last.flatten(2)).view(x.shape[0], -1, *last.shape[2:]).movedim(-1, 1)
     planes = x.flatten(3) if x.ndim > 3 else x[..., None]
     return torch.matmul(rows, planes).view(*x.shape[:2], -1, *x.shape[3:])
 

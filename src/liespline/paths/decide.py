@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from ..derivatives import transformed
 from ..sizes import Size
 from . import banded, dense, fourier, triton
 from .plan import Part, Plan, distinct, kept
@@ -125,6 +125,11 @@ def _exact(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The dtype kernels are sampled in: float32, or float64 where any operand is."""
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
     return tuple(t.to(dtype) for t in tensors)
+
+
+def transformed() -> bool:
+    """Say whether torch.func (vmap, jvp, grad …) or forward mode is at work, which only torch's operators know."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 # ---- the choice ----

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -20,33 +25,96 @@ def equivariance_error(
     blur: float = 2.0,
     seed: int = 0,
 ) -> float:
-    """Return ‖Φ(L_h f) − L_h Φ(f)‖ / ‖Φ(f)‖ at the centre of the image, over all `elements` h (default: the grid's).
+    """Return ‖Φ(L_h f) − L_h Φ(f)‖ / ‖Φ(f)‖ at the centre of the image, over all `elements` h.
 
-    The inputs f are mixtures of Gaussians (standard deviation `blur` samples and up) evaluated at h⁻¹ ⊙ x, so they are
-    transformed exactly and nothing is interpolated. The module maps images `(B, in_channels, size, …)` to feature maps
-    `(B, C, N_h, *space)` on `grid`, or to `(B, C, *space)` or `(B, C)`, which should not change at all. Elements h′ for
-    which h⁻¹h′ is not on the grid have nothing to be compared with and are left out, such as the ends of a scale grid.
+    By default these are the grid's own and those half-way between neighbours: a network can be exact on its grid and
+    poor in between. The inputs f are mixtures of Gaussians (standard deviation `blur` samples and up) evaluated at
+    h⁻¹ ⊙ x, so they are transformed exactly and nothing is interpolated. The module, which is measured in eval mode and
+    left as it was, maps images `(B, in_channels, size, …)` to feature maps `(B, C, N_h, *space)` on `grid`, or to
+    `(B, C, *space)` or `(B, C)`, which should not change at all. A feature map is compared where h⁻¹h′ is on the grid;
+    for an h between the elements of a grid that is closed, such as rotations, by its mean over H; else, as at the ends
+    of a scale grid, it is left out.
     """
-    group = grid.group
-    like = next(module.parameters(), torch.zeros(()))
-    generator = torch.Generator().manual_seed(seed)
-    mixture = _Mixture(images, in_channels, group.space_dim, size, blur, generator)
-    axis = torch.arange(size, dtype=torch.float64) - (size - 1) / 2
-    points = torch.cartesian_prod(*[axis] * group.space_dim).reshape(*[size] * group.space_dim, group.space_dim)
-    still = _centre(module(mixture(points).to(like)), group.space_dim)
-    error = total = 0.0
-    for h in grid.elements if elements is None else elements.to(torch.float64):
-        turned = _centre(module(mixture(group.pull(h, points)).to(like)), group.space_dim)
-        if turned.ndim == 2:
-            expected, found = still, turned
-        else:
-            to, origin = _matches(grid, h)
-            expected, found = still[:, :, origin], turned[:, :, to]
-        error += float((found - expected).double().square().sum())
-        total += float(expected.double().square().sum())
+    errors = _errors(module, grid, size, in_channels, elements, images, blur, seed)
+    error, total = sum(e for _, e, _ in errors), sum(t for _, _, t in errors)
     if total == 0:
         raise ValueError(f"equivariance_error: nothing to compare; no product of these elements lies on {grid!r}")
     return (error / total) ** 0.5
+
+
+def assert_equivariant(module: nn.Module, grid: Grid, *, size: int, tolerance: float = 0.05, **options: Any) -> None:
+    """Raise AssertionError if `equivariance_error` is above the tolerance; the options are those it takes.
+
+    The message says how large the error is and for which element it is largest.
+    """
+    found = equivariance_error(module, grid, size=size, **options)
+    if not found <= tolerance:  # NaN is no equivariance
+        defaults = {"in_channels": 1, "elements": None, "images": 8, "blur": 2.0, "seed": 0}
+        errors = _errors(module, grid, size, **(defaults | options))
+        h, error, total = max(errors, key=lambda one: math.inf if one[1] != one[1] else one[1] / max(one[2], 1e-300))
+        raise AssertionError(
+            f"the output is not equivariant: relative error {found:.2g}, above the tolerance {tolerance:g}; "
+            f"largest at h = {h.tolist()}: {(error / max(total, 1e-300)) ** 0.5:.2g}"
+        )
+
+
+@torch.no_grad()
+def _errors(
+    module: nn.Module,
+    grid: Grid,
+    size: int,
+    in_channels: int,
+    elements: Tensor | None,
+    images: int,
+    blur: float,
+    seed: int,
+) -> list[tuple[Tensor, float, float]]:
+    """Return each element with the squares of the difference and of what it is compared with."""
+    group = grid.group
+    like = next(module.parameters(), torch.zeros(()))
+    mixture = _Mixture(images, in_channels, group.space_dim, size, blur, torch.Generator().manual_seed(seed))
+    axis = torch.arange(size, dtype=torch.float64) - (size - 1) / 2
+    points = torch.cartesian_prod(*[axis] * group.space_dim).reshape(*[size] * group.space_dim, group.space_dim)
+    closed = all(len(_matches(grid, h)[0]) == len(grid) for h in grid.elements)
+    mean = (grid.weights / grid.weights.sum()).to(like)
+    found = []
+    with _evaluating(module):
+        still = _centre(module(mixture(points).to(like)), group.space_dim)
+        for h in torch.cat([grid.elements, between(grid)]) if elements is None else elements.to(torch.float64):
+            turned = _centre(module(mixture(group.pull(h, points)).to(like)), group.space_dim)
+            right = still
+            if turned.ndim == 3:
+                to, origin = _matches(grid, h)
+                if len(to) == 0 and closed:
+                    right, turned = still @ mean, turned @ mean
+                else:
+                    right, turned = still[:, :, origin], turned[:, :, to]
+            found.append((h, float((turned - right).double().square().sum()), float(right.double().square().sum())))
+    return found
+
+
+def between(grid: Grid) -> Tensor:
+    """Return the elements half-way from each element of a grid to its nearest neighbour, none for a single element."""
+    if len(grid) == 1:
+        return grid.elements[:0]
+    group = grid.group
+    steps = group.offset(grid.elements.unsqueeze(1), grid.elements)  # (N, N, dim)
+    distance = steps.norm(dim=-1)
+    nearest = distance.fill_diagonal_(math.inf).argmin(1)
+    half = steps[torch.arange(len(grid)), nearest] / 2
+    return group.product(grid.elements, group.exp(half))
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Put a network in eval mode, and every part of it back into its own mode."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
 
 
 def _matches(grid: Grid, h: Tensor) -> tuple[Tensor, Tensor]:
