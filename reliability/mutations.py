@@ -38,11 +38,14 @@ NEAREST = {  # by how the file's name begins, first match first
     "functional/": ["test_planted_faults", "test_layers", "test_singular"],
     "nn/initial": ["test_initial"],
     "nn/pool": ["test_norm_pool"],
+    "nn/norm": ["test_norm_pool"],
+    "nn/centre": ["lab/test_classifier"],
+    "nn/base": ["test_transforms", "test_layers", "test_compatibility", "test_portability"],
     "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
     "paths/fourier": ["test_paths_fourier"],
-    "paths/cuda": ["test_paths_cuda"],
-    "paths/neighbours": ["test_paths_cuda"],
-    "paths/": ["test_paths_cuda", "test_paths", "test_layers", "test_paths_triton"],
+    "paths/cudnn": ["test_paths_cuda"],
+    "paths/decide": ["test_decide", "test_paths", "test_compatibility"],
+    "paths/": ["test_paths_cuda", "test_decide", "test_paths", "test_layers", "test_paths_triton"],
     "export": ["test_export", "test_export_networks"],
     "models/celeba": ["test_models_parts", "test_models"],
     "models/pcam": ["test_models_parts", "test_models"],
@@ -68,7 +71,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/pcam": ["lab/test_predict"],
     "lab/data/record": ["lab/test_record"],
     "lab/data/": ["lab/test_data_check"],
-    "testing": ["test_check_group", "test_equivariance"],
+    "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
 LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]

@@ -4,14 +4,14 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
-from .correlation import correlate, lift, project
+from ..sizes import Size
+from .correlation import Padding, correlate, lift, plan, project
 from .regular import left_regular
 from .sampling import (
-    Size,
     Window,
-    axial,
     group_points,
     group_samples,
+    harmonics,
     in_window,
     sample,
     space_points,
@@ -20,15 +20,17 @@ from .sampling import (
 )
 
 __all__ = [
+    "Padding",
     "Size",
     "Window",
-    "axial",
     "correlate",
     "group_points",
     "group_samples",
+    "harmonics",
     "in_window",
     "left_regular",
     "lift",
+    "plan",
     "project",
     "sample",
     "space_points",

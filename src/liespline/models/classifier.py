@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch import Tensor, nn
+from torch import nn
 
 from ..grids import Grid
-from ..nn import Downsample, GConv, Lift, NormReLU, Project
+from ..nn import Centre, Downsample, GConv, Lift, NormReLU, Project
 from .kernels import guarded, h_basis
 
 
@@ -55,26 +55,6 @@ def classifier(
     average = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)[d - 1](1)
     head = [NormReLU(widths[-1]), Project("mean", grid), average, nn.Flatten()]
     return guarded(nn.Sequential(*layers, *head, nn.Linear(widths[-1], classes)))
-
-
-class Centre(nn.Module):
-    """Bring each even space axis to the points between its samples, so that every second sample is centred.
-
-    Samples 0, 2, 4, … of an even axis lie half a sample off its centre, and those of a turned image off to another
-    side: a network that keeps them is not equivariant. `first` is the first space axis: 2 in images, 3 in feature maps.
-    """
-
-    def __init__(self, first: int) -> None:
-        super().__init__()
-        self.first = first
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Average neighbours along the even axes."""
-        for axis in range(self.first, x.ndim):
-            size = x.shape[axis]
-            if size % 2 == 0:
-                x = (x.narrow(axis, 0, size - 1) + x.narrow(axis, 1, size - 1)) / 2
-        return x
 
 
 def _centres(kernel_size: int, grid: Grid) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...export import export as as_plain
+from ...exporting import export as as_plain
 from ..data import DataError, as_float
 from ..data.files import replacing
 from ..data.pictures import SUFFIXES, read_array, strict_pillow
