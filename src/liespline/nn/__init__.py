@@ -2,6 +2,7 @@
 
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
-from .pool import Downsample, MaxPool, Upsample
+from .pool import MaxPool
+from .resample import Downsample, Upsample
 
 __all__ = ["BatchNorm", "Downsample", "GConv", "Lift", "MaxPool", "NormReLU", "Project", "Upsample"]
