@@ -5,5 +5,17 @@ from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
+from .shift import shift
 
-__all__ = ["BatchNorm", "Downsample", "FieldDropout", "GConv", "Lift", "MaxPool", "NormReLU", "Project", "Upsample"]
+__all__ = [
+    "BatchNorm",
+    "Downsample",
+    "FieldDropout",
+    "GConv",
+    "Lift",
+    "MaxPool",
+    "NormReLU",
+    "Project",
+    "Upsample",
+    "shift",
+]

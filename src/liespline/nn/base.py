@@ -13,9 +13,10 @@ from ..functional import Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
+from .shift import Shiftable
 
 
-class Correlation(nn.Module):
+class Correlation(Shiftable):
     """What lifting and group correlation share: a window, a spatial spline basis, and how its samples are kept.
 
     Fixed samples are non-persistent buffers, derived from float64 whenever the module moves or changes dtype, so a
@@ -128,6 +129,10 @@ class Correlation(nn.Module):
                 points, factor = where()
                 self.register_buffer(f"{axis}_points", points.to(device, dtype), persistent=False)
                 self.register_buffer(f"{axis}_factor", factor.to(device, dtype), persistent=False)
+
+    def _rederive(self) -> None:
+        self.window = functional.window(self.out_grid, self.kernel_size)
+        self._renew_buffers()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Correlation:
         def apply(tensor: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import functional, paths
 from ..functional import Size
@@ -13,6 +13,7 @@ from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
+from .shift import Shiftable
 
 
 class Lift(Correlation):
@@ -118,7 +119,7 @@ class GConv(Correlation):
         return functional.correlate(x, self.weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
 
 
-class Project(nn.Module):
+class Project(Shiftable):
     """Projection over H (eq. projection): `(B, C, N_h, *space)` to `(B, C, *space)`.
 
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
@@ -145,8 +146,11 @@ class Project(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Project:
         super()._apply(fn, recurse)
-        self.weights = self._exact_weights().to(self.weights)
+        self._rederive()
         return self
+
+    def _rederive(self) -> None:
+        self.weights = self._exact_weights().to(self.weights)
 
     def forward(self, x: Tensor) -> Tensor:
         """Project `(B, C, N_h, *space)` to `(B, C, *space)`, vectors to `(B, C, d, *space)`."""
