@@ -1,6 +1,7 @@
 """B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
 
 from . import functional, models, nn, testing
+from .converting import convert
 from .export import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
@@ -21,6 +22,7 @@ __all__ = [
     "Translation",
     "Trivial",
     "bspline",
+    "convert",
     "disc",
     "export",
     "functional",
