@@ -1,8 +1,8 @@
 """Vectors: which way it points"""
 
 # %% Classes do not change when the image turns. Directions do: they turn along. `Project("vector", H)` reads a vector
-# off the orientations of a feature map, v = Σ_h w(h) F(h) h·e₀, which turns with the input whatever the weights are. Here
-# a network learns where comets fly to, from comets that fly about downwards, and is asked about all directions.
+# off the orientations of a feature map, v = Σ_h w(h) F(h) h·e₀, which turns with the input whatever the weights are.
+# Here a network learns where comets fly to. It sees comets that fly about downwards, and is asked about all directions.
 
 import math
 
