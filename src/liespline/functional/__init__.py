@@ -5,6 +5,7 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 """
 
 from .correlation import correlate, lift, project
+from .depthwise import depthwise, depthwise_kernel
 from .regular import left_regular
 from .sampling import (
     Size,
@@ -25,6 +26,8 @@ __all__ = [
     "Window",
     "axial",
     "correlate",
+    "depthwise",
+    "depthwise_kernel",
     "directions",
     "group_points",
     "group_samples",

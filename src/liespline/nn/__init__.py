@@ -5,10 +5,12 @@ from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
+from .separable import Depthwise, SeparableGConv
 from .shift import shift
 
 __all__ = [
     "BatchNorm",
+    "Depthwise",
     "Downsample",
     "FieldDropout",
     "GConv",
@@ -16,6 +18,7 @@ __all__ = [
     "MaxPool",
     "NormReLU",
     "Project",
+    "SeparableGConv",
     "Upsample",
     "shift",
 ]

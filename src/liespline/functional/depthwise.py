@@ -1,0 +1,46 @@
+"""A correlation in space alone, each channel and element of H for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+_CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+
+def depthwise_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
+    """Return k(h⁻¹y)/|det h| by channel and element: weight `(C, N_x)`, x_samples `(A, *W, N_x)` → `(C, A, *W)`."""
+    with torch.autocast(x_samples.device.type, enabled=False):
+        kernel = weight.to(x_samples.dtype) @ x_samples.flatten(0, -2).T
+        return kernel.unflatten(1, x_samples.shape[:-1]).to(weight.dtype)
+
+
+def depthwise(
+    x: Tensor,
+    weight: Tensor,
+    x_samples: Tensor,
+    bias: Tensor | None = None,
+    *,
+    stride: tuple[int, ...],
+    padding: tuple[tuple[int, ...], tuple[int, ...]],
+    padding_mode: str = "zeros",
+) -> Tensor:
+    """Return out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) F(y, h): the group correlation with a kernel that sees h̃ = h only.
+
+    x `(B, C, A, *space)`, weight `(C, N_x)`, x_samples `(A, *W, N_x)` → `(B, C, A, *space)`; padding before and after
+    each axis, about the window W.
+    """
+    kernel = depthwise_kernel(weight, x_samples).flatten(0, 1).unsqueeze(1)  # (C·A, 1, *W)
+    before, after = padding
+    flat = x.flatten(1, 2)
+    if before != after or padding_mode != "zeros":
+        spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
+        flat = F.pad(flat, spread, "constant" if padding_mode == "zeros" else padding_mode)
+        before = (0,) * len(before)
+    if bias is not None:
+        bias = bias.repeat_interleave(x.shape[2])
+    out = _CONV[len(before)](flat, kernel, bias, stride, before, groups=len(kernel))
+    return out.unflatten(1, x.shape[1:3])
