@@ -43,8 +43,9 @@ def change(net: nn.Module, x: Tensor, move: Callable[[Tensor], Tensor]) -> float
 
 
 @every_model
-def test_quarter_turns_at_every_size(name: str) -> None:
-    net = settled(name)
+@pytest.mark.parametrize("separable", [False, True])
+def test_quarter_turns_at_every_size(name: str, separable: bool) -> None:
+    net = settled(name, separable=separable)
     for size in range(28, 65):
         x = torch.randn(2, 2, size, size)
         assert change(net, x, lambda t: torch.rot90(t, 1, (-2, -1))) <= 1e-4
@@ -98,7 +99,9 @@ def test_all_24_rotations_of_the_cube_move_what_a_unet_draws() -> None:
 
 
 @every_model
-@pytest.mark.parametrize("options", [{}, {"kernel": "local"}, {"kernel": "deformable"}, {"features": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": "local"}, {"kernel": "deformable"}, {"features": True}, {"separable": True}], ids=str
+)
 @pytest.mark.parametrize("grid", ["SO2", "Scale(2)", "SO3"])
 def test_what_is_counted_is_what_is_built(name: str, options: dict, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "classifier" and "features" in options:
@@ -142,7 +145,7 @@ def test_field_dropout_drops_whole_fields_in_training_only() -> None:
 @every_model
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")
 def test_torch_export_of_any_batch(name: str) -> None:
-    net = ls.export(settled(name))
+    net = ls.export(settled(name, separable=True))
     x = torch.randn(3, 2, 22, 25)
     batch = torch.export.Dim("batch", min=2)
     program = torch.export.export(net, (x,), dynamic_shapes=({0: batch},))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import liespline as ls
 from exported import stirred
-from liespline.nn import Downsample, FieldDropout, MaxPool
+from liespline.nn import Depthwise, Downsample, FieldDropout, MaxPool
 
 TURNS = ls.uniform(ls.SO2(), 4)
 
@@ -134,12 +134,14 @@ def test_every_kind_of_layer() -> None:
         *(nn.Conv2d(2, 4, 5, padding="same", padding_mode="circular"), nn.GroupNorm(2, 4), relu, nn.Dropout2d(0.2)),
         *(nn.Conv2d(4, 4, 3, padding=1), nn.InstanceNorm2d(4), relu, nn.AvgPool2d(2), nn.MaxPool2d(2)),
         *(nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(4, 3, 3, padding="valid"), nn.Dropout(0.1)),
+        *(nn.Conv2d(3, 3, 5, padding=2, groups=3, stride=2), nn.ReLU()),
         *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(3, 5), nn.Softmax(-1)),
     )
     net = ls.convert(plain, TURNS)
     assert net[2] is net[6]  # what was one object stays one
     assert [m.p for m in net.modules() if isinstance(m, FieldDropout)] == [0.2]
-    assert sum(isinstance(m, Downsample) for m in net.modules()) == 2
+    assert sum(isinstance(m, Downsample) for m in net.modules()) == 3
+    assert [m.kernel_size for m in net.modules() if isinstance(m, Depthwise)] == [(5, 5)]
     assert [(m.kernel_size, m.stride) for m in net.modules() if isinstance(m, MaxPool)] == [(2, 1)]
     x = torch.randn(2, 2, 28, 28)
     assert net(x).shape == plain(x).shape == (2, 5)
@@ -160,6 +162,7 @@ def test_what_cannot_be_converted_is_one_list() -> None:
     plain = nn.Sequential(
         nn.Conv2d(1, 2, 3),
         nn.ConvTranspose2d(2, 2, 2),
+        nn.Conv2d(4, 4, 3, groups=2),
         nn.Sequential(nn.Conv2d(2, 2, 3, dilation=2), nn.Conv1d(2, 2, 3), nn.Conv2d(2, 2, 3, stride=(1, 2))),
         nn.AdaptiveAvgPool2d(7),
         nn.LayerNorm(7),
@@ -178,7 +181,7 @@ def test_what_cannot_be_converted_is_one_list() -> None:
         "4: Layer",
     ):
         assert part in text
-    assert text.count("\n") == 6
+    assert text.count("\n") == 7
     with pytest.raises(ValueError, match="it has no Conv2d"):
         ls.convert(nn.Sequential(nn.Linear(3, 3)), TURNS)
     with pytest.raises(ValueError, match="got Sequential and SO2"):

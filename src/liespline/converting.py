@@ -11,7 +11,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from .grids import Grid
-from .nn import BatchNorm, Downsample, FieldDropout, GConv, Lift, MaxPool, Project, Upsample
+from .nn import BatchNorm, Depthwise, Downsample, FieldDropout, GConv, Lift, MaxPool, Project, Upsample
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _MAX = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
@@ -90,8 +90,9 @@ class _Converter:
         self._dimension(len(layer.kernel_size))
         if any(step != 1 for step in layer.dilation):
             raise _Cannot("is dilated: give a GConv an x_basis with centres further apart")
-        if layer.groups != 1:
-            raise _Cannot("has channel groups")
+        per_channel = layer.groups == layer.in_channels == layer.out_channels and self.lifted
+        if layer.groups != 1 and not per_channel:
+            raise _Cannot("has channel groups, and not one per channel")
         factor = _one("stride", layer.stride)
         size = tuple(5 if k == 3 else k for k in layer.kernel_size)
         padding: str | tuple[int, ...] = "same"
@@ -101,11 +102,13 @@ class _Converter:
             )
         elif layer.padding == "valid":
             padding = tuple((new - k) // 2 for new, k in zip(size, layer.kernel_size, strict=True))
+        options = {"padding": padding, "padding_mode": layer.padding_mode, "bias": layer.bias is not None}
         kind, self.lifted = GConv if self.lifted else Lift, True
-        conv: nn.Module = kind(
-            layer.in_channels, layer.out_channels, size, self.grid,
-            padding=padding, padding_mode=layer.padding_mode, bias=layer.bias is not None,
-        )  # fmt: skip
+        conv: nn.Module = (
+            Depthwise(layer.out_channels, size, self.grid, **options)  # type: ignore[arg-type]
+            if per_channel
+            else kind(layer.in_channels, layer.out_channels, size, self.grid, **options)  # type: ignore[arg-type]
+        )
         if factor == 1:
             return conv
         points = kind is GConv and set(size) == {1} and padding in ("same", (0,) * self.d)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
-from .kit import Kit, build, checked
+from .kit import Kernels, Kit, build, checked
 
 
 def classifier(
@@ -21,6 +21,7 @@ def classifier(
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | None = None,
+    separable: bool = False,
     stride: int = 1,
     dropout: float = 0.3,
     field_dropout: float = 0.0,
@@ -30,9 +31,9 @@ def classifier(
 
     The size is halved, with smoothing, after every second layer; all layers pad but the last, whose windows see whole
     surroundings. `stride` thins the image out in the lifting layer already, for large ones. `dropout` acts between
-    the two linear layers at the end, `field_dropout` on whole fields after every norm. A grid of one element gives the
-    ordinary CNN of the same plan; `parameters` scales all widths together to about that many numbers to learn, so that
-    networks of different groups come out equally large.
+    the two linear layers at the end, `field_dropout` on whole fields after every norm; `separable` takes layers of
+    `SeparableGConv`. A grid of one element gives the ordinary CNN of the same plan; `parameters` scales all widths
+    together to about that many numbers to learn, so that networks of different groups come out equally large.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     Raises ValueError for an unknown kernel or for fewer than two widths.
@@ -50,7 +51,7 @@ def classifier(
                 layers.append(kit.conv(before, width))
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    return nn.Sequential(*build(network, widths, parameters, grid, kernel_size, kernel, n_k))
+    return nn.Sequential(*build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
 
 
 class Centre(nn.Module):

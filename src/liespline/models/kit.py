@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..grids import Grid
-from ..nn import FieldDropout, GConv, Lift, NormReLU, Project
+from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
 from .kernels import h_basis
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -20,11 +20,21 @@ _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
 Network = TypeVar("Network")
 
 
+class Kernels(NamedTuple):
+    """The kernels of a network's layers, as its user asked for them."""
+
+    size: int
+    kind: str
+    n_k: int | None
+    separable: bool
+
+
 class Kit:
     """Makes the layers of a network on one grid and counts what they learn; a `dry` one counts and makes nothing."""
 
-    def __init__(self, grid: Grid, kernel_size: int, kernel: str, n_k: int | None, *, dry: bool = False) -> None:
-        self.grid, self.kernel_size, self.dry = grid, kernel_size, dry
+    def __init__(self, grid: Grid, kernels: Kernels, *, dry: bool = False) -> None:
+        self.grid, self.dry = grid, dry
+        self.kernel_size, kernel, n_k, self.separable = kernels
         self.d = grid.group.space_dim
         # A basis for each layer, which learns the centres of its own deformable kernels.
         self._basis = lambda: h_basis(grid, kernel, n_k)
@@ -44,10 +54,14 @@ class Kit:
     def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
         """A group correlation, without bias: a norm follows or went before."""
         window = self.kernel_size if size is None else size
-        options = {"padding": padding, "bias": False}
+        splines = _splines(window, self.grid)
+        kind: type[GConv] | type[SeparableGConv] = GConv
+        parameters = inputs * outputs * splines * self._n_k
+        if self.separable and window > 1:
+            kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
         return self._make(
-            inputs * outputs * _splines(window, self.grid) * self._n_k + self._n_centres,
-            lambda: GConv(inputs, outputs, window, self.grid, h_basis=self._basis(), **options),  # type: ignore[arg-type]
+            parameters + self._n_centres,
+            lambda: kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, bias=False),
         )
 
     def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:
@@ -109,14 +123,12 @@ def build(
     widths: Sequence[int],
     parameters: int | None,
     grid: Grid,
-    kernel_size: int,
-    kernel: str,
-    n_k: int | None,
+    kernels: Kernels,
 ) -> Network:
     """Build a network of these widths, or times a factor that gives it as nearly as possible `parameters` numbers."""
 
     def count(candidate: Sequence[int]) -> int:
-        kit = Kit(grid, kernel_size, kernel, n_k, dry=True)
+        kit = Kit(grid, kernels, dry=True)
         network(kit, candidate)
         return kit.parameters
 
@@ -128,4 +140,4 @@ def build(
         guess = math.sqrt(parameters / count(widths))
         candidates = {times(guess * 2 ** (i / 64)) for i in range(-128, 129)}
         widths = min(candidates, key=lambda candidate: (abs(count(candidate) - parameters), candidate))
-    return network(Kit(grid, kernel_size, kernel, n_k), widths)
+    return network(Kit(grid, kernels), widths)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
-from .kit import Kit, build, checked
+from .kit import Kernels, Kit, build, checked
 
 
 def resnet(
@@ -21,6 +21,7 @@ def resnet(
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | None = None,
+    separable: bool = False,
     dropout: float = 0.3,
     field_dropout: float = 0.0,
     features: bool = False,
@@ -31,7 +32,8 @@ def resnet(
     Where the width changes a new stage begins, at half the size. The last window sees no border; then come the maximum
     over the group, the mean over space and two linear layers. `features=True` leaves these out and returns the pyramid
     for heads of your own: a tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in
-    the blocks, `dropout` between the linear layers; `parameters` scales all widths to about that many numbers to learn.
+    the blocks, `dropout` between the linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales
+    all widths to about that many numbers to learn.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -50,7 +52,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    return build(network, widths, parameters, grid, kernel_size, kernel, n_k)
+    return build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable))
 
 
 def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:

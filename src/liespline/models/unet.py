@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample, Project, Upsample
-from .kit import Kit, build, checked
+from .kit import Kernels, Kit, build, checked
 
 
 def unet(
@@ -22,6 +22,7 @@ def unet(
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | None = None,
+    separable: bool = False,
     field_dropout: float = 0.0,
     features: bool = False,
     parameters: int | None = None,
@@ -31,7 +32,8 @@ def unet(
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
     at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
     out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
-    `field_dropout` acts on whole fields; `parameters` scales all widths to about that many numbers to learn.
+    `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths
+    to about that many numbers to learn.
 
     (B, in_channels, *space) -> (B, out_channels, *space), moved as the group moves the image.
     """
@@ -48,7 +50,7 @@ def unet(
         head = [] if features else [Project("max", grid), kit.points(widths[0], out_channels)]
         return UNet(down, up[::-1], nn.Sequential(*head))
 
-    return build(network, widths, parameters, grid, kernel_size, kernel, n_k)
+    return build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable))
 
 
 class UNet(nn.Module):
