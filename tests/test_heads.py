@@ -48,13 +48,13 @@ def test_the_chain_is_the_classifier(heads: ModuleType) -> None:
     from benchmarks.heads.variants import SMALL, VARIANTS, chain
 
     theirs = ls.models.classifier(1, 10, ls.uniform(ls.SO2(), 16), widths=SMALL)
-    ours = chain()
+    ours = chain(last=7)
     assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
     theirs.load_state_dict(dict(zip(theirs.state_dict(), ours.state_dict().values(), strict=True)))
     x = torch.randn(1, 1, 28, 28)
     assert torch.allclose(ours.eval()(x), theirs.eval()(x), atol=1e-5)
     for name, variant in VARIANTS.items():
-        if "as it comes" not in name:
+        if "classifier" not in name and "resnet" not in name:
             assert variant.network()(torch.randn(2, 1, 28, 28)).shape == (2, 10), name
 
 

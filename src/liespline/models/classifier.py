@@ -17,7 +17,7 @@ def classifier(
     classes: int,
     grid: Grid,
     *,
-    widths: Sequence[int] = (24, 32, 36, 36, 64, 96),
+    widths: Sequence[int] = (24, 32, 36, 36, 48, 64),
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | None = None,

@@ -43,8 +43,8 @@ class Kit:
         self.parameters = 0
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
-        """An image to the group, in a window one ring wider than the later ones; not in 3-D, where that costs most."""
-        size = self.kernel_size + 2 if self.d < 3 else self.kernel_size
+        """An image to the group, in a wide window."""
+        size = wide(self.kernel_size, self.d)
         padding = "same" if stride == 1 else (size - 1) // 2
         return self._make(
             inputs * outputs * _splines(size, self.grid),
@@ -72,12 +72,13 @@ class Kit:
         return nn.Sequential(NormReLU(channels), FieldDropout(dropout)) if dropout else NormReLU(channels)
 
     def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
-        """Feature maps to classes: a last window that sees no border, the maximum over H, the mean over space, an MLP.
+        """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
 
         Positions meet in that window before H is projected: features projected first would lose their relative poses.
         """
         linear = [self._linear(width, width), nn.ReLU(), nn.Dropout(dropout), self._linear(width, classes)]
-        window = [AtLeast(self.kernel_size), self.conv(inputs, width, padding=0), self.norm(width)]
+        size = wide(self.kernel_size, self.d)
+        window = [AtLeast(size), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         return [*window, Project("max", self.grid), _AVERAGE[self.d - 1](1), nn.Flatten(), *linear]
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
@@ -90,6 +91,11 @@ class Kit:
     def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
         self.parameters += parameters
         return nn.Identity() if self.dry else layer()
+
+
+def wide(kernel_size: int, d: int) -> int:
+    """The window of the first and last layers: one ring wider than the others, except in 3-D, where it costs most."""
+    return kernel_size + 2 if d < 3 else kernel_size
 
 
 class AtLeast(nn.Module):

@@ -17,7 +17,7 @@ def resnet(
     classes: int,
     grid: Grid,
     *,
-    widths: Sequence[int] = (16, 16, 32, 32, 48, 48),
+    widths: Sequence[int] = (24, 24, 48, 48),
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | None = None,
@@ -29,11 +29,11 @@ def resnet(
 ) -> nn.Module:
     """Residual blocks on the group, one for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
 
-    Where the width changes a new stage begins, at half the size. The last window sees no border; then come the maximum
-    over the group, the mean over space and two linear layers. `features=True` leaves these out and returns the pyramid
-    for heads of your own: a tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in
-    the blocks, `dropout` between the linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales
-    all widths to about that many numbers to learn.
+    Where the width changes a new stage begins, at half the size, the first at half that of the image. The last window
+    sees no border; then come the maximum over the group, the mean over space and two linear layers. `features=True`
+    leaves these out and returns the pyramid for heads of your own: a tuple of `(B, width, N_h, *space)`, one per stage,
+    finest first. `field_dropout` acts in the blocks, `dropout` between the linear layers; `separable` takes layers of
+    `SeparableGConv`; `parameters` scales all widths to about that many numbers to learn.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -45,7 +45,7 @@ def resnet(
         pairs = zip(pairwise((widths[0], *widths)), pairwise((candidate[0], *candidate)), strict=True)
         for (before, after), (inputs, outputs) in pairs:
             if before != after or not stages:
-                stages.append([Downsample(2)] if stages else [])
+                stages.append([Downsample(2)])
             stages[-1].append(Residual(kit, inputs, outputs, field_dropout))
         stem = kit.lift(in_channels, candidate[0])
         head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from ...models.kit import wide
 from ...nn.resample import kept
 from ..config import Config, Network
 from ..data import Split
@@ -27,9 +28,9 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
 
     The size is halved after every second layer, and only the last one does not pad.
     """
-    side = (min(space) - 1) // network.stride + 1
+    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
     layers = 2
-    while kept(side, 2 ** (layers // 2)) >= network.kernel_size and layers < len(network.widths):
+    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
         layers += 1
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
