@@ -40,6 +40,7 @@ def measure(
 ) -> str:
     lift, both = [], []
     compared = ls.Grid(grid.group, grid.elements[1:-1], grid.weights[1:-1], grid.spacing) if ends else grid
+    options = {"elements": compared.elements} | options
     for seed in range(nets):
         torch.manual_seed(seed)
         net = layers(grid, window, x_basis, h_basis)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline.export import export
+from liespline import export
 from timing import Row, captured, times
 
 

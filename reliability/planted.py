@@ -175,12 +175,13 @@ _ABOVE = [
           "atrous and dense swapped"),
     Fault("models/classifier.py", "if size % 2 == 0:", "if size % 2 == 1:",
           "classifier: odd axes centred, even ones not"),
-    Fault("testing.py", "if not error <= tolerance:", "if error > tolerance:", "check_group: NaN passes"),
-    Fault("testing.py", "moved = group.relative(h, grid.elements)", "moved = group.product(h, grid.elements)",
+    Fault("testing/axioms.py", "if not error <= tolerance:", "if error > tolerance:", "check_group: NaN passes"),
+    Fault("testing/equivariance.py", "group.relative(h, grid.elements)", "group.product(h, grid.elements)",
           "equivariance_error: compares other elements"),
-    Fault("testing.py", "mixture(group.pull(h, points))", "mixture(group.act(h, points))",
+    Fault("testing/equivariance.py", "mixture(group.pull(h, points))", "mixture(group.act(h, points))",
           "equivariance_error: moves inputs the other way"),
-    Fault("testing.py", "return (error / total) ** 0.5", "return error / total", "equivariance_error: squared"),
+    Fault("testing/equivariance.py", "return (error / total) ** 0.5", "return error / total",
+          "equivariance_error: squared"),
 ]  # fmt: skip
 
 FAULTS = [*_GROUPS, *_GRIDS, *_SPLINES, *_FUNCTIONAL, *_LAYERS, *_PATHS, *_ABOVE]

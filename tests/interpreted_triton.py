@@ -7,8 +7,8 @@ from torch.nn import functional as F
 
 import liespline as ls
 from liespline import paths
+from liespline.nn import fused_norm as norm
 from liespline.paths import triton
-from liespline.paths.triton import norm, ops
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -20,7 +20,7 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     for tensor in tensors:
         tensor.requires_grad_()
     truth = naive(case)
-    plan = paths.Plan(case.h_samples, case.sizes)
+    plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
         found = paths.correlate(*case.tensors, **case.options, plan=plan)
     torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
@@ -33,19 +33,74 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
 def test_operators_follow_torch_rules() -> None:
     # Schema, fake tensors, autograd registration and the traced graph, as torch itself checks them.
     torch.manual_seed(0)
-    plan = paths.Plan(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
-    table = plan.table(plan.routes[0], 0)
+    plan = paths.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
+    table = plan.parts[0].tables[0]
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(ops._correlate, (x, blocks, *table.tensors, [1, 1, 2], [0, 1, 0]))
+    torch.library.opcheck(triton.correlate, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
+
+
+def small(batch: int) -> tuple[Case, paths.Plan]:
+    torch.manual_seed(0)
+    case = Case(
+        x=torch.randn(batch, 2, 3, 4, dtype=torch.float64, requires_grad=True),
+        weight=torch.randn(2, 2, 2, 2, dtype=torch.float64, requires_grad=True),
+        x_samples=torch.randn(3, 1, 3, 2, dtype=torch.float64),
+        h_samples=banded_samples(3, 3, 2, 1, cyclic=True),
+        sizes=((3,),) * 3,
+        stride=(1,),
+        padding=(1,),
+    )
+    return case, paths.plan_of(case.h_samples, case.sizes)
+
+
+def test_gradients_of_gradients_of_the_correlation() -> None:
+    case, plan = small(1)
+
+    def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        with paths.use("triton"):
+            return paths.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
+
+    torch.autograd.gradgradcheck(correlate, (case.x, case.weight))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_forward_derivatives_are_refused_rather_than_zero() -> None:
+    case, plan = small(1)
+    with paths.use("triton"), pytest.raises(ValueError, match="path 'triton' does not take"):
+        torch.func.jvp(lambda x: paths.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,))
+
+
+def test_an_empty_batch() -> None:
+    case, plan = small(0)
+    with paths.use("triton"):
+        out = paths.correlate(*case.tensors, **case.options, plan=plan)
+    assert out.shape == (0, 2, 3, 4)
+    x_gradient, weight_gradient = torch.autograd.grad(out.sum(), (case.x, case.weight))
+    assert x_gradient.shape == case.x.shape
+    assert not weight_gradient.any()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_the_fused_norm_under_vmap_and_in_forward_mode() -> None:
+    torch.manual_seed(0)
+    norm = ls.nn.NormReLU(3, track_running_stats=False).double()
+    x = torch.randn(2, 4, 3, 2, 5, 5, dtype=torch.float64)
+    each = torch.stack([norm(one) for one in x])
+    torch.testing.assert_close(torch.vmap(norm)(x), each, rtol=1e-9, atol=1e-9)
+    step = 1e-6
+    _, found = torch.func.jvp(norm, (x[0],), (x[1],))
+    torch.testing.assert_close(
+        found, (norm(x[0] + step * x[1]) - norm(x[0] - step * x[1])) / (2 * step), atol=1e-4, rtol=0
+    )
 
 
 def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
-    plan = paths.Plan(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
+    plan = paths.plan_of(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
     x, weight = torch.randn(1, 1, 2, 1, 30), torch.randn(1, 1, 1, 1)
     samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
-    with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on cpu"):
-        paths.correlate(x, weight, *samples, sizes=plan.windows * 2, stride=(1, 1), padding=(0, 0), plan=plan)
+    with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on this device"):
+        paths.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
 
 
 @pytest.mark.parametrize("layout", ["planes", "channels innermost", "elements innermost", "with gaps"])
@@ -57,7 +112,7 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
     theirs, ours = torch.nn.BatchNorm3d(shape[1]).double(), ls.nn.BatchNorm(shape[1]).double()
     torch.nn.init.normal_(theirs.weight)
     ours.load_state_dict(theirs.state_dict())
-    assert triton.norm_available(x)
+    assert triton.available(x.device, x.dtype)
     found, right = ours(x), theirs(x)
     torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
     leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])

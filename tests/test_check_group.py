@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from liespline import SO3, Group, Scale, Sphere, Translation, Trivial, testing
+from liespline import SO3, Group, Scale, Sphere, Translation, Trivial
+from liespline.testing import axioms as axioms_of
 from liespline.testing import check_group
 from own_group import SPACES, Triangular, name, planted
 
@@ -72,7 +73,7 @@ def test_planted_faults_are_named(axiom):
 
 
 def test_every_check_has_a_planted_fault():
-    for group, axioms in ((SO3(), testing._axioms), (Sphere(), testing._quotient_axioms)):
+    for group, axioms in ((SO3(), axioms_of._axioms), (Sphere(), axioms_of._quotient_axioms)):
         names = [name for name, _ in axioms(group, 3, 1.0, torch.float64, torch.Generator())]
         assert len(names) >= 10
         assert [name for name in names if not name.startswith(tuple(FAULTS))] == []

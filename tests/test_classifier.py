@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from liespline import SO2, SO3, Scale, Trivial, models, uniform
-from liespline.models.classifier import Centre, classifier
+from liespline.models.classifier import classifier
+from liespline.nn import Centre
 
 
 def settled(network, shape):

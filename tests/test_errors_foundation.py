@@ -128,23 +128,3 @@ def test_the_method_is_named():
         SO3.log(ONES(3))
     with pytest.raises(ValueError, match=r"^Triangular\.act: x has shape"):
         Triangular().act(torch.eye(2), ONES(3))
-
-
-def shared_basis() -> ls.SplineBasis:
-    return ls.SplineBasis(ls.disc(3), trainable=True)
-
-
-def test_a_trainable_basis_belongs_to_one_layer():
-    basis = shared_basis()
-    first = ls.Lift(1, 2, 5, CIRCLE, x_basis=basis)
-    with pytest.raises(
-        ValueError, match=r"trainable basis SplineBasis\(.*trainable=True\) already belongs to another layer"
-    ) as error:
-        ls.Lift(1, 2, 5, CIRCLE, x_basis=basis)
-    assert "give each layer its own: SplineBasis(grid, ..., trainable=True)" in str(error.value)
-    assert first.x_basis is basis
-    ls.Lift(1, 2, 5, CIRCLE, x_basis=shared_basis())
-    fixed = ls.SplineBasis(ls.disc(3))
-    assert ls.Lift(1, 2, 5, CIRCLE, x_basis=fixed).x_basis == ls.Lift(1, 2, 5, CIRCLE, x_basis=fixed).x_basis
-    del first, error  # the traceback holds the layer too
-    ls.Lift(1, 2, 5, CIRCLE, x_basis=basis)  # its layer is gone, so it is free again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 
@@ -15,15 +14,9 @@ from own_group import Triangular
 
 SO2, SO3 = ls.uniform(ls.SO2(), 4), ls.uniform(ls.SO3(), 12)
 TWELVE, SCALES = ls.uniform(ls.SO2(), 12), ls.uniform(ls.Scale(2), 2, spacing=0.3)
+GROWING = ls.uniform(ls.Scale(2), 3, spacing=0.4)
 FAR = torch.tensor([[40.0, 40.0]])
 LIFT, GCONV = ls.Lift(2, 3, 5, SO2), ls.GConv(3, 4, 5, SO2)
-
-
-def poisoned() -> ls.GConv:
-    layer = ls.GConv(1, 1, 5, SO2)
-    with torch.no_grad():
-        layer.weight[0, 0, 0, 0] = math.nan
-    return layer
 
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
@@ -33,8 +26,15 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "elements": (lambda: GCONV(torch.zeros(1, 3, 8, 9, 9)), r"\(1, 3, 8, 9, 9\); expected \(B, 3, 4, S, S\)"),
     "dtype": (lambda: LIFT(torch.zeros(1, 2, 9, 9, dtype=torch.float64)), "float64.*float32"),
     "device": (lambda: LIFT(torch.zeros(1, 2, 9, 9, device="meta")), "meta.*cpu"),
-    "NaN weights": (lambda: poisoned()(torch.zeros(1, 1, 4, 9, 9)), "1 of the 36 weights are NaN"),
     "image too small": (lambda: LIFT(torch.zeros(1, 2, 4, 9)), "axis 0 of x has 4 samples.*window's 5"),
+    "too small to be reflected": (
+        lambda: ls.GConv(1, 1, 5, GROWING, padding="same", padding_mode="reflect")(torch.zeros(1, 1, 3, 6, 9)),
+        r'padding_mode = "reflect" cannot add 6 samples to the 6 of space axis 0, at most 5: windows grow',
+    ),
+    "too small to be repeated": (
+        lambda: ls.Lift(1, 1, 5, GROWING, padding="same", padding_mode="circular")(torch.zeros(1, 1, 9, 5)),
+        r'"circular" cannot add 6 samples to the 5 of space axis 1, at most 5',
+    ),
     "grid of another group": (lambda: ls.GConv(1, 1, 5, SO2, out_grid=SO3), r"SO2\(\).*SO3\(\)"),
     "basis of another group": (
         lambda: ls.GConv(1, 1, 5, SO2, h_basis=ls.SplineBasis(SO3)),
@@ -85,13 +85,12 @@ def test_bad_input(case: str) -> None:
         call()
 
 
-def test_a_trainable_basis_belongs_to_one_layer() -> None:
+def test_layers_with_the_same_trainable_basis_learn_centres_of_their_own() -> None:
     basis = ls.SplineBasis(ls.disc(3), trainable=True)
-    first = ls.Lift(1, 1, 5, SO2, x_basis=basis)
-    with pytest.raises(ValueError, match=r"already belongs to another layer.*its own"):
-        ls.Lift(1, 1, 5, SO2, x_basis=basis)
-    del first
-    ls.Lift(1, 1, 5, SO2, x_basis=basis)  # its first owner is gone
+    one, other = (ls.Lift(1, 1, 5, SO2, x_basis=basis) for _ in range(2))
+    with torch.no_grad():
+        one.x_centres += 0.3
+    torch.testing.assert_close(other.x_centres.double(), basis.grid.elements)
 
 
 def test_a_basis_that_does_not_fit_is_told_once_with_its_cost() -> None:

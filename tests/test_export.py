@@ -16,7 +16,6 @@ import liespline as ls
 from cases import CASES, Case
 from exported import Residual, distance, same, stirred
 from liespline import GConv, Grid, Lift, Project, SplineBasis, export, models
-from liespline.functional import Window
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -106,13 +105,14 @@ def test_double_precision_and_parametrised_weights() -> None:
 
 
 def test_planted_faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("liespline.export")
+    module = importlib.import_module("liespline.exporting")
     net = stirred(nn.Sequential(Lift(1, 2, 5, SCALES, padding=2), nn.BatchNorm3d(2), GConv(2, 2, 5, SCALES, padding=2)))
     x = torch.randn(1, 1, 18, 18)
     assert distance(net, export(net), x) < 1e-5
     right = net(x).shape
     with monkeypatch.context() as patch:  # as if windows did not grow: the output comes out smaller
-        patch.setattr(Window, "borders", lambda window, padding: padding)
+        for layer in (net[0], net[2]):
+            patch.setattr(layer, "borders", layer.padding)
         with torch.no_grad():
             assert export(net)(x).shape != right
     with monkeypatch.context() as patch:  # the bias of channel o laid out as if it were that of element a

@@ -11,6 +11,7 @@ import torch
 import liespline as ls
 import oracle
 from cases import CASES, Case
+from liespline.functional import Padding
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -89,10 +90,10 @@ def test_padding_modes(mode: str, d: int) -> None:
     border = (layer.window.largest[0] - 1) // 2
     ends = {"circular": "wrap", "replicate": "edge", "reflect": "reflect"}[mode]
     padded = np.pad(x.numpy(), [(0, 0)] * 3 + [(border, border)] * d, mode=ends)
-    layer.padding = ((0,) * d, (0,) * d)
+    layer.padding = Padding((0,) * d, (0,) * d)
     inner = oracle.correlate(layer, padded, oracle.kernel(layer))
     middle = (slice(None),) * 3 + tuple(slice(border - 1, inner.shape[3 + i] - border + 1) for i in range(d))
-    layer.padding = ((1,) * d, (1,) * d)
+    layer.padding = Padding((1,) * d, (1,) * d)
     close(layer(x), inner[middle])
 
 

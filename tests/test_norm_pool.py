@@ -46,8 +46,27 @@ def test_batch_norm_takes_any_number_of_space_axes() -> None:
     assert (flat.var(1, correction=0) - 1).abs().max() < 1e-4
     with pytest.raises(ValueError, match=r"\(3, 2, 4, 5, 5, 5\).*3"):
         ls.nn.BatchNorm(3)(x.float())
-    with pytest.raises(ValueError, match="one value a channel"):
+    with pytest.raises(ValueError, match="one value per channel"):
         ls.nn.BatchNorm(2)(torch.zeros(1, 2, 1))
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, 3])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_hands_on_no_more_axes_than_cudnn_takes(
+    d: int, training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    ranks, theirs = [], nn.functional.batch_norm
+    monkeypatch.setattr(nn.functional, "batch_norm", lambda x, *rest: ranks.append(x.ndim) or theirs(x, *rest))
+    norm = ls.nn.NormReLU(3).double().train(training)
+    nn.init.normal_(norm[0].weight)
+    norm[0].running_mean += 0.3
+    x = torch.randn(2, 3, 4, *(5, 4, 3)[:d], dtype=X64)
+    axes = tuple(i for i in range(x.ndim) if i != 1)
+    mean, var = (x.mean(axes), x.var(axes, correction=0)) if training else (norm[0].running_mean, norm[0].running_var)
+    mean, var, weight = (t.view(-1, *(1,) * (x.ndim - 2)) for t in (mean.clone(), var, norm[0].weight))
+    torch.testing.assert_close(norm(x), ((x - mean) / (var + 1e-5).sqrt() * weight).relu())
+    assert max(ranks) <= 5
 
 
 def test_batch_norm_in_half_precision_has_float32_statistics() -> None:

@@ -1,7 +1,6 @@
 """Every path against the sum written out tap by tap, values and gradients, in float64."""
 
 import contextlib
-from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from liespline import paths
-from liespline.paths import choice, cost, factored
+from liespline.paths import banded, decide
 
 from .path_cases import Case, banded_samples, cases, naive
 
@@ -38,26 +37,26 @@ def test_dense_is_the_definition(case: Case) -> None:
 @settings(deadline=None, max_examples=120)
 @given(cases(), st.data())
 def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
-    # Only the plan of samples that train keeps their zeros and repetitions, which their gradient needs.
-    trained = data.draw(st.booleans())
-    plan = paths.Plan(case.h_samples.clone().requires_grad_(trained), case.sizes)
-    route = data.draw(st.sampled_from(plan.routes))
-    way = choice.Choice(route, ("banded",) * len(plan.windows))
-    assert_same_layer(case, lambda c: by(c, plan, way), by=4 if trained else 3)
+    plan = paths.plan_of(case.h_samples, case.sizes)
+    group = data.draw(st.integers(1, len(plan.parts[0].tables)))
+    way = decide.Choice(False, ("banded",) * len(plan.parts), group)
+    assert_same_layer(case, lambda c: by(c, plan, way), by=3)
+    assert_same_layer(case, lambda c: by(c, plan, way, keep=True), by=2)  # what is kept of the samples is not trained
 
 
 @settings(deadline=None, max_examples=60)
 @given(cases(low_rank=True), st.data())
 def test_separable_is_the_definition(case: Case, data: st.DataObject) -> None:
-    plan = paths.Plan(case.h_samples, case.sizes, case.x_samples)
-    route = data.draw(st.sampled_from(plan.routes))
-    way = choice.Choice(route, tuple("separable" if rank else "banded" for rank in plan.ranks))
+    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
+    group = data.draw(st.integers(1, len(plan.parts[0].tables)))
+    way = decide.Choice(False, tuple("separable" if part.rank else "banded" for part in plan.parts), group)
     event(f"{way.methods.count('separable')} separable parts")
-    assert_same_layer(case, lambda c: by(c, plan, way), by=2)
+    assert_same_layer(case, lambda c: by(c, plan, way, keep=data.draw(st.booleans())), by=2)
 
 
-def by(case: Case, plan: paths.Plan, way: choice.Choice) -> torch.Tensor:
-    return factored.correlate(*case.tensors, plan, way, case.stride, case.padding)
+def by(case: Case, plan: paths.Plan, way: decide.Choice, keep: bool = False) -> torch.Tensor:
+    options = {"stride": case.stride, "padding": case.padding, "keep": keep}
+    return banded.correlate(*case.tensors, plan=plan, methods=way.methods, group=way.group, **options)
 
 
 @settings(deadline=None, max_examples=40)
@@ -70,14 +69,13 @@ def test_lift_is_a_correlation_with_one_field(case: Case) -> None:
     torch.testing.assert_close(found, naive(single), **EXACT)
 
 
-@pytest.mark.parametrize("buffer", ["fields", "rows", "chosen"])
-def test_a_wrong_plan_is_noticed(buffer: str) -> None:
+@pytest.mark.parametrize("table", ["fields", "rows", "labels"])
+def test_a_wrong_plan_is_noticed(table: str) -> None:
     case = aligned_case(reach=2)
-    plan = paths.Plan(case.h_samples, case.sizes)
-    route = next(r for r in plan.routes if r.group == 1 and r.mixed == (buffer != "fields"))
-    broken = plan.table(route, 0).fields if buffer == "fields" else getattr(plan, buffer)
+    plan = paths.plan_of(case.h_samples, case.sizes)
+    broken = plan.parts[0].tables[0].fields if table == "fields" else getattr(plan, table)
     broken.copy_(broken.roll(1, 0))
-    found = by(case, plan, choice.Choice(route, ("banded",)))
+    found = by(case, plan, decide.Choice(False, ("banded",)))
     assert (found - naive(case)).abs().max() > 0.1
 
 
@@ -95,34 +93,26 @@ def aligned_case(reach: int, elements: int = 8, n_k: int = 3, channels: int = 4)
 
 
 def test_plan_finds_the_band_and_the_repeated_rows() -> None:
-    plan = paths.Plan(aligned_case(reach=1).h_samples, ((3, 3),) * 8)
-    widths = {(r.mixed, r.group): r.widths for r in plan.routes}
-    assert widths[False, 1] == widths[True, 1] == (3,)  # a gather: N_k fields an element, no mixing needed
-    assert widths[False, 2] == (4,)  # two neighbours share two of their three fields
-    plan = paths.Plan(aligned_case(reach=3).h_samples, ((3, 3),) * 8)
-    widths = {(r.mixed, r.group): r.widths for r in plan.routes}
-    assert widths[False, 1] == (5,)
-    assert widths[True, 1] == (3,)
-    assert len(plan.rows) == 8  # 24 rows, of which 8 differ
+    plan = paths.plan_of(aligned_case(reach=1).h_samples, ((3, 3),) * 8)
+    assert plan.rows is None  # a gather: N_k fields for each element, no mixing needed
+    assert widths(plan) == [3, 4]  # two neighbours share two of their three fields
+    plan = paths.plan_of(aligned_case(reach=3).h_samples, ((3, 3),) * 8)
+    assert widths(plan) == [3, 4]
+    assert plan.fields == len(plan.rows) == 8  # 24 rows, of which 8 differ
+
+
+def widths(plan: paths.Plan) -> list[int]:
+    (part,) = plan.parts
+    return [table.fields.shape[1] for table in part.tables]
 
 
 def test_plan_drops_rows_that_are_zero_or_rounding() -> None:
     samples = banded_samples(5, 5, 3, 1, cyclic=False)  # the last elements reach past the grid
     noisy = samples + 1e-16 * torch.randn_like(samples)
-    plan = paths.Plan(noisy, ((3,),) * 5)
-    table = plan.table(next(r for r in plan.routes if r.group == 1), 0)
-    assert table.counts.tolist() == [3, 3, 3, 2, 1]
-    assert paths.Plan(torch.zeros(2, 1, 3, 2), ((3,),) * 2).rows.numel() == 1
-
-
-def test_plan_of_trained_samples_assumes_nothing() -> None:
-    plan = paths.Plan(aligned_case(reach=1).h_samples.requires_grad_(), ((3, 3),) * 8)
-    assert len(plan.rows) == 8 * 3
-    assert {r.widths for r in plan.routes if not r.mixed} == {(8,)}
-
-
-def test_plan_is_not_in_the_state_dict() -> None:
-    assert paths.Plan(aligned_case(reach=1).h_samples, ((3, 3),) * 8).state_dict() == {}
+    plan = paths.plan_of(noisy, ((3,),) * 5)
+    assert plan.parts[0].tables[0].counts.tolist() == [3, 3, 3, 2, 1]
+    nothing = paths.plan_of(torch.zeros(2, 1, 3, 2), ((3,),) * 2)
+    assert nothing.labels.max() == -1
 
 
 @pytest.mark.parametrize(
@@ -134,16 +124,18 @@ def test_the_cheaper_path_is_chosen(channels: int, elements: int, n_k: int, name
 
 
 def chosen_for(case: Case) -> tuple[str, ...]:
-    chosen = choice.choose(case.x, case.weight, paths.Plan(case.h_samples, case.sizes, case.x_samples), case.sizes)
-    return ("dense",) if chosen is None else chosen.methods
+    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
+    chosen = decide.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
+    return ("dense",) if chosen.whole else chosen.methods
 
 
 def test_overlapping_splines_are_mixed_first() -> None:
     case = aligned_case(reach=3, elements=16, channels=16)
-    chosen = choice.choose(case.x, case.weight, paths.Plan(case.h_samples, case.sizes), case.sizes)
-    assert chosen is not None
-    assert chosen.route.mixed
-    assert chosen.route.group == 1
+    plan = paths.plan_of(case.h_samples, case.sizes)
+    chosen = decide.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
+    assert not chosen.whole
+    assert plan.rows is not None
+    assert chosen.group == 1
 
 
 def test_wide_windows_of_low_rank_are_separated() -> None:
@@ -172,10 +164,23 @@ def scaled_case() -> Case:
 
 
 def test_cost_grows_with_the_fields_read() -> None:
-    narrow = cost.Part(16, (5, 5), channels=32, outputs=32, height=42, rank=0, width=3, positions=10**6)
-    wide, whole = replace(narrow, width=6), replace(narrow, width=16)
-    assert cost.banded(wide, cost.CPU) == 2 * cost.banded(narrow, cost.CPU)
-    assert cost.triton(narrow, cost.CUDA) < cost.triton(wide, cost.CUDA) < cost.dense(whole, cost.CUDA)
+    case = aligned_case(reach=1, elements=16, channels=32)
+    narrow, wide = (
+        paths.plan_of(banded_samples(16, 16, n_k, 1, cyclic=True), ((5, 5),) * 16).parts[0] for n_k in (3, 6)
+    )
+    on_cpu = question(case)
+    assert decide.prices(on_cpu, wide, 1)["banded"] == 2 * decide.prices(on_cpu, narrow, 1)["banded"]
+    on_gpu = on_cpu._replace(cuda=True, triton=True, batch=10**6)
+    triton = [decide.prices(on_gpu, part, 1)["triton"] for part in (narrow, wide)]
+    assert triton[0] < triton[1] < decide.convolution(on_gpu, 16 * 32, 16 * 32, (5, 5))
+
+
+def question(case: Case) -> decide.Question:
+    shape = case.x.shape
+    return decide.Question(
+        "auto", False, torch.float32, False, shape[0], tuple(shape[1:3]), len(case.weight), tuple(shape[3:]),
+        case.sizes, case.stride, case.padding, False, False,
+    )  # fmt: skip
 
 
 def test_a_path_can_be_forced_and_is_given_back() -> None:
@@ -201,7 +206,7 @@ def test_an_unknown_path_is_refused() -> None:
 @pytest.mark.parametrize("name", ["dense", "banded", "separable"])
 def test_compiled_whole(name: str) -> None:
     case = scaled_case() if name == "separable" else aligned_case(reach=2)
-    plan = paths.Plan(case.h_samples, case.sizes, case.x_samples)
+    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
     case.weight.requires_grad_()
     truth = naive(case)
     (expected,) = torch.autograd.grad(truth.square().sum(), case.weight)
@@ -225,7 +230,7 @@ def test_autocast_builds_kernels_in_float32(name: str) -> None:
     weight[..., 1] = -weight[..., 0] * (1 + 2**-12)
     weight[..., 2] = 0
     h_samples = torch.ones_like(case.h_samples).float()
-    plan = paths.Plan(h_samples, case.sizes)
+    plan = paths.plan_of(h_samples, case.sizes)
     x, x_samples = case.x.float(), case.x_samples.float()
     exact = naive(Case(x.double(), weight.double(), x_samples.double(), h_samples.double(), *case.options.values()))
     weight.requires_grad_()
@@ -241,7 +246,7 @@ def test_autocast_builds_kernels_in_float32(name: str) -> None:
 @pytest.mark.parametrize("name", ["dense", "banded"])
 def test_half_precision_layers_compute_in_their_dtype(name: str) -> None:
     case = aligned_case(reach=1)
-    plan = paths.Plan(case.h_samples, case.sizes)
+    plan = paths.plan_of(case.h_samples, case.sizes)
     x, weight = case.x.bfloat16(), case.weight.bfloat16()
     with paths.use(name):
         found = paths.correlate(x, weight, case.x_samples.float(), case.h_samples.float(), **case.options, plan=plan)

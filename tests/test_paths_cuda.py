@@ -8,7 +8,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
-from liespline.paths import banded, cuda, dense, factored, neighbours, plan
+from liespline.paths import banded, cudnn, dense, plan
 
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 CASES = {
@@ -44,11 +44,11 @@ def test_layout_and_padding_change_nothing(name: str, compiled: bool, monkeypatc
     stride, padding = (1, 2, 1)[: CASES[name][2]], (1, 0, 1)[: CASES[name][2]]
     right = truth(x, kernel, stride, padding)
     if compiled:
-        padded = cuda._pad_operator(x, len(stride)).detach().requires_grad_()
-        torch.library.opcheck(cuda._pad_operator, (x, len(stride)))
-        torch.library.opcheck(cuda._operator, (padded, kernel, list(stride), list(padding)))
+        padded = cudnn._pad_operator(x, len(stride)).detach().requires_grad_()
+        torch.library.opcheck(cudnn._pad_operator, (x, len(stride)))
+        torch.library.opcheck(cudnn._operator, (padded, kernel, list(stride), list(padding)))
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: compiled)
-    found = cuda.convolve(x, kernel, stride, padding)
+    found = cudnn.convolve(x, kernel, stride, padding)
     torch.testing.assert_close(found, right, **EXACT)
     direction = torch.randn_like(right)
     for wanted in ((x, kernel), (x,), (kernel,)):
@@ -61,12 +61,12 @@ def test_layout_and_padding_change_nothing(name: str, compiled: bool, monkeypatc
 def test_gradients_of_gradients_and_vmap() -> None:
     x, kernel = drawn((2,), (2, 3), 2)
     small = x[..., :4, :4].detach().requires_grad_()
-    torch.autograd.gradgradcheck(lambda x, k: cuda.convolve(x, k, (1, 1), (1, 0)), (small, kernel))
+    torch.autograd.gradgradcheck(lambda x, k: cudnn.convolve(x, k, (1, 1), (1, 0)), (small, kernel))
     wide = torch.randn(1, 6, 5, 3, 3, dtype=torch.float64, requires_grad=True)  # 30 channels become 32
     taps = torch.randn(2, 13, 6, 5, 2, 2, dtype=torch.float64, requires_grad=True)
-    torch.autograd.gradgradcheck(lambda x, k: cuda.convolve(x, k, (1, 1), (0, 1)), (wide, taps), fast_mode=True)
+    torch.autograd.gradgradcheck(lambda x, k: cudnn.convolve(x, k, (1, 1), (0, 1)), (wide, taps), fast_mode=True)
     several = torch.stack([x, x + 1]).detach()
-    found = torch.func.vmap(lambda one: cuda.convolve(one, kernel, (1, 2), (0, 1)))(several)
+    found = torch.func.vmap(lambda one: cudnn.convolve(one, kernel, (1, 2), (0, 1)))(several)
     torch.testing.assert_close(found[1], truth(x + 1, kernel, (1, 2), (0, 1)), **EXACT)
 
 
@@ -79,7 +79,7 @@ def test_neighbours_as_channels_change_nothing(count: int, channels: int, wide: 
     space = (4, 6, 16 - 2 * padding + wide - 1)[-d:]  # 16 outputs along the last axis
     x = torch.randn(2, channels, *space, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(3, channels, 4, *(3, 2, wide)[-d:], dtype=torch.float64).transpose(1, 2).requires_grad_()
-    right, found = truth(x, kernel, stride, border), neighbours.together(x, kernel, count, stride, border)
+    right, found = truth(x, kernel, stride, border), cudnn.together(x, kernel, count, stride, border)
     torch.testing.assert_close(found, right, **EXACT)
     assert found.movedim((1, 2), (-2, -1)).is_contiguous()  # as one convolution would leave it
     direction = torch.randn_like(right)
@@ -103,7 +103,7 @@ def test_neighbours_as_channels_change_nothing(count: int, channels: int, wide: 
 )
 def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: int, count: int) -> None:
     x, kernel = torch.empty(1, channels, 9, width), torch.empty(outputs, 1, channels, 5, 5)
-    assert neighbours._count(x, kernel, (1, stride), (0, 0)) == count
+    assert cudnn._neighbours(x, kernel, (1, stride), (0, 0)) == count
 
 
 @pytest.mark.parametrize("kind", ["dense", "local"])
@@ -111,83 +111,78 @@ def test_a_kernel_sampled_at_once_is_the_kernel(kind: str) -> None:
     grid = ls.uniform(ls.SO2(), 6)
     layer = ls.GConv(3, 4, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
     x_samples, h_samples = layer.samples()
-    samples = layer.plan.outer("key", lambda: (x_samples, h_samples))
-    assert samples is layer.plan.outer("key", lambda: (x_samples, h_samples))  # kept
-    found = dense.kernel_at_once(layer.weight, samples, 6, (5, 5))
+    found = dense.kernel_at_once(layer.weight, dense.outer(x_samples, h_samples), 6, (5, 5))
     right = torch.einsum("ocij,ayxi,abj->oacbyx", layer.weight, x_samples[:, 0], h_samples[:, 0])
     torch.testing.assert_close(found, right, **EXACT)
 
 
 @pytest.mark.parametrize("kind", ["dense", "local"])
 @pytest.mark.parametrize("method", ["banded", "separable"])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_blocks_sampled_at_once_are_the_blocks(kind: str, method: str, mixed: bool) -> None:
+@pytest.mark.parametrize("degree", [1, 2])
+def test_blocks_sampled_at_once_are_the_blocks(kind: str, method: str, degree: int) -> None:
     grid = ls.uniform(ls.Scale(2), 3, spacing=0.3)
-    layer = ls.GConv(2, 3, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
-    x_samples, h_samples = (samples[:, 0] for samples in layer.samples())
-    (route,) = (r for r in layer.plan.routes if r.mixed == mixed and r.group == 1)
-    for part in range(len(layer.plan.windows)):
-        if method == "banded" or layer.plan.ranks[part]:
+    layer = ls.GConv(2, 3, 5, grid, h_basis=h_basis(grid, kind, 3, degree=degree)).double()
+    assert (layer.plan.rows is None) == (degree == 1)  # splines of degree 1 on the grid see one element each
+    for part in layer.plan.parts:
+        if method == "banded" or part.rank:
             kept, made = (
-                factored._blocks(layer.weight, x_samples, h_samples, layer.plan, route, part, method, keep)
+                banded._blocks(layer.weight, *layer.samples(), layer.plan, part, 1, method, keep)
                 for keep in (True, False)
             )
             torch.testing.assert_close(kept, made, **EXACT)
-            table = layer.plan.table(route, part)
-            fields = torch.randn(1, 2, len(layer.plan.rows) if mixed else 3, 13, 12, dtype=torch.float64)
-            alone = cuda.convolve(banded._picked(fields, table), kept, (1, 1), (1, 0))
-            torch.testing.assert_close(alone, banded.grouped(fields, made, table, (1, 1), (1, 0)), **EXACT)
+            fields = torch.randn(1, 2, layer.plan.fields, 13, 12, dtype=torch.float64)
+            alone = cudnn.convolve(banded.picked(fields, part.tables[0]), kept, (1, 1), (1, 0))
+            torch.testing.assert_close(alone, banded.grouped(fields, made, part.tables[0], (1, 1), (1, 0)), **EXACT)
 
 
 def test_what_was_kept_in_evaluation_serves_training() -> None:
     layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
     with torch.inference_mode():
-        samples = layer.plan.outer("key", layer.samples)
+        samples = plan.kept(layer.plan, "key", lambda: dense.outer(*layer.samples()))
     (layer.weight.flatten(2).flatten(0, 1) @ samples).sum().backward()
     assert layer.weight.grad is not None
 
 
 def test_nothing_is_kept_from_one_precision_to_the_next() -> None:
     layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
-    assert layer.plan.outer("key", layer.samples).dtype == torch.float32
-    layer.double()
-    assert layer.plan.outer("key", layer.samples).dtype == torch.float64
+    for dtype in (torch.float32, torch.float64):
+        layer.to(dtype)
+        (part,) = layer.plan.parts
+        blocks = banded._blocks(layer.weight, *layer.samples(), layer.plan, part, 1, "banded", True)
+        assert blocks.dtype == dtype
 
 
 def test_images_of_ever_other_sizes_do_not_fill_the_memory() -> None:
     layer = ls.GConv(1, 1, 5, ls.uniform(ls.SO2(), 4))
     for size in range(200):
-        assert layer.plan.kept(size, lambda size=size: size) == size
-    assert len(layer.plan._kept) <= 32
+        assert plan.kept(layer.plan, size, lambda size=size: size) == size
+    assert len(plan._kept[layer.plan]) <= 32
+    assert plan.kept(layer.plan, 199, lambda: "made again") == 199  # the latest are kept
 
 
 def test_samples_that_train_are_never_kept() -> None:
     # Without gradients, as in evaluation, nothing about the samples tells that they will move.
     grid = ls.uniform(ls.SO2(), 4)
     layer = ls.GConv(1, 1, 5, grid, x_basis=ls.SplineBasis(ls.disc(3), trainable=True))
-    with torch.no_grad():
-        assert not layer.plan.fixed(*layer.samples())
-    still = ls.GConv(1, 1, 5, grid)
-    x_samples, h_samples = still.samples()
-    assert still.plan.fixed(x_samples, h_samples)
-    assert not still.plan.fixed(x_samples.clone().requires_grad_(), h_samples)
+    assert not layer.plan.fixed
+    assert ls.GConv(1, 1, 5, grid).plan.fixed
+    assert ls.GConv(1, 1, 5, grid, h_basis=ls.SplineBasis(grid, trainable=True)).plan is None
 
 
 def test_a_scale_reads_its_neighbours_as_a_view() -> None:
     """Splines on the grid overlap three scales: the five elements read seven mixed fields, three in a row each."""
     grid = scale_grid(5)
     layer = ls.GConv(1, 1, 5, grid, h_basis=h_basis(grid, "local", 3))
-    (route,) = (r for r in layer.plan.routes if r.mixed)
-    tables = [layer.plan.table(route, part) for part in range(5)]
+    tables = [part.tables[0] for part in layer.plan.parts]
     assert [table.start for table in tables] == [0, 1, 2, 3, 4]
     fields = torch.randn(1, 2, 7, 4, 4)
     for table in tables:
-        assert torch.equal(banded._picked(fields, table), fields[:, :, table.fields[0]])
+        assert torch.equal(banded.picked(fields, table), fields[:, :, table.fields[0]])
         apart = table._replace(start=None)
-        assert torch.equal(banded._picked(fields, apart), fields[:, :, table.fields[0]])
+        assert torch.equal(banded.picked(fields, apart), fields[:, :, table.fields[0]])
 
 
 def test_only_neighbours_are_a_view() -> None:
-    reads = torch.tensor([[True, True, False, False], [True, False, True, False], [False, False, True, True]])
-    assert [plan._table(line[None], 1).start for line in reads] == [0, None, 2]
-    assert plan._table(reads, 1).start is None  # several groups
+    reads = torch.tensor([[0, 1], [0, 2], [2, 3]])
+    assert [plan._table(line[None], 4).start for line in reads] == [0, None, 2]
+    assert plan._table(reads, 4).start is None  # several groups

@@ -38,7 +38,7 @@ def test_interpreted_kernels() -> None:
 
 
 def by_triton(case: Case, *tensors: torch.Tensor) -> torch.Tensor:
-    plan = paths.Plan(case.h_samples, case.sizes).to(tensors[0].device)
+    plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
         return paths.correlate(*tensors, **case.options, plan=plan)
 
@@ -87,7 +87,7 @@ def test_compiles_whole_under_autocast(gpu: bool) -> None:
         stride=(1, 1),
         padding=(1, 1),
     )
-    plan = paths.Plan(case.h_samples, case.sizes).cuda()
+    plan = paths.plan_of(case.h_samples, case.sizes)
     tensors = [tensor.cuda() for tensor in case.tensors]
     tensors[1].requires_grad_()
     with paths.use("triton"), torch.autocast("cuda", dtype=torch.bfloat16):

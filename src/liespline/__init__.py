@@ -2,7 +2,7 @@
 
 from . import functional, models, nn, testing
 from .converting import convert
-from .export import export
+from .exporting import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project

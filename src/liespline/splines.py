@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import weakref
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -71,7 +69,6 @@ class SplineBasis:
     degree: int = 3
     trainable: bool = False
     """Whether the layer that uses this basis learns where the centres are."""
-    _owner: list[weakref.ref[Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_degree("SplineBasis", self.degree)
@@ -134,19 +131,6 @@ class SplineBasis:
         matrix = torch.cat(blocks).coalesce()  # (P, N)
         solution = _least_squares(matrix, values.reshape(len(values), -1).to(h))
         return solution.reshape(len(self), *values.shape[1:])
-
-    def claim(self, owner: object) -> None:
-        """Note that `owner` learns the centres of this basis, which only one layer can do."""
-        current = self._owner[0]() if self._owner else None
-        if current is not None and current is not owner:
-            raise ValueError(
-                f"trainable basis {self!r} already belongs to another layer, whose centres it would share; "
-                "give each layer its own: SplineBasis(grid, ..., trainable=True)"
-            )
-        self._owner[:] = [weakref.ref(owner)]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_owner": []}  # weak references do not pickle, and a copy has no owner yet
 
 
 def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:

@@ -4,11 +4,11 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
-from .correlation import correlate, lift, project
+from ..sizes import Size
+from .correlation import Padding, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .regular import left_regular
 from .sampling import (
-    Size,
     Window,
     axial,
     directions,
@@ -22,6 +22,7 @@ from .sampling import (
 )
 
 __all__ = [
+    "Padding",
     "Size",
     "Window",
     "axial",
@@ -34,6 +35,7 @@ __all__ = [
     "in_window",
     "left_regular",
     "lift",
+    "plan",
     "project",
     "sample",
     "space_points",

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from .. import paths
-from .sampling import Size, Window
+from ..grids import Grid
+from ..sizes import Size
+from ..sizes import sizes as whole_numbers
+from ..splines import SplineBasis
+from .sampling import Window, group_samples, space_samples
+
+
+class Padding(NamedTuple):
+    """How far each space axis is padded before its first and after its last sample."""
+
+    before: Size
+    after: Size
 
 
 def lift(
@@ -15,18 +32,21 @@ def lift(
     x_samples: Tensor,
     bias: Tensor | None = None,
     *,
-    window: Window,
-    stride: Size,
-    padding: tuple[Size, Size],
+    sizes: tuple[Size, ...] | None = None,
+    stride: int | Size = 1,
+    padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
 ) -> Tensor:
     """Return the lifting correlation (eq. liftingcor): out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) f(y).
 
-    x `(B, C, *space)`, weight `(O, C, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`.
+    x `(B, C, *space)`, weight `(O, C, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`. Samples are those of
+    `space_samples`. Stride and padding are those of a convolution with the window W; `sizes` says that the kernels of
+    the A elements are zero outside smaller windows in the middle of W, which saves time.
     """
-    x, borders = _pad(x, window, padding, padding_mode)
-    out = paths.lift(x, weight, x_samples, sizes=window.sizes, stride=stride, padding=borders)
-    return _add_bias(out, bias)
+    window = tuple(x_samples.shape[1:-1])
+    sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
+    x, zeros = pad(x, border, padding_mode)
+    return _add_bias(paths.lift(x, weight, x_samples, sizes=sizes, stride=stride, padding=zeros), bias)
 
 
 def correlate(
@@ -36,21 +56,22 @@ def correlate(
     h_samples: Tensor,
     bias: Tensor | None = None,
     *,
-    window: Window,
-    stride: Size,
-    padding: tuple[Size, Size],
+    sizes: tuple[Size, ...] | None = None,
+    stride: int | Size = 1,
+    padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
     plan: paths.Plan | None = None,
 ) -> Tensor:
     """Return the group correlation (eq. gcor): out(x, h) = 1/|det h| Σ_h̃ w(h̃) Σ_y K(h⁻¹(y − x), h⁻¹h̃) F(y, h̃).
 
     x `(B, C, N, *space)`, weight `(O, C, N_x, N_k)`, x_samples `(A, M, *W, N_x)`, h_samples `(A, M, N, N_k)`
-    → `(B, O, A, *space)`.
+    → `(B, O, A, *space)`. Samples are those of `space_samples` and `group_samples`, options those of `lift`. What the
+    samples allow to leave out is in the `plan`; without one the whole kernel is computed, with the same result.
     """
-    x, borders = _pad(x, window, padding, padding_mode)
-    out = paths.correlate(
-        x, weight, x_samples, h_samples, sizes=window.sizes, stride=stride, padding=borders, plan=plan
-    )
+    window = tuple(x_samples.shape[2:-1])
+    sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
+    x, zeros = pad(x, border, padding_mode)
+    out = paths.correlate(x, weight, x_samples, h_samples, sizes=sizes, stride=stride, padding=zeros, plan=plan)
     return _add_bias(out, bias)
 
 
@@ -68,9 +89,57 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     return out.reshape(*out.shape[:-1], *x.shape[3:])
 
 
-def _pad(x: Tensor, window: Window, padding: tuple[Size, Size], mode: str) -> tuple[Tensor, Size]:
-    """Return x and the zero padding left to do, so that every window sits where `kernel_size` alone would."""
-    before, after = window.borders(padding)
+# ---- plans, shared by layers that have the same samples ----
+
+_lock = threading.Lock()
+_plans: WeakValueDictionary[Any, paths.Plan] = WeakValueDictionary()
+
+
+def plan(
+    x_basis: SplineBasis, h_basis: SplineBasis, grid: Grid, out_grid: Grid, window: Window, device: torch.device
+) -> paths.Plan | None:
+    """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
+
+    Nor is there one for a quotient, whose samples do not factor.
+    """
+    if h_basis.trainable or out_grid.group.quotient_of is not None:
+        return None
+    key = x_basis, h_basis, grid, out_grid, window, device
+    with _lock:
+        found = _plans.get(key)
+    if found is None:
+        x_samples = None if x_basis.trainable else space_samples(x_basis, out_grid, window)
+        with torch.device("cpu"), torch.inference_mode(False):
+            made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples)
+        with _lock:
+            found = _plans.setdefault(key, made.on(device))
+    return found
+
+
+# ---- padding ----
+
+
+def _options(
+    window: Size,
+    elements: int,
+    sizes: tuple[Size, ...] | None,
+    stride: int | Size,
+    padding: int | Size | Padding,
+) -> tuple[tuple[Size, ...], Size, Padding]:
+    d = len(window)
+    if not isinstance(stride, tuple):
+        stride = whole_numbers("correlate", "stride", stride, d, least=1)
+    if not isinstance(padding, Padding):
+        padding = Padding(*(whole_numbers("correlate", "padding", padding, d, least=0),) * 2)
+    return (window,) * elements if sizes is None else sizes, stride, padding
+
+
+def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
+    """Return x padded as far as a convolution cannot do it by itself, and the zeros that are left for that to add.
+
+    Raises ValueError where an image is too small to be reflected or repeated so far.
+    """
+    before, after = padding
     if before == after and (mode == "zeros" or not any(before)):
         return x, before
     spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
@@ -78,8 +147,22 @@ def _pad(x: Tensor, window: Window, padding: tuple[Size, Size], mode: str) -> tu
         return F.pad(x, spread), (0,) * len(before)
     # F.pad wants (batch, channel, *space); a feature map's H axis is one more channel axis to it
     lead = x.ndim - len(before)
+    _check_room(x.shape[lead:], padding, mode)
     padded = F.pad(x.flatten(1, lead - 1), spread, mode=mode)
     return padded.unflatten(1, x.shape[1:lead]), (0,) * len(before)
+
+
+def _check_room(space: Sequence[int], padding: Padding, mode: str) -> None:
+    if mode == "replicate" or torch.compiler.is_compiling():
+        return
+    for axis, (size, *borders) in enumerate(zip(space, *padding, strict=True)):
+        most = size - 1 if mode == "reflect" else size
+        if max(borders) > most:
+            raise ValueError(
+                f'padding_mode = "{mode}" cannot add {max(borders)} samples to the {size} of space axis {axis}, '
+                f"at most {most}: windows grow with the elements of a scaling group; "
+                'take larger images, fewer scales, or "zeros" or "replicate"'
+            )
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:

@@ -8,6 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..sizes import Size
+from .correlation import Padding, pad
+
 _CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
@@ -24,8 +27,8 @@ def depthwise(
     x_samples: Tensor,
     bias: Tensor | None = None,
     *,
-    stride: tuple[int, ...],
-    padding: tuple[tuple[int, ...], tuple[int, ...]],
+    stride: Size,
+    padding: Padding,
     padding_mode: str = "zeros",
 ) -> Tensor:
     """Return out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) F(y, h): the group correlation with a kernel that sees h̃ = h only.
@@ -34,13 +37,8 @@ def depthwise(
     each axis, about the window W.
     """
     kernel = depthwise_kernel(weight, x_samples).flatten(0, 1).unsqueeze(1)  # (C·A, 1, *W)
-    before, after = padding
-    flat = x.flatten(1, 2)
-    if before != after or padding_mode != "zeros":
-        spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
-        flat = F.pad(flat, spread, "constant" if padding_mode == "zeros" else padding_mode)
-        before = (0,) * len(before)
+    x, zeros = pad(x, padding, padding_mode)
     if bias is not None:
         bias = bias.repeat_interleave(x.shape[2])
-    out = _CONV[len(before)](flat, kernel, bias, stride, before, groups=len(kernel))
+    out = _CONV[len(zeros)](x.flatten(1, 2), kernel, bias, stride, zeros, groups=len(kernel))
     return out.unflatten(1, x.shape[1:3])

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from ..grids import Grid
 from ..grids.grid import on_cpu
+from ..sizes import Size
 from ..splines import SplineBasis
-
-Size = tuple[int, ...]
 
 _HARMONICS, _ANGLES = 4, 32  # kernels on the sphere: frequencies about the axis, and samples that determine them
 

@@ -156,9 +156,12 @@ class Group(ABC):
 
 
 def readable(value: Tensor) -> bool:
-    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled nor mapped by vmap."""
-    hidden = torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(value)
-    return value.device.type == "cpu" and not hidden
+    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled, traced nor transformed."""
+    plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
+    traced = (
+        torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+    )
+    return plain and value.device.type == "cpu" and not traced
 
 
 def _checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Tensor]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..export import export as as_plain
+from ..exporting import export as as_plain
 from .data import DataError
 from .data.files import replacing
 from .data.pictures import read_array, strict_pillow

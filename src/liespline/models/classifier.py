@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch import Tensor, nn
+from torch import nn
 
 from ..grids import Grid
-from ..nn import Downsample
+from ..nn import Centre, Downsample
 from .kit import Kernels, Kit, build, checked
 
 
@@ -52,26 +52,3 @@ def classifier(
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
     return nn.Sequential(*build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
-
-
-class Centre(nn.Module):
-    """Bring images to sizes that a stride divides evenly about their centre: (size − 1) a multiple of it.
-
-    Samples 0, 2, 4, … of an even axis lie half a sample off its centre, and those of a turned image off to another
-    side: a network that keeps them is not equivariant. Such an axis is read at the points between its samples first.
-    """
-
-    def __init__(self, stride: int) -> None:
-        super().__init__()
-        self.stride = stride
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Average neighbours along an axis of `(B, C, *space)` that has one sample too many, crop two on both sides."""
-        for axis in range(2, x.ndim):
-            extra = (x.shape[axis] - 1) % self.stride
-            if extra % 2:
-                size = x.shape[axis] - 1
-                x = (x.narrow(axis, 0, size) + x.narrow(axis, 1, size)) / 2
-            if extra > 1:
-                x = x.narrow(axis, extra // 2, x.shape[axis] - 2 * (extra // 2))
-        return x

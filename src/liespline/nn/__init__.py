@@ -1,5 +1,6 @@
 """Layers on `(B, C, N_h, *space)` feature maps: the paper's three, and what torch.nn lacks for such tensors."""
 
+from .centre import Centre
 from .dropout import FieldDropout
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
@@ -10,6 +11,7 @@ from .shift import shift
 
 __all__ = [
     "BatchNorm",
+    "Centre",
     "Depthwise",
     "Downsample",
     "FieldDropout",

@@ -6,30 +6,20 @@ import math
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 import torch
 from torch import Tensor
 
 from .. import functional
-from ..functional import Size, Window
+from ..functional import Padding, Window
 from ..grids import Grid, disc
 from ..groups import Translation
-from ..groups.base import readable
+from ..sizes import Size, sizes
 from ..splines import SplineBasis
-
-if TYPE_CHECKING:
-    from .base import Correlation
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 _told: set[object] = set()
-
-
-def count(layer: str, name: str, value: int) -> int:
-    """Return a number of channels."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{layer}: {name} = {value!r}, must be a whole number ≥ 1")
-    return value
 
 
 def grid(layer: str, name: str, value: Grid) -> Grid:
@@ -39,29 +29,21 @@ def grid(layer: str, name: str, value: Grid) -> Grid:
     return value
 
 
-def sizes(layer: str, name: str, value: int | Sequence[int], dims: int, least: int) -> Size:
-    """Return one whole number for each space axis."""
-    result = (value,) * dims if isinstance(value, int) else tuple(value)
-    if len(result) != dims or any(not isinstance(v, int) or isinstance(v, bool) or v < least for v in result):
-        raise ValueError(f"{layer}: {name} = {value!r}, must be a whole number ≥ {least}, or {dims} of them")
-    return result
-
-
 def kernel_size(layer: str, value: int | Sequence[int] | None, dims: int) -> Size:
     """Return the window at the identity; () where there is no space."""
     return () if value is None else sizes(layer, "kernel_size", value, dims, least=1)
 
 
-def padding(layer: str, value: int | Sequence[int] | str, window: Size, stride: Size) -> tuple[Size, Size]:
-    """Return how far each space axis is padded before its first and after its last sample."""
+def padding(layer: str, value: int | Sequence[int] | str, window: Size, stride: Size) -> Padding:
+    """Return how far each space axis is padded, "same" as torch does."""
     if isinstance(value, str):
         if value != "same":
             raise ValueError(f'{layer}: padding = {value!r}, must be a whole number, {len(window)} of them or "same"')
         if any(s != 1 for s in stride):
             raise ValueError(f'{layer}: padding = "same" keeps the size of its input, which stride = {stride} does not')
-        return tuple((k - 1) // 2 for k in window), tuple(k // 2 for k in window)
+        return Padding(tuple((k - 1) // 2 for k in window), tuple(k // 2 for k in window))
     both = sizes(layer, "padding", value, len(window), least=0)
-    return both, both
+    return Padding(both, both)
 
 
 def padding_mode(layer: str, value: str) -> str:
@@ -162,26 +144,28 @@ def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
     return (basis(points) * factor.unsqueeze(-1)).square().sum(1)  # (A, N_x)
 
 
-def feature_map(layer: Correlation, x: Tensor, axes: Size, layout: str) -> None:
-    """Check an input against what the layer was built for."""
-    name, d = type(layer).__name__, len(layer.kernel_size)
-    if x.ndim != 1 + len(axes) + d or tuple(x.shape[1 : 1 + len(axes)]) != axes:
-        expected = ("B", *map(str, axes), *("S" * d))
-        raise ValueError(f"{name}: x has shape {tuple(x.shape)}; expected ({', '.join(expected)}), that is {layout}")
-    if x.device != layer.weight.device:
-        raise ValueError(f"{name}: x is on {x.device} but the layer's weight on {layer.weight.device}")
-    if x.dtype != layer.weight.dtype and not torch.is_autocast_enabled(x.device.type):
-        raise ValueError(f"{name}: x is {x.dtype} but the layer's weight {layer.weight.dtype}; cast one to the other")
-    space = x.shape[x.ndim - d :]
-    before, after = layer.padding
-    for axis, (size, k, p, q) in enumerate(zip(space, layer.kernel_size, before, after, strict=True)):
-        if not torch.compiler.is_compiling() and size + p + q < k:
-            raise ValueError(
-                f"{name}: space axis {axis} of x has {size} samples, {size + p + q} with its padding, "
-                f"fewer than the window's {k}: x has shape {tuple(x.shape)}"
-            )
-        if not torch.compiler.is_compiling() and len(layer.out_grid) > 1 and (layer.stride[axis] > 1 or p != q):
-            tell_off_centre(name, size, k, layer.stride[axis], p, q)
-    if readable(layer.weight) and not layer.weight.isfinite().all():
-        bad = int((~layer.weight.isfinite()).sum())
-        raise ValueError(f"{name}: {bad} of the {layer.weight.numel()} weights are NaN or infinite; training diverged?")
+def wrong_shape(layer: str, x: Tensor, axes: Size, d: int) -> NoReturn:
+    """Say what an input should look like."""
+    layout = "(B, in, *space)" if len(axes) == 1 else "(B, in, N_h, *space)"
+    expected = ("B", *map(str, axes), *("S" * d))
+    raise ValueError(f"{layer}: x has shape {tuple(x.shape)}; expected ({', '.join(expected)}), that is {layout}")
+
+
+def check_same_kind(layer: str, x: Tensor, weight: Tensor) -> None:
+    """Check that an input lies where the layer does, and has its dtype unless autocast is on."""
+    if x.device != weight.device:
+        raise ValueError(f"{layer}: x is on {x.device} but the layer's weight on {weight.device}")
+    if not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{layer}: x is {x.dtype} but the layer's weight {weight.dtype}; cast one to the other")
+
+
+def too_small(layer: str, x: Tensor, kernel_size: Size, padding: Padding) -> NoReturn:
+    """Say which space axis of an input is shorter than the window."""
+    space = x.shape[x.ndim - len(kernel_size) :]
+    every = list(zip(space, kernel_size, *padding, strict=True))
+    axis = next(i for i, (size, k, p, q) in enumerate(every) if size + p + q < k)
+    size, k, p, q = every[axis]
+    raise ValueError(
+        f"{layer}: space axis {axis} of x has {size} samples, {size + p + q} with its padding, "
+        f"fewer than the window's {k}: x has shape {tuple(x.shape)}"
+    )

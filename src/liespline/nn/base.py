@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import functional
-from ..functional import Size
+from .. import functional, sizes
+from ..functional import Padding, Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
@@ -27,6 +27,12 @@ class Correlation(Shiftable):
     bias: nn.Parameter | None
     x_samples: Tensor | None
     h_samples: Tensor | None
+    x_centres: nn.Parameter
+    h_centres: nn.Parameter
+    x_points: Tensor
+    h_points: Tensor
+    x_factor: Tensor
+    h_factor: Tensor
 
     def __init__(
         self,
@@ -46,92 +52,120 @@ class Correlation(Shiftable):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.in_channels = arguments.count(name, "in_channels", in_channels)
-        self.out_channels = arguments.count(name, "out_channels", out_channels)
+        self.in_channels = sizes.whole(name, "in_channels", in_channels)
+        self.out_channels = sizes.whole(name, "out_channels", out_channels)
         self.grid, self.out_grid = grid, out_grid
         space_dim = out_grid.group.space_dim
         self.kernel_size = arguments.kernel_size(name, kernel_size, space_dim)
-        self.stride = arguments.sizes(name, "stride", stride, len(self.kernel_size), least=1)
+        self.stride = sizes.sizes(name, "stride", stride, len(self.kernel_size), least=1)
         self.padding = arguments.padding(name, padding, self.kernel_size, self.stride)
         self.padding_mode = arguments.padding_mode(name, padding_mode)
         self.window = functional.window(out_grid, self.kernel_size)
+        self.borders = Padding(*self.window.borders(self.padding))  # about the largest window, not kernel_size
         self.x_basis = arguments.x_basis(name, x_basis, self.kernel_size, space_dim)
         self.h_basis = h_basis
         arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
+        self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
         shape = (out_channels, in_channels, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype)) if bias else None
-        for axis, basis in (("x", self.x_basis), ("h", h_basis)):
-            if basis is not None and basis.trainable:
-                basis.claim(self)
-                shape = (len(basis), basis.grid.group.dim)
-                self.register_parameter(f"{axis}_centres", nn.Parameter(self.weight.new_empty(shape)))
+        if self.x_basis.trainable:
+            self.x_centres = self._new_centres(self.x_basis)
+        if h_basis is not None and h_basis.trainable:
+            self.h_centres = self._new_centres(h_basis)
         self._renew_buffers()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new coefficients, such that activations keep their size; the bias is zero, centres are the grid's."""
-        x_samples, h_samples = self._exact_samples()
-        if h_samples is None:
+        x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window)
+        h_samples = None
+        if self.h_basis is None:
             x_samples = x_samples[:, :1]
+        else:
+            h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid)
         arguments.overlap(type(self).__name__, x_samples, h_samples)
         with torch.no_grad(), torch.device("cpu"):
-            drawn = self.weight.to(self._sample_dtype)  # half precision has no orthogonal matrices
+            weight = self.weight
+            drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
             initial.fill(drawn, x_samples, h_samples)
-            self.weight.copy_(drawn)
-            for axis, basis in (("x", self.x_basis), ("h", self.h_basis)):
-                if basis is not None and basis.trainable:
-                    self.get_parameter(f"{axis}_centres").copy_(basis.grid.group.log(basis.grid.elements))
+            weight.copy_(drawn)
+            for basis, centres in self._trained():
+                centres.copy_(basis.grid.group.log(basis.grid.elements))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
     def samples(self) -> tuple[Tensor, Tensor | None]:
         """Return the sampled bases `(A, M, *W, N_x)` and `(A, M, N, N_k)`, differentiable in trainable centres."""
-        result: list[Tensor | None] = []
-        for axis, basis in (("x", self.x_basis), ("h", self.h_basis)):
-            fixed: Tensor | None = getattr(self, f"{axis}_samples")
-            if fixed is None and basis is not None:
-                centres = basis.centres(getattr(self, f"{axis}_centres").to(self._sample_dtype))
-                points, factor = getattr(self, f"{axis}_points"), getattr(self, f"{axis}_factor")
-                axial = functional.axial(self.out_grid)
-                with torch.autocast(points.device.type, enabled=False):
-                    fixed = functional.sample(basis, points, factor, centres=centres, axial=axial)
-                fixed = functional.in_window(fixed, self.window) if axis == "x" else fixed
-            result.append(fixed)
-        x_samples, h_samples = result
-        assert x_samples is not None
+        x_samples, h_samples = self.x_samples, self.h_samples
+        if x_samples is None:
+            x_samples = self._sampled(self.x_basis, self.x_centres, self.x_points, self.x_factor)
+            x_samples = functional.in_window(x_samples, self.window)
+        if h_samples is None and self.h_basis is not None:
+            h_samples = self._sampled(self.h_basis, self.h_centres, self.h_points, self.h_factor)
         return x_samples, h_samples
 
-    @property
-    def _sample_dtype(self) -> torch.dtype:
-        # Kernels are sampled in float32 even where the network computes in half precision.
-        return torch.float64 if self.weight.dtype == torch.float64 else torch.float32
+    def _check(self, x: Tensor, weight: Tensor) -> None:
+        """Check an input against what the layer was built for."""
+        axes = self._axes
+        if x.shape[1 : 1 + len(axes)] != axes or x.ndim != 1 + len(axes) + len(self.kernel_size):
+            arguments.wrong_shape(type(self).__name__, x, axes, len(self.kernel_size))
+        if x.device != weight.device or x.dtype != weight.dtype:
+            arguments.check_same_kind(type(self).__name__, x, weight)
+        if torch.compiler.is_compiling():
+            return
+        space = x.shape[1 + len(axes) :]
+        for size, k, step, p, q in zip(space, self.kernel_size, self.stride, *self.padding, strict=True):
+            if size + p + q < k:
+                arguments.too_small(type(self).__name__, x, self.kernel_size, self.padding)
+            if (step > 1 or p != q) and len(self.out_grid) > 1:
+                arguments.tell_off_centre(type(self).__name__, size, k, step, p, q)
 
-    def _exact_samples(self) -> tuple[Tensor, Tensor | None]:
-        x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window)
-        if self.h_basis is None:
-            return x_samples, None
-        return x_samples, functional.group_samples(self.h_basis, self.grid, self.out_grid)
+    def _sampled(self, basis: SplineBasis, centres: Tensor, points: Tensor, factor: Tensor) -> Tensor:
+        axial = functional.axial(self.out_grid)
+        with torch.autocast(points.device.type, enabled=False):
+            moved = basis.centres(centres.to(points.dtype))
+            return functional.sample(basis, points, factor, centres=moved, axial=axial)
+
+    def _new_centres(self, basis: SplineBasis) -> nn.Parameter:
+        return nn.Parameter(self.weight.new_empty((len(basis), basis.grid.group.dim)))
+
+    def _trained(self) -> list[tuple[SplineBasis, nn.Parameter]]:
+        found = [(self.x_basis, self.x_centres)] if self.x_basis.trainable else []
+        if self.h_basis is not None and self.h_basis.trainable:
+            found.append((self.h_basis, self.h_centres))
+        return found
+
+    # ---- what is derived from bases and grids, exactly, wherever the layer goes ----
+
+    def _derived(self) -> dict[str, Tensor | None]:
+        """Return the buffers in float64: samples of fixed bases, and where those of learned centres are taken."""
+        found: dict[str, Tensor | None] = {"x_samples": None, "h_samples": None}
+        if self.x_basis.trainable:
+            found["x_points"], found["x_factor"] = functional.space_points(self.out_grid, self.window)
+        else:
+            found["x_samples"] = functional.space_samples(self.x_basis, self.out_grid, self.window)
+        if self.h_basis is not None and self.h_basis.trainable:
+            found["h_points"], found["h_factor"] = functional.group_points(self.grid, self.out_grid)
+        elif self.h_basis is not None:
+            found["h_samples"] = functional.group_samples(self.h_basis, self.grid, self.out_grid)
+        return found
 
     def _renew_buffers(self) -> None:
-        device, dtype = self.weight.device, self._sample_dtype
-        x_samples, h_samples = self._exact_samples()
-        sources: dict[str, tuple[SplineBasis | None, Tensor | None, Callable[[], tuple[Tensor, Tensor]]]] = {
-            "x": (self.x_basis, x_samples, lambda: functional.space_points(self.out_grid, self.window)),
-            "h": (self.h_basis, h_samples, lambda: functional.group_points(self.grid, self.out_grid)),
-        }
-        for axis, (basis, exact, where) in sources.items():
-            learned = basis is not None and basis.trainable
-            fixed = None if learned or exact is None else exact.to(device, dtype)
-            self.register_buffer(f"{axis}_samples", fixed, persistent=False)
-            if learned:
-                points, factor = where()
-                self.register_buffer(f"{axis}_points", points.to(device, dtype), persistent=False)
-                self.register_buffer(f"{axis}_factor", factor.to(device, dtype), persistent=False)
+        weight = self.weight
+        device, dtype = weight.device, _sample_dtype(weight)
+        for name, exact in self._derived().items():
+            old = self._buffers.get(name)
+            if exact is None or old is None or (old.device, old.dtype, old.shape) != (device, dtype, exact.shape):
+                new = None if exact is None else exact.to(device, dtype, copy=True)  # the exact one is everybody's
+                self.register_buffer(name, new, persistent=False)
+            else:  # in the memory it has, which may be shared with other processes
+                old.data.copy_(exact)
 
     def _rederive(self) -> None:
         self.window = functional.window(self.out_grid, self.kernel_size)
+        self.borders = Padding(*self.window.borders(self.padding))
         self._renew_buffers()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Correlation:
@@ -151,9 +185,9 @@ class Correlation(Shiftable):
 
     def _options(self) -> dict[str, Any]:
         return {
-            "window": self.window,
+            "sizes": self.window.sizes,
             "stride": self.stride,
-            "padding": self.padding,
+            "padding": self.borders,
             "padding_mode": self.padding_mode,
         }
 
@@ -161,7 +195,13 @@ class Correlation(Shiftable):
         """Show the layer the way torch shows its own."""
         window = "×".join(map(str, self.kernel_size)) or "no space"
         n_k = "" if self.h_basis is None else f", N_k={len(self.h_basis)}"
+        padding = self.padding.before if self.padding.before == self.padding.after else self.padding
         return (
             f"{self.in_channels}, {self.out_channels}, {window}, {self.out_grid!r}, "
-            f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={self.padding}"
+            f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={padding}"
         )
+
+
+def _sample_dtype(weight: Tensor) -> torch.dtype:
+    # Kernels are sampled in float32 even where the network computes in half precision.
+    return torch.float64 if weight.dtype == torch.float64 else torch.float32

@@ -49,14 +49,16 @@ class Lift(Correlation):
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h, in, *window)`, determinant included."""
         x_samples, _ = self.samples()
+        weight = self.weight
         with torch.autocast(x_samples.device.type, enabled=False):
-            return paths.dense.lift_kernel(self.weight.to(x_samples.dtype), x_samples[:, 0]).to(self.weight.dtype)
+            return paths.lift_kernel(weight.to(x_samples.dtype), x_samples[:, 0]).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Lift `(B, in, *space)` to `(B, out, N_h, *space)`."""
-        arguments.feature_map(self, x, (self.in_channels,), "(B, in, *space)")
+        weight = self.weight  # once: a parametrised one is computed anew each time
+        self._check(x, weight)
         x_samples, _ = self.samples()
-        return functional.lift(x, self.weight, x_samples[:, 0], self.bias, **self._options())
+        return functional.lift(x, weight, x_samples[:, 0], self.bias, **self._options())
 
 
 class GConv(Correlation):
@@ -94,29 +96,25 @@ class GConv(Correlation):
 
     def _renew_buffers(self) -> None:
         super()._renew_buffers()
-        x_samples, h_samples = self._exact_samples()
-        assert h_samples is not None
-        # Learned centres may move anywhere, so there is nothing to plan on H; a quotient's samples do not factor.
-        if h_samples.shape[1] > 1 or "h_centres" in self._parameters:
-            self.plan = None
-            return
-        fixed = None if "x_centres" in self._parameters else x_samples
-        with torch.device("cpu"):
-            self.plan = paths.Plan(h_samples, self.window.sizes, fixed).to(self.weight.device)
+        assert self.h_basis is not None
+        where = self.weight.device
+        self.plan = functional.plan(self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, where)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h_out, in, N_h_in, *window)`, quadrature and determinant included."""
         x_samples, h_samples = self.samples()
         assert h_samples is not None
+        weight = self.weight
         with torch.autocast(x_samples.device.type, enabled=False):
-            return paths.dense.kernel(self.weight.to(x_samples.dtype), x_samples, h_samples).to(self.weight.dtype)
+            return paths.kernel(weight.to(x_samples.dtype), x_samples, h_samples).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Correlate `(B, in, N_h, *space)` to `(B, out, N_h_out, *space)`."""
-        arguments.feature_map(self, x, (self.in_channels, len(self.grid)), "(B, in, N_h, *space)")
+        weight = self.weight  # once: a parametrised one is computed anew each time
+        self._check(x, weight)
         x_samples, h_samples = self.samples()
         assert h_samples is not None
-        return functional.correlate(x, self.weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
+        return functional.correlate(x, weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
 
 
 class Project(Shiftable):

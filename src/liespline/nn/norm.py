@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..paths import triton
+from ..paths.decide import transformed
 from .pool import MaxPool
 
 
@@ -28,19 +29,25 @@ class BatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise each channel over the batch, the group and space."""
-        return self.normalise(input) if self.can_fuse(input) else super().forward(input)
+        if self.can_fuse(input):
+            return self.normalise(input)
+        # As (B, C, everything else): cuDNN takes no more than five axes.
+        return super().forward(input.flatten(2)).view(input.shape) if input.ndim > 3 else super().forward(input)
 
     def can_fuse(self, x: Tensor) -> bool:
         """Whether this is a training step that our own kernels take."""
         self._check_input_dim(x)
         by_batch = self.training or self.running_mean is None
         if by_batch and x.numel() // self.num_features < 2:
-            raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value a channel; training needs more")
-        return by_batch and (self.weight is None) == (self.bias is None) and triton.norm_available(x)
+            raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
+        ours = triton.available(x.device, x.dtype) and not transformed()
+        return by_batch and (self.weight is None) == (self.bias is None) and ours
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
-        out, facts = triton.normalise(x, self.weight, self.bias, self.eps, relu, pool)
+        from .fused_norm import normalise  # here, since importing it needs Triton
+
+        out, facts = normalise(x, self.weight, self.bias, self.eps, relu, pool)
         count = x.numel() // self.num_features
         self._remember(facts[0], facts[1] * (count / (count - 1)))
         return out

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ..grids.grid import on_cpu
+from ..sizes import whole as count
 from ..splines import bspline
-from .arguments import count
 from .pool import OverSpace
 
 

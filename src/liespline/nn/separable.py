@@ -38,6 +38,7 @@ class Depthwise(Correlation):
             1, channels, kernel_size, grid, grid, x_basis, None,
             stride, padding, padding_mode, bias, device, dtype,
         )  # fmt: skip
+        self._axes = (channels, len(grid))
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(C, N_h, *window)`, determinant included."""
@@ -46,17 +47,11 @@ class Depthwise(Correlation):
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter the fields of `(B, C, N_h, *space)` in space."""
-        shape = (self.out_channels, len(self.grid))
-        if x.ndim != 3 + len(self.kernel_size) or tuple(x.shape[1:3]) != shape:
-            raise ValueError(
-                f"Depthwise: x has shape {tuple(x.shape)}; expected (B, {shape[0]}, {shape[1]}, *space) "
-                f"with {len(self.kernel_size)} space axes"
-            )
+        weight = self.weight
+        self._check(x, weight)
         x_samples, _ = self.samples()
-        return functional.depthwise(
-            x, self.weight[:, 0], x_samples[:, 0], self.bias,
-            stride=self.stride, padding=self.window.borders(self.padding), padding_mode=self.padding_mode,
-        )  # fmt: skip
+        options = {"stride": self.stride, "padding": self.borders, "padding_mode": self.padding_mode}
+        return functional.depthwise(x, weight[:, 0], x_samples[:, 0], self.bias, **options)  # type: ignore[arg-type]
 
 
 class SeparableGConv(nn.Sequential):

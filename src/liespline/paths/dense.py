@@ -1,12 +1,17 @@
-"""The dense path: sample every block of the kernel, then call one convolution a window size."""
+"""The whole kernel: sample every block of it, then call one convolution for each size of window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import fourier, neighbours, windows
+from ..sizes import Size
+from . import cudnn, fourier
+from .plan import crop, distinct
 
-Size = tuple[int, ...]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
@@ -32,12 +37,17 @@ def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, *, channels_las
     return sampled.view((*sampled.shape[:4], *window))
 
 
+def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
+    """Sample the kernel of a lifting: weight (O, C, N_x), x_samples (A, *W, N_x) -> (O, A, C, *W)."""
+    return torch.tensordot(weight, x_samples, dims=([-1], [-1])).transpose(1, 2)
+
+
 def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
     """Both samples in one matrix (N_x·N_k, A·Y·N_in): x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k).
 
     A kernel is then a single product, which takes more multiplications but fewer launches.
     """
-    points = x_samples[:, 0].flatten(1, -2)  # (A, Y, N_x)
+    points = x_samples.reshape(len(x_samples), -1, x_samples.shape[-1])  # (A, Y, N_x)
     return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
 
 
@@ -48,25 +58,23 @@ def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> 
     return sampled.movedim((2, -1), (1, 3))
 
 
-def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
-    """Sample the kernel of a lifting: weight (O, C, N_x), x_samples (A, *W, N_x) -> (O, A, C, *W)."""
-    return torch.tensordot(weight, x_samples, dims=([-1], [-1])).transpose(1, 2)
+def convolve(
+    x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], methods: Sequence[str], stride: Size, padding: Size
+) -> Tensor:
+    """Correlate with a sampled kernel, each element in its own window: a method for each size.
 
-
-def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size) -> Tensor:
-    """Correlate with a sampled kernel, each element in its own window.
-
-    x (B, *inputs, *space), sampled (O, A, *inputs, *W) -> (B, O, A, *space).
+    x (B, *inputs, *space), sampled (O, A, *inputs, *W) -> (B, O, A, *space), in the dtype of x.
     """
-    largest = tuple(sampled.shape[sampled.ndim - len(stride) :])
-    distinct = sorted(set(sizes))
-    if len(distinct) == 1:
-        return _convolve(x, sampled, largest, distinct[0], stride, padding)
-    members = [[a for a, size in enumerate(sizes) if size == window] for window in distinct]
-    parts = [
-        _convolve(x, _take(sampled, elements), largest, window, stride, padding)
-        for elements, window in zip(members, distinct, strict=True)
-    ]
+    d = len(stride)
+    largest = tuple(sampled.shape[sampled.ndim - d :])
+    windows = distinct(sizes)
+    members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
+    parts = []
+    for elements, window, method in zip(members, windows, methods, strict=True):
+        own = crop(_take(sampled, elements), sampled.ndim - d, window)
+        parts.append(_one(*fit(x, largest, window, padding), own, stride, method))
+    if len(parts) == 1:
+        return parts[0]
     order = [a for elements in members for a in elements]
     joined = torch.cat(parts, dim=2)
     if order == sorted(order):
@@ -74,9 +82,26 @@ def convolve(x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], stride: Size, 
     return torch.stack([joined.select(2, order.index(a)) for a in range(len(sizes))], dim=2)
 
 
-def accumulate_dtype(*tensors: Tensor) -> torch.dtype:
-    """The dtype kernels are built in: float32, or float64 where any operand is."""
-    return torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
+def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, Size]:
+    """Return the input and zero padding that leave a smaller window, centred in the largest, where it was."""
+    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
+    for axis, border in enumerate(borders, start=x.ndim - len(borders)):
+        if border < 0:
+            x = x.narrow(axis, -border, x.shape[axis] + 2 * border)
+    return x, tuple(max(border, 0) for border in borders)
+
+
+def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -> Tensor:
+    if method == "cudnn":
+        return cudnn.convolve(x, sampled, stride, padding)
+    d = len(stride)
+    flat = x.flatten(1, x.ndim - 1 - d)
+    weight = sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
+    if method == "fourier":
+        out = fourier.correlate(flat, weight, padding)
+    else:
+        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
+    return out.unflatten(1, sampled.shape[:2])
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:
@@ -86,7 +111,7 @@ def _take(sampled: Tensor, elements: list[int]) -> Tensor:
 
 
 def _space_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor:
-    # One product over N_x shared by all elements, then one an element over (M, N_k): (A, Y, O, C, N_in).
+    # One product over N_x shared by all elements, then one for each element over (M, N_k): (A, Y, O, C, N_in).
     a, m, y, _ = x_samples.shape
     o, c, _, n_k = weight.shape
     planes = torch.tensordot(x_samples, weight, dims=([3], [2]))  # (A, M, Y, O, C, N_k)
@@ -103,19 +128,3 @@ def _group_first(weight: Tensor, x_samples: Tensor, h_samples: Tensor) -> Tensor
     taps = torch.bmm(coefficients, h_samples.flatten(0, 1).mT).view(a, m * n_x, -1)
     points = x_samples.transpose(1, 2).reshape(a, y, m * n_x)
     return torch.bmm(points, taps).view(a, y, o, c, -1)
-
-
-def _convolve(x: Tensor, sampled: Tensor, largest: Size, window: Size, stride: Size, padding: Size) -> Tensor:
-    sampled = windows.crop(sampled, sampled.ndim - len(stride), window)
-    x, padding = windows.fit(x, largest, window, padding)
-    d = len(stride)
-    if x.is_cuda and d > 1:
-        return neighbours.convolve(x, sampled, stride, padding)
-    flat, weight = x.flatten(1, x.ndim - 1 - d), sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
-    if not d:
-        out = F.linear(flat, weight)
-    elif d == 2 and fourier.takes(flat, weight, stride, padding):
-        out = fourier.correlate(flat, weight, padding)
-    else:
-        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding)
-    return out.unflatten(1, sampled.shape[:2])

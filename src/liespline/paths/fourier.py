@@ -1,10 +1,12 @@
-"""The dense convolution of images on a CPU by fewer multiplications: tiles of the image meet the kernel as spectra.
+"""The convolution of images on a CPU by fewer multiplications: tiles of the image meet the kernel as spectra.
 
 A correlation of n samples with k taps has m = n − k + 1 outputs that a cyclic one shares. Its real DFT, with three real
 products for a complex one, makes it y = Z((D x) ∘ (E w)) with r ≈ 3n/2 products, and in two dimensions r² products for
 m² outputs: at n = 14 and k = 5 four an output, not 25. The sums over channels are r² plain matrix products. A value
 that is not finite spreads over the outputs of its tile.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -15,18 +17,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths import cost
-from liespline.paths.again import again
-from liespline.paths.force import forced
+from ..derivatives import again
+from ..sizes import Size
 
-Size = tuple[int, ...]
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
 # In multiplications of an oneDNN convolution, fitted to 110 measured ones of random shapes and tiles:
 _PRODUCT = 1.5  # a multiplication over channels
 _TRANSFORM = 2.1  # one along a tile
 _MOVE = 11.0  # a number through memory
-_WORTH = 0.75  # of the direct convolution's cost, below which none of those was slower than it
 _MOST = 1 << 22  # numbers at a time, of which a process gets memory without asking for new pages
 
 
@@ -38,43 +37,14 @@ class Tiles(NamedTuple):
     counts: tuple[int, int]
 
 
-def takes(x: Tensor, weight: Tensor, stride: Size, padding: Size) -> bool:
-    """Whether this convolution should go this way: x (B, I, H, W), weight (O, I, KH, KW)."""
-    if forced() not in ("auto", "fourier") or not possible(x, stride):
-        return False
-    outputs, inputs, *window = weight.shape
-    space = outputs_of(x.shape[2:], window, padding)
-    if min(*space, x.numel(), weight.numel()) < 1:
-        return False
-    return forced() == "fourier" or cheaper(len(x), inputs, outputs, space, tuple(window)) is not None
-
-
 def outputs_of(space: Sequence[int], window: Sequence[int], padding: Size) -> Size:
-    """The shape of what a convolution with stride 1 leaves."""
+    """Return the shape of what a convolution with stride 1 leaves."""
     return tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
 
 
-def cheaper(batch: int, inputs: int, outputs: int, space: Size, window: Size) -> float | None:
-    """The cost an output sample, as in `cost`; None unless it is well below that of a direct convolution."""
-    if batch < 1 or min(space) < 1:
-        return None
-    found, _ = _cheapest(batch, inputs, outputs, space, window)
-    return found if found < _WORTH * cost.convolution(inputs, outputs, math.prod(window), cost.CPU) else None
-
-
-def possible(x: Tensor, stride: Size) -> bool:
-    """Whether the numbers and the stride allow it; a compiler, or who traces shapes alone, has convolutions."""
-    exact = x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(x.device.type)
-    traced = (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or type(x) not in (Tensor, torch.nn.Parameter)
-    )
-    return x.device.type == "cpu" and exact and stride == (1, 1) and not traced
-
-
 @lru_cache(maxsize=4096)
-def _cheapest(batch: int, inputs: int, outputs: int, space: Size, window: Size) -> tuple[float, Tiles]:
+def cheapest(batch: int, inputs: int, outputs: int, space: Size, window: Size) -> tuple[float, Tiles]:
+    """Return the multiplications for each output sample with the best tiles, and those tiles."""
     found = []
     for high in _sides(space[0], window[0]):
         for wide in _sides(space[1], window[1]):
@@ -176,7 +146,7 @@ class _Correlate(torch.autograd.Function):
 def _forward(x: Tensor, weight: Tensor, padding: Size) -> Tensor:
     outputs, inputs, *window = weight.shape
     space = outputs_of(x.shape[2:], window, padding)
-    tiles = _cheapest(len(x), inputs, outputs, space, tuple(window))[1]
+    tiles = cheapest(len(x), inputs, outputs, space, tuple(window))[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = _along(high.from_w, weight.permute(2, 3, 1, 0)).flatten(2)  # (r, k', I·O)
     parts = []
@@ -197,7 +167,7 @@ def _weight_gradient(x: Tensor, grad: Tensor, padding: Size) -> Tensor:
     """(O, I, KH, KW): the kernel's spectrum is a product over tiles, of which only the taps are wanted."""
     inputs, outputs, space = x.shape[1], grad.shape[1], grad.shape[2:]
     window = outputs_of(x.shape[2:], space, padding)
-    tiles = _cheapest(len(x), inputs, outputs, tuple(space), window)[1]
+    tiles = cheapest(len(x), inputs, outputs, tuple(space), window)[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = x.new_zeros(len(high.from_x), window[1], inputs * outputs)
     share = _at_once(len(x), tiles, max(inputs, outputs))

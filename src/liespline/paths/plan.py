@@ -1,18 +1,23 @@
-"""What a layer's samples allow, found once: which fields on H each output element needs."""
+"""What the samples of a layer allow, found once: which fields on H each output element reads."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import Parameter
 
-from liespline.paths import dense, windows
+from ..sizes import Size
 
-Size = tuple[int, ...]
-_MOST_SAMPLES = 4_000_000  # 16 MB
-_MOST_KEPT = 32  # for images of ever other sizes
 Made = TypeVar("Made")
+_MOST_KEPT = 32  # for images of ever other sizes
 
 
 class Table(NamedTuple):
@@ -28,145 +33,135 @@ class Table(NamedTuple):
     reads: Tensor  # (R,) entries of a line that are not filling
     start: int | None = None  # of a single group that reads neighbours, its first field
 
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """All but the start, as operators take them."""
-        return self[:5]
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The elements that share a window."""
+
+    window: Size
+    elements: int  # A_p
+    members: Tensor  # (A_p,)
+    tables: tuple[Table, ...]  # one element per output group, and two where their number is even
+    widths: tuple[int, ...]  # of these tables
+    basis: Tensor | None  # (A_p, w, rank): orthonormal columns that span the samples along the first axis, if few
+    rank: int  # their number, 0 where the samples have full rank
 
 
-_TENSORS = Table._fields[:5]
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The zeros and the repeated rows of h_samples (A, 1, N_in, N_k), as small tables.
 
-
-@dataclass(frozen=True)
-class Route:
-    """One factorisation of the sum over H: `group` neighbouring elements share the union of their fields.
-
-    Unmixed fields are the input's own elements b, and a block of the kernel is Σ_j S[a,j] h_samples[a,b,j].
-    Mixed fields are distinct rows of h_samples applied to the input, and a block is one S[a,j]: fewer blocks
-    where a spline on H overlaps several elements.
+    The sum over H is out_a = Σ_j S[a,j] ⋆ field[labels[a,j]]. A field is a distinct row of h_samples applied to the
+    input; where every row has a single entry, no row is applied and the fields are the input's own elements.
     """
 
-    mixed: bool
-    group: int
-    widths: tuple[int, ...]  # fields an output group reads, one entry a part
+    labels: Tensor  # (A, N_k) the field of each row, −1 where the row is zero
+    rows: Tensor | None  # (R,) where each field's row stands among the A·N_k, None where fields are the input's own
+    fields: int  # R
+    parts: tuple[Part, ...]
+    order: Tensor | None  # (A,) where each element stands among the parts one after the other, None if in order
+    fixed: bool  # whether samples stay what they are, so that what is made of them may be kept
 
+    def on(self, device: torch.device) -> Plan:
+        """Return the same plan with its tables on a device."""
+        if device == self.labels.device:
+            return self
+        return kept(self, device, lambda: _moved(self, device))
 
-class Plan(nn.Module):
-    """The zeros and the repeated rows of h_samples, as index tables for the banded paths.
-
-    h_samples (A, 1, N_in, N_k); sizes are the A windows. A `part` is the elements that share a window. With
-    x_samples (A, 1, *W, N_x) it also finds their rank along the first axis, for the separable path. Samples that still
-    train may move anywhere: for them every row counts as distinct, none as zero, and no rank as low.
-    """
-
-    rows: Tensor  # (R,) the distinct rows among the A·N_k rows of h_samples
-    chosen: Tensor  # (A, R, N_k) one where row r is element a's j-th
-    order: Tensor  # (A,) where each element stands among the parts, one after the other
-
-    def __init__(self, h_samples: Tensor, sizes: tuple[Size, ...], x_samples: Tensor | None = None) -> None:
-        super().__init__()
-        elements, _, n_in, n_k = h_samples.shape
-        samples = h_samples.detach()[:, 0].cpu()
-        if h_samples.requires_grad:
-            rows = labels = torch.arange(elements * n_k)
-            used = torch.ones(elements, n_in, dtype=torch.bool)
-        else:
-            rows, labels = _distinct(samples.transpose(1, 2).flatten(0, 1))
-            used = (samples.abs() > _rounding(samples)).any(-1)
-        chosen = labels.view(elements, 1, n_k) == torch.arange(len(rows))[:, None]
-        self.windows = tuple(sorted(set(sizes)))
-        members = [torch.tensor([a for a, s in enumerate(sizes) if s == w]) for w in self.windows]
-        order = torch.argsort(torch.cat(members))
-        self.in_order = bool((order == torch.arange(elements)).all())
-        kept = {"rows": rows, "chosen": chosen, "order": order}
-        kept |= {f"members_{p}": member for p, member in enumerate(members)}
-        routes = []
-        self._starts: dict[str, int | None] = {}
-        for mixed, incidence in ((False, used), (True, chosen.any(-1))):
-            for group in _common_divisors([len(member) for member in members]):
-                route = Route(mixed, group, ())
-                tables = [_table(incidence[member], group) for member in members]
-                for p, table in enumerate(tables):
-                    kept |= {f"{_name(route, p)}_{key}": getattr(table, key) for key in _TENSORS}
-                    self._starts[_name(route, p)] = table.start
-                routes.append(Route(mixed, group, tuple(table.fields.shape[1] for table in tables)))
-        self.routes = tuple(routes)
-        self.choices: dict[object, Any] = {}  # what was chosen before, by the shapes it was chosen for
-        self._exact: dict[str, Tensor] = {}
-        # Centres that train move between steps, also where nobody takes a gradient.
-        self._fixed = x_samples is not None
-        self._kept: dict[object, Any] = {}
-        ranks = []
-        for p, (member, window) in enumerate(zip(members, self.windows, strict=True)):
-            q = None
-            if x_samples is not None and not x_samples.requires_grad:
-                q = windows.span(windows.crop(x_samples[:, 0].cpu()[member], 1, window))
-            if q is not None:
-                self._exact[f"basis_{p}"] = q
-            ranks.append(0 if q is None else q.shape[-1])
-        self.ranks = tuple(ranks)  # along the first axis, 0 where it is full
-        kept |= self._exact
-        for name, tensor in kept.items():
-            self.register_buffer(name, tensor.to(h_samples.device), persistent=False)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Plan":
-        super()._apply(fn, recurse)
-        for name, exact in self._exact.items():  # a network in half precision still needs orthonormal columns
-            setattr(self, name, exact.to(self.rows.device))
+    def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
 
-    def fixed(self, x_samples: Tensor, h_samples: Tensor) -> bool:
-        """Whether what is made of these samples may be kept for the next time."""
-        train = not self._fixed or x_samples.requires_grad or h_samples.requires_grad
-        return not train and not torch.compiler.is_compiling()
 
-    def kept(self, key: object, make: Callable[[], Made]) -> Made:
-        """What `make` made of fixed samples the first time; a layer that moves to another device has another plan."""
-        if key not in self._kept:
-            if len(self._kept) == _MOST_KEPT:
-                self._kept.clear()
-            with torch.inference_mode(False), torch.no_grad():  # a later step may take gradients
-                self._kept[key] = make()
-        made: Made = self._kept[key]
-        return made
+def plan_of(h_samples: Tensor, sizes: Sequence[Size], x_samples: Tensor | None = None) -> Plan:
+    """Return the plan of fixed samples on H; `sizes` are the windows of the A elements.
 
-    def outer(self, key: object, samples: Callable[[], tuple[Tensor, Tensor]]) -> Tensor | None:
-        """Fixed samples of x and h in one matrix, kept; None where it would be too large."""
-
-        def make() -> Tensor | None:
-            x_samples, h_samples = samples()
-            large = x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES
-            return None if large else dense.outer(x_samples, h_samples)
-
-        return self.kept(key, make)
-
-    def members(self, part: int) -> Tensor:
-        """The elements of a part, as an index (A_p,)."""
-        return self.get_buffer(f"members_{part}")
-
-    def basis(self, part: int) -> Tensor:
-        """The columns (A_p, w, rank) that span the samples of a part of low rank."""
-        return self.get_buffer(f"basis_{part}")
-
-    def table(self, route: Route, part: int) -> Table:
-        """Who reads whom in a part, with A_p / group output groups."""
-        name = _name(route, part)
-        fields, counts, readers, blocks, reads = (self.get_buffer(f"{name}_{key}") for key in _TENSORS)
-        return Table(fields, counts, readers, blocks, reads, self._starts[name])
+    With x_samples (A, 1, *W, N_x), which then are fixed too, it also finds their rank along the first axis.
+    """
+    samples = h_samples.detach()[:, 0].cpu()  # (A, N_in, N_k)
+    rows, labels, fields = _fields(samples)
+    members = [torch.tensor([a for a, size in enumerate(sizes) if size == window]) for window in distinct(sizes)]
+    groups = (1, 2) if all(len(member) % 2 == 0 for member in members) else (1,)
+    parts = []
+    for window, member in zip(distinct(sizes), members, strict=True):
+        tables = tuple(_table(labels[member].view(len(member) // group, -1), fields) for group in groups)
+        widths = tuple(table.fields.shape[1] for table in tables)
+        basis = None if x_samples is None else _span(crop(x_samples.detach()[:, 0].cpu()[member], 1, window))
+        rank = 0 if basis is None else basis.shape[-1]
+        parts.append(Part(window, len(member), member, tables, widths, basis, rank))
+    order = torch.argsort(torch.cat(members))
+    in_order = bool((order == torch.arange(len(order))).all())
+    plan = Plan(labels, rows, fields, tuple(parts), None if in_order else order, x_samples is not None)
+    return _moved(plan, labels.device)
 
 
-def _name(route: Route, part: int) -> str:
-    return f"{'mixed' if route.mixed else 'plain'}_{route.group}_{part}"
+def distinct(sizes: Sequence[Size]) -> list[Size]:
+    """Return the sizes that differ, in the order in which they come."""
+    found: list[Size] = []
+    for size in sizes:  # not a set, since a compiler's numbers have no hash
+        if size not in found:
+            found.append(size)
+    return found
 
 
-def _rounding(samples: Tensor) -> float:
+def crop(samples: Tensor, axis: int, window: Size) -> Tensor:
+    """Return the middle of a tensor whose axes from `axis` on are a larger window."""
+    for i, size in enumerate(window):
+        samples = samples.narrow(axis + i, (samples.shape[axis + i] - size) // 2, size)
+    return samples
+
+
+# ---- what is made of a plan, and kept as long as the plan lives ----
+
+_lock = threading.Lock()
+_kept: WeakKeyDictionary[Plan, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
+
+
+def kept(plan: Plan, key: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what `make` made the first time; of many things the latest used are kept."""
+    with _lock:
+        mine = _kept.setdefault(plan, OrderedDict())
+        if key in mine:
+            mine.move_to_end(key)
+            found: Made = mine[key]
+            return found
+    with torch.inference_mode(False), torch.no_grad():  # a later step may take gradients
+        made = make()
+    with _lock:  # two threads may have made the same: either is right
+        mine[key] = made
+        while len(mine) > _MOST_KEPT:
+            mine.popitem(last=False)
+    return made
+
+
+def _moved(plan: Plan, device: torch.device) -> Plan:
+    def move(value: Any) -> Any:
+        # Parameters of no module: torch.compile takes their shapes for constants.
+        return Parameter(value.to(device), requires_grad=False) if isinstance(value, Tensor) else value
+
+    parts = [
+        replace(p, members=move(p.members), tables=tuple(Table(*map(move, t)) for t in p.tables), basis=move(p.basis))
+        for p in plan.parts
+    ]
+    return replace(plan, labels=move(plan.labels), rows=move(plan.rows), parts=tuple(parts), order=move(plan.order))
+
+
+# ---- fields: rows that differ ----
+
+
+def _fields(samples: Tensor) -> tuple[Tensor | None, Tensor, int]:
+    """Return where the fields' rows stand, the label of each row (A, N_k), and how many fields there are."""
+    elements, n_in, n_k = samples.shape
     # An aligned grid puts elements on the very edge of a spline's support, where sampling leaves rounding.
-    return 64 * torch.finfo(samples.dtype).eps * float(samples.abs().max())
+    tolerance = 64 * torch.finfo(samples.dtype).eps * float(samples.abs().max())
+    used = samples.abs() > tolerance
+    if int(used.sum(1).max()) <= 1:
+        return None, torch.where(used.any(1), used.int().argmax(1), -1), n_in
+    first, labels = _distinct(samples.transpose(1, 2).flatten(0, 1), tolerance)
+    return first, labels.view(elements, n_k), len(first)
 
 
-def _distinct(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Indices of the rows that differ, and for each row which of those it equals (-1: it is zero)."""
-    tolerance = _rounding(rows)
+def _distinct(rows: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+    """Return the places of rows that differ, and for each row which of those it equals (−1: it is zero)."""
     direction = torch.linspace(1.0, 2.0, rows.shape[1], dtype=rows.dtype).sqrt()
     # Equal rows have equal projections, so they are neighbours once sorted; the comparison itself is exact.
     shadows, order = torch.sort(rows @ direction)
@@ -180,28 +175,42 @@ def _distinct(rows: Tensor) -> tuple[Tensor, Tensor]:
     if ((rows - rows[first[labels]]).abs() > tolerance).any():
         first = labels = torch.arange(len(rows))
     empty = (rows[first].abs() <= tolerance).all(1)
-    if empty.all():
-        return first[:1], torch.full_like(labels, -1)
     renumbered = torch.where(empty, -1, (~empty).cumsum(0) - 1)
     return first[~empty], renumbered[labels]
 
 
-def _common_divisors(counts: list[int]) -> list[int]:
-    return [g for g in range(1, max(max(counts) // 2, 1) + 1) if all(count % g == 0 for count in counts)]
+def _table(labels: Tensor, fields: int) -> Table:
+    """Return who reads whom, for the labels of each output group (groups, any number)."""
+    reads = [sorted({label for label in line if label >= 0}) for line in labels.tolist()]
+    width = max(1, *map(len, reads))
+    read_by: list[list[tuple[int, int]]] = [[] for _ in range(fields)]
+    lines = []
+    for group, line in enumerate(reads):
+        for place, field in enumerate(line):
+            read_by[field].append((group, group * width + place))
+        filling = islice((f for f in range(fields) if f not in line), width - len(line))
+        lines.append([*line, *filling])
+    reach = max(1, *map(len, read_by))
+    padded = torch.tensor([[*pairs, *[(0, 0)] * (reach - len(pairs))] for pairs in read_by])  # (R, reach, 2)
+    together = len(lines) == 1 and max(lines[0]) - min(lines[0]) == width - 1
+    return Table(
+        fields=torch.tensor(lines),
+        counts=torch.tensor([len(line) for line in reads]),
+        readers=padded[..., 0].contiguous(),
+        blocks=padded[..., 1].contiguous(),
+        reads=torch.tensor([len(pairs) for pairs in read_by]),
+        start=min(lines[0]) if together else None,
+    )
 
 
-def _table(incidence: Tensor, group: int) -> Table:
-    union = incidence.view(-1, group, incidence.shape[-1]).any(1).int()
-    fields, counts = _lines(union)
-    readers, reads = _lines(union.T)
-    places = torch.zeros_like(union, dtype=torch.long)
-    places.scatter_(1, fields, torch.arange(fields.numel()).view(fields.shape))
-    line = sorted(fields[0].tolist())
-    together = len(fields) == 1 and line[-1] - line[0] == len(line) - 1
-    return Table(fields, counts, readers, places.T.gather(1, readers), reads, line[0] if together else None)
+def _span(samples: Tensor) -> Tensor | None:
+    """Return orthonormal columns Q (A, w, rank) that span the first window axis of samples (A, w, *W', N_x).
 
-
-def _lines(incidence: Tensor) -> tuple[Tensor, Tensor]:
-    counts = incidence.sum(1)
-    width = max(int(counts.max()), 1)
-    return torch.argsort(incidence, dim=1, descending=True, stable=True)[:, :width].contiguous(), counts
+    To rounding; None where that saves nothing: no window, or full rank.
+    """
+    if samples.ndim < 3:
+        return None
+    vectors, values, _ = torch.linalg.svd(samples.flatten(2).double(), full_matrices=False)
+    rounding = 64 * torch.finfo(samples.dtype).eps * values[:, :1]
+    rank = int((values > rounding).sum(1).max())
+    return vectors[..., :rank].contiguous() if 0 < rank < samples.shape[1] else None

@@ -55,6 +55,7 @@ def prepare() -> Data:
 def _equivariance() -> dict[str, list[tuple[float, float]]]:
     """Lift → ReLU → g-corr with 21 centres; medians over three random networks."""
     grid = uniform(SO2(), 12)
+    turns = grid.elements  # multiples of 30°, with which its feature maps can be compared
     lines: dict[str, list[tuple[float, float]]] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*outside the", category=UserWarning)  # what the panel is about
@@ -67,7 +68,9 @@ def _equivariance() -> dict[str, list[tuple[float, float]]]:
                     first = Lift(1, 4, window, grid, x_basis=basis, dtype=torch.float64)
                     second = GConv(4, 4, window, grid, x_basis=basis, dtype=torch.float64)
                     net = nn.Sequential(first, nn.ReLU(), second)
-                    errors.append(equivariance_error(net, grid, size=2 * window - 1, images=2, seed=seed))
+                    errors.append(
+                        equivariance_error(net, grid, size=2 * window - 1, elements=turns, images=2, seed=seed)
+                    )
                 lines.setdefault(f"degree {degree}", []).append((window, statistics.median(errors)))
     return lines
 

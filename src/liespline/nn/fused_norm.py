@@ -15,8 +15,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.paths.again import again
-from liespline.paths.triton import norm_kernels as kernels
+from ..derivatives import again
+from . import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum
 _UNIT = 8  # numbers that one load may take

@@ -138,7 +138,7 @@ def _unset(layer: Lift | GConv | Depthwise, kernel: Tensor, *, has_bias: bool, g
     rows, columns, *window = kernel.shape
     if not window:
         return [nn.Linear(columns, rows, bias=has_bias, device="meta")]
-    before, after = layer.window.borders(layer.padding)
+    before, after = layer.borders
     pads: list[nn.Module] = []
     mode = layer.padding_mode if any(before) else "zeros"
     if before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop

@@ -1,4 +1,6 @@
-"""Gradients of gradients for operators whose backward pass is our own."""
+"""Derivatives of operators whose backward pass is our own."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -7,7 +9,7 @@ from torch import Tensor
 
 
 def again(out: Tensor, tensors: Sequence[Tensor], needs: Sequence[bool], grad: Tensor) -> list[Tensor | None]:
-    """The gradients of what torch's own operators computed, which can be differentiated in their turn."""
+    """Return the gradients of what torch's own operators computed, which can be differentiated in their turn."""
     wanted = [tensor for tensor, need in zip(tensors, needs, strict=True) if need]
     found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
     return [next(found) if need else None for need in needs]

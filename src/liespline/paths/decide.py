@@ -1,0 +1,277 @@
+"""The one place that decides how a layer is computed: by what is forced, by device, dtype and autocast, and by cost.
+
+Costs are multiplications for each output sample, as a fit to measured times: oneDNN on an AVX-512 core, cuDNN and our
+Triton kernels on an H200 in bfloat16. Only ratios matter, and forward and backward cost the same multiple everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ..sizes import Size
+from . import banded, dense, fourier, triton
+from .plan import Part, Plan, distinct, kept
+
+_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton")
+_WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measured shapes was slower by Fourier
+
+
+class _Forced(threading.local):
+    path = os.environ.get("LIESPLINE_PATH", "auto")
+
+
+_forced = _Forced()
+
+
+@contextmanager
+def use(name: str) -> Iterator[None]:
+    """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
+
+    "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
+    take; "triton" raises for inputs it does not take.
+    """
+    before, _forced.path = _forced.path, _known(name)
+    try:
+        yield
+    finally:
+        _forced.path = before
+
+
+def _known(name: str) -> str:
+    if name not in _PATHS:
+        raise ValueError(f"unknown path {name!r}: use one of {', '.join(_PATHS)}")
+    return name
+
+
+_known(_forced.path)
+
+
+def correlate(
+    x: Tensor,
+    weight: Tensor,
+    x_samples: Tensor,
+    h_samples: Tensor,
+    *,
+    sizes: tuple[Size, ...],
+    stride: Size,
+    padding: Size,
+    plan: Plan | None = None,
+) -> Tensor:
+    """Correlate a feature map with spline coefficients (eq. gcor with the kernel of eq. BSplinesOnG).
+
+    out[:,o,a] = Σ_cby K[o,a,c,b,y] x[:,c,b,·+y],
+    K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]
+
+    x (B, C, N_in, *space), weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k)
+    -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
+    the whole kernel is sampled.
+    """
+    choice = choose(x, weight, sizes, stride, padding, plan)
+    x = x.to(_dtype(x))
+    with torch.autocast(x.device.type, enabled=False):
+        weight, x_samples, h_samples = _exact(weight, x_samples, h_samples)
+        keep = False
+        if plan is not None:  # launches are what a GPU waits for: what is made of fixed samples is made once there
+            plan = plan.on(x.device)
+            moving = not plan.fixed or x_samples.requires_grad or h_samples.requires_grad
+            keep = x.is_cuda and not moving and not torch.compiler.is_compiling()
+        if not choice.whole:
+            assert plan is not None
+            return banded.correlate(
+                x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
+                stride=stride, padding=padding, keep=keep,
+            )  # fmt: skip
+        if keep and plan is not None and x_samples.numel() * h_samples[0].numel() <= banded.MOST_SAMPLES:
+            matrix = kept(plan, ("outer", weight.dtype), lambda: dense.outer(x_samples, h_samples))
+            sampled = dense.kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
+        else:
+            sampled = dense.kernel(weight, x_samples, h_samples)
+        return dense.convolve(x, sampled, sizes, choice.methods, stride, padding)
+
+
+def lift(
+    x: Tensor, weight: Tensor, x_samples: Tensor, *, sizes: tuple[Size, ...], stride: Size, padding: Size
+) -> Tensor:
+    """Lift an image to the group (eq. liftingcor).
+
+    x (B, C, *space), weight (O, C, N_x), x_samples (A, *W, N_x) -> (B, O, A, *space).
+    """
+    choice = choose(x, weight, sizes, stride, padding)
+    x = x.to(_dtype(x))
+    with torch.autocast(x.device.type, enabled=False):
+        sampled = dense.lift_kernel(*_exact(weight, x_samples))
+        return dense.convolve(x, sampled, sizes, choice.methods, stride, padding)
+
+
+def _dtype(x: Tensor) -> torch.dtype:
+    """The dtype of the convolution: autocast's where it is on."""
+    if x.dtype != torch.float64 and torch.is_autocast_enabled(x.device.type):
+        return torch.get_autocast_dtype(x.device.type)
+    return x.dtype
+
+
+def _exact(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The dtype kernels are sampled in: float32, or float64 where any operand is."""
+    dtype = torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
+    return tuple(t.to(dtype) for t in tensors)
+
+
+def transformed() -> bool:
+    """Say whether torch.func (vmap, jvp, grad …) or forward mode is at work, which only torch's operators know."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+
+
+# ---- the choice ----
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The whole kernel, or a plan's fields alone, and for each size of window how its blocks are correlated."""
+
+    whole: bool
+    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; "banded", "separable" or "triton"
+    group: int = 1  # neighbouring elements that share the union of their fields
+
+
+class Question(NamedTuple):
+    """All that the choice depends on, besides the plan."""
+
+    forced: str
+    cuda: bool
+    dtype: torch.dtype
+    triton: bool  # whether our kernels take such numbers
+    batch: int
+    inputs: Size  # C, and N_in but for a lifting
+    outputs: int  # O
+    space: Size
+    sizes: tuple[Size, ...]
+    stride: Size
+    padding: Size
+    traced: bool  # by a compiler, which has no cost of launches, or by who follows shapes alone
+    transformed: bool
+
+
+def choose(
+    x: Tensor, weight: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size, plan: Plan | None = None
+) -> Choice:
+    """Return what to do with such an input; the same question is answered once."""
+    traced = (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or type(x) not in (Tensor, torch.nn.Parameter)
+    )
+    dtype, lead = _dtype(x), x.ndim - len(stride)
+    fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
+    own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
+    question = Question(
+        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
+        x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
+        traced, transformed(),
+    )  # fmt: skip
+    return _decide(question, plan) if traced else _decided(question, plan)
+
+
+@lru_cache(maxsize=1024)
+def _decided(q: Question, plan: Plan | None) -> Choice:
+    return _decide(q, plan)
+
+
+def _decide(q: Question, plan: Plan | None) -> Choice:
+    # Not tuple.count, which torch 2.11 does not trace.
+    whole = [_whole(q, w, len([size for size in q.sizes if size == w])) for w in distinct(q.sizes)]
+    found, lowest = Choice(True, tuple(method for method, _ in whole)), sum(price for _, price in whole)
+    if plan is None or q.forced in ("dense", "fourier"):
+        return found
+    if q.forced != "auto":
+        lowest = math.inf
+    for group in range(1, 2 if q.cuda else len(plan.parts[0].tables) + 1):
+        best = [_cheapest(prices(q, part, group)) for part in plan.parts]
+        total = sum(price for _, price in best) + (0.0 if plan.rows is None else mixing(q, plan.fields))
+        if total < lowest:
+            lowest, found = total, Choice(False, tuple(method for method, _ in best), group)
+    if q.forced == "triton" and found.whole:
+        raise ValueError(f"path 'triton' does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
+    return found
+
+
+def _cheapest(prices: dict[str, float]) -> tuple[str, float]:
+    found, lowest = "banded", math.inf
+    for method, price in prices.items():  # not min with a key, which torch.compile does not trace
+        if price < lowest:
+            found, lowest = method, price
+    return found, lowest
+
+
+def _whole(q: Question, window: Size, elements: int) -> tuple[str, float]:
+    """How the whole kernel is convolved in a window, and the cost."""
+    inputs, outputs = math.prod(q.inputs), elements * q.outputs
+    price = convolution(q, inputs, outputs, window)
+    if q.cuda:
+        return "cudnn" if len(window) > 1 and not q.transformed else "plain", price
+    exact = q.dtype in (torch.float32, torch.float64)
+    if len(window) != 2 or q.stride != (1, 1) or not exact or q.traced or q.forced not in ("auto", "fourier"):
+        return "plain", price
+    space = fourier.outputs_of(q.space, [max(axis) for axis in zip(*q.sizes, strict=True)], q.padding)
+    if min(q.batch, inputs, *space) < 1:
+        return "plain", price
+    other, _ = fourier.cheapest(q.batch, inputs, outputs, space, window)
+    return ("fourier", other) if q.forced == "fourier" or other < _WORTH * price else ("plain", price)
+
+
+# ---- costs ----
+
+
+def convolution(q: Question, inputs: int, outputs: int, window: Size) -> float:
+    """One convolution by the vendor's library."""
+    return _lanes(outputs) * (_lanes(inputs) if q.cuda else inputs) * math.prod(window)  # cuDNN's are padded
+
+
+def mixing(q: Question, fields: int) -> float:
+    """The product that makes the fields."""
+    return fields * q.inputs[0] * (q.inputs[1] + _move(q))
+
+
+def prices(q: Question, part: Part, group: int) -> dict[str, float]:
+    """What each way that is allowed to correlate the fields of a part costs."""
+    channels, outputs, elements = q.inputs[0], q.outputs, part.elements
+    samples, width = math.prod(part.window), part.widths[group - 1]
+    inputs = elements // group * width * channels
+    found = {"banded": math.inf}
+    # cuDNN's grouped convolutions are slow, so on a GPU the paths that use them wait for a single element.
+    if q.forced in ("banded", "separable") or (q.forced == "auto" and (not q.cuda or elements == 1)):
+        if q.forced != "separable" or not part.rank:  # a gather, then a grouped convolution
+            found["banded"] = inputs * (_lanes(group * outputs) * samples + _move(q))
+        if q.forced != "banded" and part.rank:  # the gather, a convolution along other axes, a product along the first
+            first = inputs * (_lanes(part.rank * group * outputs) * (samples // part.window[0]) + _move(q))
+            found["separable"] = first + elements * outputs * part.rank * (q.space[0] + 2 * _move(q))
+    if q.triton and group == 1 and not q.transformed and (not part.window or part.window[-1] <= triton.MOST_TAPS):
+        # The blocks alone, read where they are, in whole tiles; and launches, which a compiled network does not pay.
+        terms = width * samples * (1.4 * _tiles(channels) + 18)
+        launch = 0.0 if q.traced or not q.cuda else 7e10 / max(q.batch * math.prod(q.space), 1)
+        found["triton"] = elements * _tiles(outputs) * (terms + 2300) + launch
+    return found
+
+
+def _move(q: Question) -> float:
+    """Taking one number through memory."""
+    return 400.0 if q.cuda else 60.0
+
+
+def _lanes(channels: int) -> int:
+    return -(-channels // 16) * 16  # what libraries compute at a time
+
+
+def _tiles(channels: int) -> int:
+    block = triton.block(channels)
+    return -(-channels // block) * block

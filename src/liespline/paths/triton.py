@@ -1,0 +1,287 @@
+"""The banded correlation by Triton kernels, as operators of torch that autograd and torch.compile know.
+
+This file can be read without Triton; `triton_kernels` is imported when a kernel is first launched.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..derivatives import again
+from ..sizes import Size
+from .plan import Table
+
+MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
+_OLDEST = (3, 6)  # the first version these kernels are tested with
+_PROGRAMS = 1024  # programs that keep the device busy: the sum over samples is split until there are so many
+_STAGE_BYTES = 64 * 1024  # shared memory for the loads in flight, so that two programs fit a multiprocessor
+_WIDEST = 320  # columns of sums that fit the registers
+
+
+def _installed() -> bool:
+    try:
+        version = importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST
+
+
+_INSTALLED = _installed()
+
+
+def available(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether our kernels take such numbers: on a CUDA device since Ampere, or on the CPU in Triton's interpreter."""
+    if not _INSTALLED:
+        return False
+    if device.type == "cuda":
+        return dtype != torch.float64 and torch.cuda.get_device_properties(device).major >= 8
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
+    """Correlate gathered fields: the arguments and the result of `banded.grouped`, one element per group."""
+    missing = 3 - len(stride)
+    x = fields.movedim(1, -1).reshape(
+        fields.shape[0], fields.shape[2], *(1,) * missing, *fields.shape[3:], fields.shape[1]
+    )
+    blocks = kernel.movedim((1, 3), (0, 1)).movedim((2, 3), (-1, -2))  # (A, T, *W, C, O)
+    blocks = blocks.reshape(*blocks.shape[:2], *(1,) * missing, *blocks.shape[2:])
+    out: Tensor = correlate(x, blocks, *table[:5], [1] * missing + list(stride), [0] * missing + list(padding))
+    return out.reshape(*out.shape[:2], *out.shape[2 + missing : -1], out.shape[-1]).movedim(-1, 1)
+
+
+# ---- operators; fields x (B, R, D, H, W, C), blocks (A, T, KD, KH, KW, C, O), results (B, A, D, H, W, O) ----
+
+
+@torch.library.custom_op("liespline::gathered", mutates_args=())
+def correlate(
+    x: Tensor, blocks: Tensor, fields: Tensor, counts: Tensor, readers: Tensor, places: Tensor, reads: Tensor,
+    stride: list[int], padding: list[int],
+) -> Tensor:  # fmt: skip
+    """Correlate each element's fields with its blocks; the tensors of a Table between them."""
+    return _launch(x, blocks, fields, counts, _size(x, blocks, stride, padding), stride, padding)
+
+
+@torch.library.custom_op("liespline::gathered_input_gradient", mutates_args=())
+def _input_gradient(
+    grad: Tensor, blocks: Tensor, readers: Tensor, places: Tensor, reads: Tensor,
+    size: list[int], stride: list[int], padding: list[int],
+) -> Tensor:  # fmt: skip
+    # The same correlation the other way: what each field's readers send back.
+    if any(s > 1 for s in stride):
+        spread = [(n - 1) * s + 1 for n, s in zip(grad.shape[2:5], stride, strict=True)]
+        sparse = grad.new_zeros(*grad.shape[:2], *spread, grad.shape[-1])
+        sparse[:, :, :: stride[0], :: stride[1], :: stride[2]] = grad
+        grad = sparse
+    turned = blocks.flatten(0, 1)[places].flip(2, 3, 4).mT
+    borders = [k - 1 - p for k, p in zip(blocks.shape[2:5], padding, strict=True)]
+    return _launch(grad, turned, readers, reads, size, [1, 1, 1], borders)
+
+
+@torch.library.custom_op("liespline::gathered_weight_gradient", mutates_args=())
+def _weight_gradient(
+    x: Tensor, grad: Tensor, fields: Tensor, window: list[int], stride: list[int], padding: list[int]
+) -> Tensor:
+    found = _launch_weight(x, grad, fields, window, stride, padding)
+    return found.to(x.dtype, memory_format=torch.contiguous_format)
+
+
+@correlate.register_fake
+def _(x: Tensor, blocks: Tensor, *rest: Any) -> Tensor:
+    return x.new_empty(x.shape[0], blocks.shape[0], *_size(x, blocks, *rest[-2:]), blocks.shape[-1])
+
+
+@_input_gradient.register_fake
+def _(grad: Tensor, blocks: Tensor, readers: Tensor, places: Tensor, reads: Tensor, size: Any, *rest: Any) -> Tensor:
+    return grad.new_empty(grad.shape[0], readers.shape[0], *size, blocks.shape[-2])
+
+
+@_weight_gradient.register_fake
+def _(x: Tensor, grad: Tensor, fields: Tensor, window: list[int], *rest: Any) -> Tensor:
+    return x.new_empty(*fields.shape, *window, x.shape[-1], grad.shape[-1])
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    *tensors, ctx.stride, ctx.padding = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, blocks, fields, _, *readers = ctx.saved_tensors
+    needs, x_grad, blocks_grad = ctx.needs_input_grad, None, None
+    if torch.is_grad_enabled():  # the gradient itself will be differentiated
+        out = _plain(x, blocks, fields, ctx.stride, ctx.padding)
+        return *again(out, (x, blocks), needs[:2], grad), *(None,) * 7
+    if needs[0]:
+        x_grad = _input_gradient(grad, blocks, *readers, list(x.shape[2:5]), ctx.stride, ctx.padding)
+    if needs[1]:
+        blocks_grad = _weight_gradient(x, grad, fields, list(blocks.shape[2:5]), ctx.stride, ctx.padding)
+    return x_grad, blocks_grad, *(None,) * 7
+
+
+correlate.register_autograd(_backward, setup_context=_remember)
+
+
+def _plain(x: Tensor, blocks: Tensor, fields: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+    """The same by torch's own operators."""
+    taken = x.index_select(1, fields.flatten()).movedim(-1, 2).flatten(1, 2)  # (B, A·T·C, D, H, W)
+    weight = blocks.movedim((-1, -2), (1, 3)).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
+    out = F.conv3d(taken, weight, None, stride, padding, groups=len(blocks))
+    return out.unflatten(1, (len(blocks), -1)).movedim(2, -1)
+
+
+def _size(x: Tensor, blocks: Tensor, stride: list[int], padding: list[int]) -> list[int]:
+    edges = zip(x.shape[2:5], blocks.shape[2:5], stride, padding, strict=True)
+    return [(n + 2 * p - k) // s + 1 for n, k, s, p in edges]
+
+
+# ---- launches ----
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A program's share: rows × (taps · outputs) of sums, `inner` terms at a time; fitted on an H200."""
+
+    rows: int
+    outputs: int
+    inner: int
+    pieces: tuple[int, ...]  # powers of two that cover the columns
+    stages: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What both kernels are told about it."""
+        starts = tuple(sum(self.pieces[:i]) for i in range(len(self.pieces)))
+        return {"BM": self.rows, "BO": self.outputs, "PIECES": self.pieces, "STARTS": starts, "num_warps": 4,
+                "num_stages": self.stages}  # fmt: skip
+
+
+@cache
+def _tile(channels: int, outputs: int, taps: int, dtype: torch.dtype) -> Tile:
+    """The tile of a correlation with `taps` samples along the last axis; also that of the input's gradient."""
+    outputs = block(outputs, _WIDEST // taps)
+    pieces, inner = _pieces(taps * outputs, outputs), block(channels, 128 // dtype.itemsize)
+    rows = 128 if sum(pieces) <= 192 and taps <= 32 else 64
+    stage = (rows + sum(pieces)) * inner * dtype.itemsize
+    return Tile(rows, outputs, inner, pieces, min(max(_STAGE_BYTES // stage, 2), 5))
+
+
+@cache
+def _weight_tile(outputs: int, taps: int, dtype: torch.dtype) -> Tile:
+    """The tile of the kernel's gradient: rows are inputs, and `inner` counts samples."""
+    outputs = block(outputs, 160 // taps)
+    pieces = _pieces(taps * outputs, outputs)
+    return Tile(128 if sum(pieces) <= 192 else 64, outputs, 128 // dtype.itemsize, pieces, 3)
+
+
+def block(count: int, most: int = 64) -> int:
+    """Return a power of two from 16 to 64: little of it wasted on `count`, but not small, which costs re-reading."""
+    sizes = [size for size in (64, 32, 16) if size <= most] or [16]
+    return min(sizes, key=lambda size: -(-count // size) * (size + 8))
+
+
+def _pieces(columns: int, unit: int) -> tuple[int, ...]:
+    # The binary digits of the number of columns, none below one output block nor above the widest instruction.
+    pieces = []
+    while columns > 0:
+        pieces.append(max(unit, min(256, 1 << (columns.bit_length() - 1))))
+        columns -= pieces[-1]
+    return tuple(pieces)
+
+
+def _launch(
+    x: Tensor, blocks: Tensor, lines: Tensor, counts: Tensor, size: list[int], stride: list[int], padding: list[int]
+) -> Tensor:
+    elements, width, *window, _, outputs = blocks.shape
+    out = x.new_empty(x.shape[0], elements, *size, outputs)
+    if not out.numel():
+        return out
+    x = _aligned(x)
+    tile = _tile(x.shape[-1], outputs, window[2], x.dtype)
+    wide = (size[2] - 1) * stride[2] + window[2]
+    rows = x.shape[0] * size[0] * size[1] * wide
+    count = _ceil(rows, tile.rows - window[2] + 1)
+    _kernels().correlate[(count * elements * _ceil(outputs, tile.outputs),)](
+        x, _pack(blocks.to(x.dtype), x.shape[-1], tile), lines, counts, out,
+        rows, count, elements, width, *_eighths(x), *x.shape[2:5], *out.stride()[:5], *size, wide,
+        *stride, *padding,
+        C=x.shape[-1], N=outputs, KD=window[0], KH=window[1], KW=window[2], BC=tile.inner,
+        Q=sum(tile.pieces), TILES_FIRST=tile.rows == 64, **_precision(x), **tile.options,
+    )  # fmt: skip
+    return out
+
+
+def _launch_weight(
+    x: Tensor, grad: Tensor, lines: Tensor, window: list[int], stride: list[int], padding: list[int]
+) -> Tensor:
+    channels, outputs = x.shape[-1], grad.shape[-1]
+    if not grad.numel():
+        return x.new_zeros(*lines.shape, *window, channels, outputs)
+    borders = [n for p in reversed(padding) for n in (p, p)]
+    x = _aligned(F.pad(x, (0, -channels % 8, *borders)) if any(padding) else x)
+    grad = _aligned(grad)
+    elements, width = lines.shape
+    tile = _weight_tile(outputs, window[2], x.dtype)
+    size = grad.shape[2:5]
+    wide = (size[2] - 1) * stride[2] + window[2]
+    rows = x.shape[0] * size[0] * size[1] * wide
+    columns = width * window[0] * window[1] * x.shape[-1]
+    programs = _ceil(columns, tile.rows) * _ceil(grad.shape[-1], tile.outputs) * elements
+    splits = min(max(_ceil(_PROGRAMS, programs), 1), _ceil(rows, 8 * tile.inner))
+    share = _ceil(_ceil(rows, splits), tile.inner) * tile.inner
+    partial = torch.empty(
+        (splits, elements, width, window[0], window[1], x.shape[-1], window[2], grad.shape[-1]),
+        device=x.device, dtype=torch.promote_types(x.dtype, torch.float32),
+    )  # fmt: skip
+    _kernels().correlate_weight[(programs * splits,)](
+        x, grad, lines, partial, rows, share, elements, *_eighths(x), *_eighths(grad), *size, wide, *stride,
+        T=width, C=x.shape[-1], N=grad.shape[-1], KD=window[0], KH=window[1], KW=window[2], BP=tile.inner,
+        **_precision(x), **tile.options,
+    )  # fmt: skip
+    return partial.sum(0)[..., :channels, :, :outputs].transpose(-2, -3)
+
+
+def _kernels() -> Any:
+    from . import triton_kernels  # here, since importing it needs Triton
+
+    return triton_kernels
+
+
+def _ceil(value: int, unit: int) -> int:
+    return -(-value // unit)
+
+
+def _aligned(x: Tensor) -> Tensor:
+    # Channels innermost, in vectors of eight: copied only where the caller's layout is another.
+    if x.shape[-1] % 8:
+        return F.pad(x, (0, -x.shape[-1] % 8))
+    if x.stride(-1) != 1 or any(s % 8 for s in x.stride()[:-1]) or x.data_ptr() % 16:
+        return x.contiguous()
+    return x
+
+
+def _eighths(x: Tensor) -> list[int]:
+    return [s // 8 for s in x.stride()[:5]]
+
+
+def _pack(blocks: Tensor, channels: int, tile: Tile) -> Tensor:
+    """(A, T, KD, KH, KW, C, O) -> (A, output blocks, T, KD, KH, channels, Q), zero where there was nothing."""
+    elements, width, depth, height, taps, c, outputs = blocks.shape
+    blocks = F.pad(blocks, (0, -outputs % tile.outputs, 0, channels - c))
+    blocks = blocks.view(elements, width, depth, height, taps, channels, -1, tile.outputs)
+    blocks = blocks.permute(0, 6, 1, 2, 3, 5, 4, 7).flatten(-2)
+    return F.pad(blocks, (0, sum(tile.pieces) - blocks.shape[-1])).contiguous()
+
+
+def _precision(x: Tensor) -> dict[str, Any]:
+    exact = x.dtype in (torch.float32, torch.float64) and not torch.backends.cudnn.allow_tf32
+    sums = _kernels().tl.float64 if x.dtype == torch.float64 else _kernels().tl.float32
+    return {"SUMS": sums, "PRECISION": "ieee" if exact else "tf32"}

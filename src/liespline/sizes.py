@@ -1,0 +1,26 @@
+"""Whole numbers that users give: sizes of windows, counts of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Size = tuple[int, ...]
+"""One whole number for each space axis."""
+
+
+def whole(where: str, name: str, value: object, least: int = 1) -> int:
+    """Return a whole number, or say that it has to be one."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ {least}")
+    return value
+
+
+def sizes(where: str, name: str, value: int | Sequence[int], dims: int, least: int) -> Size:
+    """Return one whole number for each of `dims` axes; a single number stands for all of them."""
+    try:
+        found = tuple(value) if isinstance(value, Sequence) else (value,) * dims
+        if len(found) != dims or isinstance(value, str):
+            raise ValueError
+        return tuple(whole(where, name, v, least) for v in found)
+    except ValueError:
+        raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ {least}, or {dims} of them") from None

@@ -1,0 +1,180 @@
+"""What the choice of a path depends on, that it is remembered safely, and how few files a layer goes through."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import liespline as ls
+from liespline import paths
+from liespline.models.kernels import h_basis
+from liespline.paths import decide, plan
+
+SIXTEEN = ls.uniform(ls.SO2(), 16)
+
+
+def local(channels: int = 16) -> ls.GConv:
+    torch.manual_seed(0)
+    return ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
+
+
+def choice(layer: ls.GConv, x: torch.Tensor) -> decide.Choice:
+    return decide.choose(x, layer.weight, layer.window.sizes, layer.stride, (0, 0), layer.plan)
+
+
+def on_a_gpu(layer: ls.GConv, **changes: Any) -> decide.Choice:
+    """What is chosen in bfloat16 on a GPU with our kernels."""
+    d = len(layer.kernel_size)
+    question = decide.Question(
+        "auto", True, torch.bfloat16, True, 64, (layer.in_channels, len(layer.grid)), layer.out_channels, (42,) * d,
+        layer.window.sizes, (1,) * d, (0,) * d, False, False,
+    )  # fmt: skip
+    return decide._decide(question._replace(**changes), layer.plan)
+
+
+def test_a_gpu_takes_our_kernels_where_they_pay_and_only_where_nobody_transforms_them() -> None:
+    layer = local(64)
+    assert on_a_gpu(layer) == decide.Choice(False, ("triton",))
+    assert on_a_gpu(layer, triton=False) == decide.Choice(True, ("cudnn",))
+    # Forward-mode derivatives and vmap know torch's own operators: ours would give zeros without a word.
+    assert on_a_gpu(layer, transformed=True) == decide.Choice(True, ("plain",))
+    assert on_a_gpu(local(8)) == decide.Choice(True, ("cudnn",))
+    with pytest.raises(ValueError, match="path 'triton' does not take"):
+        on_a_gpu(layer, forced="triton", transformed=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_transforms_are_noticed() -> None:
+    seen = []
+
+    def look(x: torch.Tensor) -> torch.Tensor:
+        seen.append(decide.transformed())
+        return x.sum()
+
+    x = torch.ones(2)
+    look(x)
+    torch.func.jvp(look, (x,), (x,))
+    torch.vmap(look)(x.view(1, 2))
+    with torch.autograd.forward_ad.dual_level():
+        look(torch.autograd.forward_ad.make_dual(x, x))
+    look(x)
+    assert seen == [False, True, True, True, False]
+
+
+def test_autocast_changes_the_choice() -> None:
+    layer = ls.GConv(11, 11, 5, ls.uniform(ls.SO2(), 12))
+    x = torch.empty(8, 11, 12, 42, 42)
+    assert choice(layer, x).methods == ("fourier",)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert choice(layer, x).methods == ("plain",)
+    assert choice(layer, x).methods == ("fourier",)
+
+
+def test_choices_are_remembered_and_forgotten() -> None:
+    layer = local()
+    decide._decided.cache_clear()
+    for size in range(6, 1200):
+        choice(layer, torch.empty(1, 16, 16, 6, size))
+    remembered = decide._decided.cache_info()
+    assert remembered.currsize <= 1024
+    choice(layer, torch.empty(1, 16, 16, 6, 1199))
+    assert decide._decided.cache_info().hits == remembered.hits + 1
+
+
+def test_a_forced_path_stays_in_its_thread() -> None:
+    layer, x, seen = local(2), torch.empty(1, 2, 16, 6, 6), {}
+    inside, checked = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with paths.use("banded"):
+            inside.set()
+            checked.wait(10)
+            seen["there"] = choice(layer, x).whole
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(10)
+    seen["here"] = choice(layer, x).whole
+    checked.set()
+    thread.join()
+    assert seen == {"here": True, "there": False}
+
+
+def test_many_threads_keep_the_same() -> None:
+    layer, wrong = local(2), []
+
+    def work(start: int) -> None:
+        for i in range(2000):
+            key = (start + i) % 50  # more than are kept
+            if plan.kept(layer.plan, key, lambda key=key: key) != key:
+                wrong.append(key)
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 40, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(plan._kept[layer.plan]) <= 32
+
+
+def tables(one: paths.Plan) -> list[torch.Tensor]:
+    found = [one.labels, *(t for t in (one.rows, one.order) if t is not None)]
+    for part in one.parts:
+        found += [part.members, *(t for table in part.tables for t in table[:5])]
+    return found
+
+
+def test_tables_lie_where_the_input_is() -> None:
+    """A replica of a layer on another device shares its plan: what is made of it has to be asked for by device."""
+    layer = ls.GConv(2, 2, 5, ls.uniform(ls.Scale(2), 3, spacing=0.3))
+    meta = torch.device("meta")
+    moved = layer.plan.on(meta)
+    assert {t.device for t in tables(moved)} == {meta}
+    assert {t.device.type for t in tables(layer.plan)} == {"cpu"}
+    assert layer.plan.on(meta) is moved
+    assert layer.plan.on(torch.device("cpu")) is layer.plan
+
+
+def test_plans_are_values_shared_by_equal_layers() -> None:
+    one, other, third = local(), local(4), ls.GConv(2, 2, 5, SIXTEEN)
+    assert one.plan is other.plan
+    assert one.plan is not third.plan
+    assert copy.deepcopy(one).plan is one.plan
+    assert not any(isinstance(getattr(one.plan, field.name), torch.nn.Module) for field in fields(one.plan))
+
+
+def files_of(call: Any) -> set[str]:
+    """The files of the library in which Python functions run."""
+    ours, seen = str(Path(ls.__file__).parent), set()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(ours):
+            seen.add(frame.f_code.co_filename.removeprefix(ours))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.parametrize("path", ["auto", "dense", "fourier", "banded", "separable"])
+def test_a_warm_layer_goes_through_few_files(path: str) -> None:
+    layer, x = ls.GConv(4, 4, 5, ls.uniform(ls.Scale(2), 4, spacing=0.3)), torch.randn(1, 4, 4, 16, 16)
+    with paths.use(path), torch.no_grad():
+        layer(x)
+        assert len(files_of(lambda: layer(x))) <= 8
+
+
+def test_the_engine_is_small() -> None:
+    engine = list((Path(ls.__file__).parent / "paths").rglob("*.py"))
+    assert len(engine) <= 9
