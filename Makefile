@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations kills corpus soak browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations kills corpus soak gpu browser bench clean
 demo: .venv/ready
 	$(BIN)/liespline demo
 
@@ -62,6 +62,11 @@ coverage: .venv/ready browser
 # The long checks of docs/reliability.md; each leaves its findings in reliability/results.
 fuzz mutations kills corpus soak: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python reliability/$@.py
+	$(BIN)/python reliability/table.py
+
+# Where a GPU is: everything on it against the CPU's numbers, then the speed table; under eight minutes.
+gpu: .venv/ready
+	$(BIN)/python reliability/gpu.py
 	$(BIN)/python reliability/table.py
 
 # Reports and pages are tested in a real browser.

@@ -30,13 +30,15 @@ class Findings:
         """Whether nothing that must be zero is above it."""
         return not (self.crashes or self.hangs or self.wrong_acceptances or self.lost_results)
 
-    def write(self, name: str) -> None:
-        """Keep the findings as `results/name.json`, with the machine, the day and the commit."""
-        RESULTS.mkdir(exist_ok=True)
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    def write(self, name: str | Path, commit: str | None = None, **more: object) -> None:
+        """Keep the findings as `results/name.json`, or in a file, with the machine, the day and the commit."""
+        path = name if isinstance(name, Path) else RESULTS / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        asked = ["git", "rev-parse", "--short", "HEAD"]
+        commit = commit or subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
         where = {
             "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "day": date.today().isoformat(),
-            "commit": commit.stdout.strip() or "unknown",
+            "commit": commit or "unknown",
         }
-        (RESULTS / f"{name}.json").write_text(json.dumps(asdict(self) | where, indent=1) + "\n")
+        path.write_text(json.dumps(asdict(self) | where | more, indent=1) + "\n")

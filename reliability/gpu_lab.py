@@ -1,0 +1,117 @@
+"""Every task of the lab on a device: two tiny epochs, evaluation, report and export."""
+
+import gzip
+import struct
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+DRAW = np.random.default_rng(0)
+
+
+def _images(folder: Path) -> None:
+    from PIL import Image
+
+    for name in ("one", "other"):
+        (folder / name).mkdir(parents=True)
+        for i in range(20):
+            noise = DRAW.integers(0, 256 if name == "one" else 128, (16, 16), np.uint8)
+            Image.fromarray(noise).save(folder / name / f"{i}.png")
+
+
+def _volumes(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {}
+    for split, count in (("train", 16), ("val", 8), ("test", 8)):
+        arrays[f"{split}_images"] = DRAW.integers(0, 256, (count, 12, 12, 12), np.uint8)
+        arrays[f"{split}_labels"] = np.arange(count)[:, None].astype(np.uint8) % 2
+    np.savez(file, **arrays)
+
+
+def _mnist(folder: Path) -> None:
+    from liespline.lab.data import mnist
+
+    folder.mkdir(parents=True)
+    for name, count in (("train", 60), ("t10k", 20)):
+        for what, array in (
+            ("images-idx3", DRAW.integers(0, 256, (count, 28, 28), np.uint8)),
+            ("labels-idx1", DRAW.integers(0, 10, count).astype(np.uint8)),
+        ):
+            head = b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+            (folder / f"{name}-{what}-ubyte.gz").write_bytes(gzip.compress(head + array.tobytes(), 1))
+    mnist._COUNTS = {"train": 40, "valid": 10, "test": 20}  # the published split needs 62,000 digits
+
+
+def _tissue(folder: Path) -> None:
+    from liespline.lab.data.synthetic import tissue
+
+    tissue.synthesize(folder, train=16, valid=8, test=8)
+
+
+def _faces(folder: Path) -> None:
+    from liespline.lab.data import celeba
+    from liespline.lab.data.synthetic import faces
+
+    faces.synthesize(folder / "official", identities=14, pictures=4)
+    celeba.prepare(folder / "official", folder / "set")
+
+
+# By task: who makes its data, where that lies, and what keeps the network small.
+TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
+    "digits": (None, "", ["--n-h", "4", "--widths", "3,4"]),
+    "rotmnist": (_mnist, "mnist", ["--n-h", "4", "--widths", "3,4"]),
+    "images": (_images, "images", ["--n-h", "4", "--widths", "3,4"]),
+    "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--n-h", "12", "--widths", "3,4"]),
+    "pcam": (_tissue, "tissue", ["--n-h", "4", "--n-k", "4"]),
+    "celeba": (_faces, "faces", []),
+}
+
+
+def _command(*arguments: str) -> None:
+    from typer.testing import CliRunner
+
+    from liespline.lab.cli import app
+
+    result = CliRunner().invoke(app, list(arguments))
+    if result.exit_code:
+        raise RuntimeError(f"liespline {' '.join(arguments)}: {result.output[-2000:]} {result.exception!r}")
+
+
+def check_task(task: str, folder: Path, accelerator: str) -> None:
+    """Train, test, report; then evaluate and export what was trained."""
+    from liespline.lab import finish
+
+    finish.MOVED_IMAGES = 2
+    make, place, network = TASKS[task]
+    data = []
+    if make is not None:
+        make(folder / place)
+        data = ["--data", str(folder / "faces" / "set" if task == "celeba" else folder / place)]
+    out = folder / f"run-{task}"
+    options = ["--epochs", "2", "--batch", "8", "--accelerator", accelerator, "--quiet", "--out", str(out)]
+    _command("train", task, *data, *network, *options)
+    if not (out / "report.html").is_file():
+        raise RuntimeError("no report")
+    _command("evaluate", str(out), *data)
+    _command("export", str(out), "--onnx", str(folder / f"{task}.onnx"))
+
+
+def check_tasks(folder: Path, device: str, only: str = "") -> dict[str, object]:
+    """How many tasks went through, and what went wrong in the others."""
+    from liespline.lab.tasks import SUMMARIES
+
+    begin, done, failures = time.monotonic(), 0, []
+    for task in SUMMARIES:
+        if only not in task:
+            continue
+        try:
+            check_task(task, folder, "gpu" if device == "cuda" else "cpu")
+        except Exception:
+            problem = traceback.format_exc(limit=-3)
+            failures.append({"check": f"train {task}", "problem": problem})
+            print(f"FAILED train {task}: {problem}", flush=True)
+        done += 1
+    return {"counts": {"tasks": done}, "failures": failures, "left_out": 0, "seconds": round(time.monotonic() - begin)}
