@@ -91,8 +91,6 @@ class _Converter:
         if any(step != 1 for step in layer.dilation):
             raise _Cannot("is dilated: give a GConv an x_basis with centres further apart")
         per_channel = layer.groups == layer.in_channels == layer.out_channels and self.lifted
-        if layer.groups != 1 and not per_channel:
-            raise _Cannot("has channel groups, and not one per channel")
         factor = _one("stride", layer.stride)
         size = tuple(5 if k == 3 else k for k in layer.kernel_size)
         padding: str | tuple[int, ...] = "same"
@@ -107,7 +105,7 @@ class _Converter:
         conv: nn.Module = (
             Depthwise(layer.out_channels, size, self.grid, **options)  # type: ignore[arg-type]
             if per_channel
-            else kind(layer.in_channels, layer.out_channels, size, self.grid, **options)  # type: ignore[arg-type]
+            else kind(layer.in_channels, layer.out_channels, size, self.grid, groups=layer.groups, **options)  # type: ignore[arg-type]
         )
         if factor == 1:
             return conv

@@ -112,7 +112,9 @@ def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
     stages: list[nn.Module] = []
     if isinstance(layer, GConv) and id(layer) not in order.flat_input:
         stages.append(nn.Flatten(1, 2))
-    stages += _unset(layer, kernel, has_bias=bias is not None)
+    if layer.groups > 1 and kernel.ndim == 2:
+        kernel = torch.block_diag(*kernel.chunk(layer.groups))
+    stages += _unset(layer, kernel, has_bias=bias is not None, groups=layer.groups)
     stages[-1].weight = nn.Parameter(kernel.contiguous())
     if bias is not None:
         stages[-1].bias = nn.Parameter(bias.repeat_interleave(n_out))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..sizes import Size
-from .correlation import Padding, pad
-
-_CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+from .correlation import Padding, grouped, pad
 
 
 def depthwise_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
@@ -36,9 +31,9 @@ def depthwise(
     x `(B, C, A, *space)`, weight `(C, N_x)`, x_samples `(A, *W, N_x)` → `(B, C, A, *space)`; padding before and after
     each axis, about the window W.
     """
-    kernel = depthwise_kernel(weight, x_samples).flatten(0, 1).unsqueeze(1)  # (C·A, 1, *W)
+    kernel = depthwise_kernel(weight, x_samples)
     x, zeros = pad(x, padding, padding_mode)
-    if bias is not None:
-        bias = bias.repeat_interleave(x.shape[2])
-    out = _CONV[len(zeros)](x.flatten(1, 2), kernel, bias, stride, zeros, groups=len(kernel))
-    return out.unflatten(1, x.shape[1:3])
+    # Every field is a group of its own: one channel in, one out.
+    fields, own = x.flatten(1, 2), kernel.flatten(0, 1).unsqueeze(1).unsqueeze(1)
+    out = grouped(fields, own, len(own), stride, zeros).squeeze(2).unflatten(1, kernel.shape[:2])
+    return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))

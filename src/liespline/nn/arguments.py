@@ -15,7 +15,7 @@ from .. import functional
 from ..functional import Padding, Window
 from ..grids import Grid, disc
 from ..groups import Translation
-from ..sizes import Size, sizes
+from ..sizes import Size, sizes, whole
 from ..splines import SplineBasis
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
@@ -44,6 +44,13 @@ def padding(layer: str, value: int | Sequence[int] | str, window: Size, stride: 
         return Padding(tuple((k - 1) // 2 for k in window), tuple(k // 2 for k in window))
     both = sizes(layer, "padding", value, len(window), least=0)
     return Padding(both, both)
+
+
+def groups(layer: str, value: int, in_channels: int, out_channels: int) -> int:
+    """Return the number of channel groups."""
+    if whole(layer, "groups", value) and (in_channels % value or out_channels % value):
+        raise ValueError(f"{layer}: groups = {value}, must divide in_channels = {in_channels} and out = {out_channels}")
+    return value
 
 
 def padding_mode(layer: str, value: str) -> str:

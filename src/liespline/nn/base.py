@@ -46,6 +46,7 @@ class Correlation(Shiftable):
         stride: int | Size,
         padding: int | Size | str,
         padding_mode: str,
+        groups: int,
         bias: bool,
         device: torch.device | str | None,
         dtype: torch.dtype | None,
@@ -54,6 +55,7 @@ class Correlation(Shiftable):
         name = type(self).__name__
         self.in_channels = sizes.whole(name, "in_channels", in_channels)
         self.out_channels = sizes.whole(name, "out_channels", out_channels)
+        self.groups = arguments.groups(name, groups, in_channels, out_channels)
         self.grid, self.out_grid = grid, out_grid
         space_dim = out_grid.group.space_dim
         self.kernel_size = arguments.kernel_size(name, kernel_size, space_dim)
@@ -67,7 +69,7 @@ class Correlation(Shiftable):
         arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
-        shape = (out_channels, in_channels, len(self.x_basis), *n_k)
+        shape = (out_channels, in_channels // groups, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype)) if bias else None
         if self.x_basis.trainable:
@@ -189,6 +191,7 @@ class Correlation(Shiftable):
             "stride": self.stride,
             "padding": self.borders,
             "padding_mode": self.padding_mode,
+            "groups": self.groups,
         }
 
     def extra_repr(self) -> str:
@@ -199,6 +202,7 @@ class Correlation(Shiftable):
         return (
             f"{self.in_channels}, {self.out_channels}, {window}, {self.out_grid!r}, "
             f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={padding}"
+            + (f", groups={self.groups}" if self.groups > 1 else "")
         )
 
 

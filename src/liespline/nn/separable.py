@@ -36,7 +36,7 @@ class Depthwise(Correlation):
     ) -> None:
         super().__init__(
             1, channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, bias, device, dtype,
+            stride, padding, padding_mode, 1, bias, device, dtype,
         )  # fmt: skip
         self._axes = (channels, len(grid))
 
