@@ -52,8 +52,9 @@ def _tissue(folder: Path) -> None:
 
 
 def _faces(folder: Path) -> None:
-    from liespline.lab.data import celeba
     from liespline.lab.data.synthetic import faces
+
+    from liespline.lab.data import celeba
 
     faces.synthesize(folder / "official", identities=14, pictures=4)
     celeba.prepare(folder / "official", folder / "set")

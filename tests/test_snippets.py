@@ -23,6 +23,14 @@ def test_snippets_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         exec(compile(code, str(page), "exec"), names)
 
 
+@pytest.mark.parametrize("size", [28, 29, 32, 64, 96])
+def test_the_first_network_is_symmetric_at_every_size(size: int) -> None:
+    code = snippets(ROOT / "README.md")[0]
+    assert "28, 28" in code
+    assert "assert torch.allclose(net.eval()(turned)" in code
+    exec(code.replace("28, 28", f"{size}, {size}"), {})
+
+
 def test_there_are_snippets_and_a_broken_one_fails(tmp_path: Path) -> None:
     assert len(snippets(ROOT / "README.md")) >= 2
     page = tmp_path / "page.md"

@@ -26,9 +26,9 @@ print(x.shape, y.shape)
 # orientation to its neighbours. The ordinary network is the same function with a grid of one, and with its widths
 # scaled so that both have about equally many weights.
 
-turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3)
+turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3, parameters=20_000)
 count = sum(p.numel() for p in turning.parameters())
-plain = models.classifier(1, 10, uniform(SO2(), 1), weights=count)
+plain = models.classifier(1, 10, uniform(SO2(), 1), parameters=count)
 
 # %% Both are trained as any `nn.Module` is, briefly, so that the page runs in seconds.
 

@@ -1,6 +1,7 @@
 """B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
 
 from . import functional, models, nn, testing
+from .converting import convert
 from .exporting import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
@@ -26,6 +27,7 @@ __all__ = [
     "Translation",
     "Trivial",
     "bspline",
+    "convert",
     "disc",
     "export",
     "functional",

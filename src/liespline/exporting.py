@@ -15,7 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from .nn import BatchNorm, GConv, Lift, MaxPool, NormReLU
+from .nn import BatchNorm, Depthwise, GConv, Lift, MaxPool, NormReLU
 
 _Make = Callable[..., nn.Module]
 _CONV: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -58,6 +58,8 @@ def export(net: nn.Module) -> nn.Module:
         if isinstance(module, Lift | GConv):
             _check_replaceable(name, module)
             plain[id(module)] = _convolution(module, order)
+        elif isinstance(module, Depthwise):
+            plain[id(module)] = _depthwise(module)
         elif id(module) in order.norm_of:
             fused = plain[id(module)] = copy.deepcopy(module)
             fused.weight, fused.bias = _with_norm(module.weight, module.bias, order.norm_of[id(module)])
@@ -110,7 +112,9 @@ def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
     stages: list[nn.Module] = []
     if isinstance(layer, GConv) and id(layer) not in order.flat_input:
         stages.append(nn.Flatten(1, 2))
-    stages += _unset(layer, kernel, has_bias=bias is not None)
+    if layer.groups > 1 and kernel.ndim == 2:
+        kernel = torch.block_diag(*kernel.chunk(layer.groups))
+    stages += _unset(layer, kernel, has_bias=bias is not None, groups=layer.groups)
     stages[-1].weight = nn.Parameter(kernel.contiguous())
     if bias is not None:
         stages[-1].bias = nn.Parameter(bias.repeat_interleave(n_out))
@@ -119,7 +123,19 @@ def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
     return stages[0] if len(stages) == 1 else nn.Sequential(*stages)
 
 
-def _unset(layer: Lift | GConv, kernel: Tensor, *, has_bias: bool) -> list[nn.Module]:
+@torch.no_grad()
+def _depthwise(layer: Depthwise) -> nn.Module:
+    """Return the layer as Flatten, [padding,] a convolution with a group per field, Unflatten."""
+    kernel = layer.kernel()  # (C, N_h, *window)
+    shape, flat = kernel.shape[:2], kernel.flatten(0, 1).unsqueeze(1)
+    stages = _unset(layer, flat, has_bias=layer.bias is not None, groups=len(flat))
+    stages[-1].weight = nn.Parameter(flat.contiguous())
+    if layer.bias is not None:
+        stages[-1].bias = nn.Parameter(layer.bias.repeat_interleave(shape[1]))
+    return nn.Sequential(nn.Flatten(1, 2), *stages, nn.Unflatten(1, shape))
+
+
+def _unset(layer: Lift | GConv | Depthwise, kernel: Tensor, *, has_bias: bool, groups: int = 1) -> list[nn.Module]:
     """Return the padding that a convolution cannot do by itself, if any, and the convolution, its weights unset."""
     rows, columns, *window = kernel.shape
     if not window:
@@ -131,7 +147,8 @@ def _unset(layer: Lift | GConv, kernel: Tensor, *, has_bias: bool) -> list[nn.Mo
         spread = tuple(p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair)
         pads, before, mode = [_PAD[layer.padding_mode][len(window) - 1](spread)], (0,) * len(window), "zeros"
     conv = _CONV[len(window) - 1]
-    return [*pads, conv(columns, rows, window, layer.stride, before, bias=has_bias, padding_mode=mode, device="meta")]
+    options = {"bias": has_bias, "padding_mode": mode, "groups": groups, "device": "meta"}
+    return [*pads, conv(groups * columns, rows, window, layer.stride, before, **options)]
 
 
 def _with_norm(kernel: Tensor, bias: Tensor | None, norm: _BatchNorm) -> tuple[nn.Parameter, nn.Parameter]:

@@ -6,6 +6,8 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 
 from ..sizes import Size
 from .correlation import Padding, correlate, lift, plan, project
+from .depthwise import depthwise, depthwise_kernel
+from .directions import directions
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -24,6 +26,9 @@ __all__ = [
     "Size",
     "Window",
     "correlate",
+    "depthwise",
+    "depthwise_kernel",
+    "directions",
     "group_points",
     "group_samples",
     "harmonics",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -17,6 +17,8 @@ from ..sizes import Size
 from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
 from .sampling import Window, group_samples, space_samples
+
+_CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 class Padding(NamedTuple):
@@ -36,16 +38,19 @@ def lift(
     stride: int | Size = 1,
     padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
+    groups: int = 1,
 ) -> Tensor:
     """Return the lifting correlation (eq. liftingcor): out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) f(y).
 
-    x `(B, C, *space)`, weight `(O, C, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`. Samples are those of
-    `space_samples`. Stride and padding are those of a convolution with the window W; `sizes` says that the kernels of
-    the A elements are zero outside smaller windows in the middle of W, which saves time.
+    x `(B, C, *space)`, weight `(O, C/groups, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`. Samples are those
+    of `space_samples`. Stride, padding and groups are those of a convolution with the window W; `sizes` says that the
+    kernels of the A elements are zero outside smaller windows in the middle of W, which saves time.
     """
     window = tuple(x_samples.shape[1:-1])
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
+    if groups > 1:
+        return _add_bias(grouped(x, _sampled(paths.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
     return _add_bias(paths.lift(x, weight, x_samples, sizes=sizes, stride=stride, padding=zeros), bias)
 
 
@@ -60,17 +65,21 @@ def correlate(
     stride: int | Size = 1,
     padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
+    groups: int = 1,
     plan: paths.Plan | None = None,
 ) -> Tensor:
     """Return the group correlation (eq. gcor): out(x, h) = 1/|det h| Σ_h̃ w(h̃) Σ_y K(h⁻¹(y − x), h⁻¹h̃) F(y, h̃).
 
-    x `(B, C, N, *space)`, weight `(O, C, N_x, N_k)`, x_samples `(A, M, *W, N_x)`, h_samples `(A, M, N, N_k)`
+    x `(B, C, N, *space)`, weight `(O, C/groups, N_x, N_k)`, x_samples `(A, M, *W, N_x)`, h_samples `(A, M, N, N_k)`
     → `(B, O, A, *space)`. Samples are those of `space_samples` and `group_samples`, options those of `lift`. What the
     samples allow to leave out is in the `plan`; without one the whole kernel is computed, with the same result.
     """
     window = tuple(x_samples.shape[2:-1])
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
+    if groups > 1:
+        kernel = _sampled(paths.kernel, weight, x_samples, h_samples)
+        return _add_bias(grouped(x, kernel, groups, stride, zeros), bias)
     out = paths.correlate(x, weight, x_samples, h_samples, sizes=sizes, stride=stride, padding=zeros, plan=plan)
     return _add_bias(out, bias)
 
@@ -78,13 +87,36 @@ def correlate(
 def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
 
-    "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum.
+    "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum;
+    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
         return x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
-    return (weights.to(x) @ x.reshape(*x.shape[:3], -1)).reshape(*x.shape[:2], *x.shape[3:])
+    out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
+    return out.reshape(*out.shape[:-1], *x.shape[3:])
+
+
+# ---- channel groups ----
+
+
+def grouped(x: Tensor, kernel: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
+    """Return the correlation of channel groups that do not see each other, as one grouped convolution.
+
+    x `(B, C, *inputs, *space)`, kernel `(O, A, C/groups, *inputs, *W)` → `(B, O, A, *space)`.
+    """
+    shape, d = kernel.shape[:2], len(stride)
+    rows = kernel.flatten(0, 1).flatten(1, kernel.ndim - 2 - d)  # (O·A, C/groups·inputs, *W)
+    flat = x.flatten(1, x.ndim - 1 - d)
+    if d == 0:
+        return _CONV[1](flat.unsqueeze(-1), rows.unsqueeze(-1), groups=groups).squeeze(-1).unflatten(1, shape)
+    return _CONV[d](flat, rows, None, stride, padding, groups=groups).unflatten(1, shape)
+
+
+def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) -> Tensor:
+    with torch.autocast(weight.device.type, enabled=False):
+        return kernel(weight.to(samples[0].dtype), *samples).to(weight.dtype)
 
 
 # ---- plans, shared by layers that have the same samples ----

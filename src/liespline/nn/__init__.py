@@ -1,8 +1,26 @@
 """Layers on `(B, C, N_h, *space)` feature maps: the paper's three, and what torch.nn lacks for such tensors."""
 
 from .centre import Centre
+from .dropout import FieldDropout
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
-from .pool import Downsample, MaxPool, Upsample
+from .pool import MaxPool
+from .resample import Downsample, Upsample
+from .separable import Depthwise, SeparableGConv
+from .shift import shift
 
-__all__ = ["BatchNorm", "Centre", "Downsample", "GConv", "Lift", "MaxPool", "NormReLU", "Project", "Upsample"]
+__all__ = [
+    "BatchNorm",
+    "Centre",
+    "Depthwise",
+    "Downsample",
+    "FieldDropout",
+    "GConv",
+    "Lift",
+    "MaxPool",
+    "NormReLU",
+    "Project",
+    "SeparableGConv",
+    "Upsample",
+    "shift",
+]

@@ -15,11 +15,11 @@ from .. import functional
 from ..functional import Padding, Window
 from ..grids import Grid, disc
 from ..groups import Translation
-from ..sizes import Size, sizes
+from ..sizes import Size, sizes, whole
 from ..splines import SplineBasis
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
-_told: set[tuple[SplineBasis, Size]] = set()
+_told: set[object] = set()
 
 
 def grid(layer: str, name: str, value: Grid) -> Grid:
@@ -44,6 +44,13 @@ def padding(layer: str, value: int | Sequence[int] | str, window: Size, stride: 
         return Padding(tuple((k - 1) // 2 for k in window), tuple(k // 2 for k in window))
     both = sizes(layer, "padding", value, len(window), least=0)
     return Padding(both, both)
+
+
+def groups(layer: str, value: int, in_channels: int, out_channels: int) -> int:
+    """Return the number of channel groups."""
+    if whole(layer, "groups", value) and (in_channels % value or out_channels % value):
+        raise ValueError(f"{layer}: groups = {value}, must divide in_channels = {in_channels} and out = {out_channels}")
+    return value
 
 
 def padding_mode(layer: str, value: str) -> str:
@@ -113,6 +120,20 @@ def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) 
             f"{layer}: up to {lost:.0%} of a basis function's energy falls outside the {size} window when the kernel "
             f"is transformed, which costs equivariance in proportion. A {fits} window, or centres further inside "
             f"({len(basis)} now), or the default x_basis of a window of 5 or more avoids it.",
+            stacklevel=4,
+        )
+
+
+def tell_off_centre(layer: str, size: int, window: int, stride: int, before: int, after: int) -> None:
+    """Say once where windows lie off the image's centre, about which it is turned, by `shift / 2` samples."""
+    shift = after - before - (size + before + after - window) % stride
+    case = (layer, size % (2 * stride), window, stride, before, after)
+    if shift and case not in _told:
+        _told.add(case)
+        why = "an odd window" if stride == 1 else "liespline.nn.Downsample instead of the stride, or another size,"
+        warnings.warn(
+            f"{layer}: windows of {window} at stride {stride}, padding {before} and {after}, lie {abs(shift) / 2:g} "
+            f"samples off the centre of {size} samples, which costs equivariance: {why} avoids it.",
             stacklevel=4,
         )
 

@@ -13,9 +13,10 @@ from ..functional import Padding, Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
+from .shift import Shiftable
 
 
-class Correlation(nn.Module):
+class Correlation(Shiftable):
     """What lifting and group correlation share: a window, a spatial spline basis, and how its samples are kept.
 
     Fixed samples are non-persistent buffers, derived from float64 whenever the module moves or changes dtype, so a
@@ -45,6 +46,7 @@ class Correlation(nn.Module):
         stride: int | Size,
         padding: int | Size | str,
         padding_mode: str,
+        groups: int,
         bias: bool,
         device: torch.device | str | None,
         dtype: torch.dtype | None,
@@ -53,6 +55,7 @@ class Correlation(nn.Module):
         name = type(self).__name__
         self.in_channels = sizes.whole(name, "in_channels", in_channels)
         self.out_channels = sizes.whole(name, "out_channels", out_channels)
+        self.groups = arguments.groups(name, groups, in_channels, out_channels)
         self.grid, self.out_grid = grid, out_grid
         space_dim = out_grid.group.space_dim
         self.kernel_size = arguments.kernel_size(name, kernel_size, space_dim)
@@ -67,7 +70,7 @@ class Correlation(nn.Module):
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
-        shape = (out_channels, in_channels, len(self.x_basis), *n_k)
+        shape = (out_channels, in_channels // groups, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype)) if bias else None
         if self.x_basis.trainable:
@@ -113,9 +116,14 @@ class Correlation(nn.Module):
             arguments.wrong_shape(type(self).__name__, x, axes, len(self.kernel_size))
         if x.device != weight.device or x.dtype != weight.dtype:
             arguments.check_same_kind(type(self).__name__, x, weight)
-        for size, k, p, q in zip(x.shape[1 + len(axes) :], self.kernel_size, *self.padding, strict=True):
-            if not torch.compiler.is_compiling() and size + p + q < k:
+        if torch.compiler.is_compiling():
+            return
+        space = x.shape[1 + len(axes) :]
+        for size, k, step, p, q in zip(space, self.kernel_size, self.stride, *self.padding, strict=True):
+            if size + p + q < k:
                 arguments.too_small(type(self).__name__, x, self.kernel_size, self.padding)
+            if (step > 1 or p != q) and len(self.out_grid) > 1:
+                arguments.tell_off_centre(type(self).__name__, size, k, step, p, q)
 
     def _sampled(self, basis: SplineBasis, centres: Tensor, points: Tensor, factor: Tensor) -> Tensor:
         with torch.autocast(points.device.type, enabled=False):
@@ -151,11 +159,16 @@ class Correlation(nn.Module):
         device, dtype = weight.device, _sample_dtype(weight)
         for name, exact in self._derived().items():
             old = self._buffers.get(name)
-            if exact is None or old is None or (old.device, old.dtype) != (device, dtype):
+            if exact is None or old is None or (old.device, old.dtype, old.shape) != (device, dtype, exact.shape):
                 new = None if exact is None else exact.to(device, dtype, copy=True)  # the exact one is everybody's
                 self.register_buffer(name, new, persistent=False)
             else:  # in the memory it has, which may be shared with other processes
                 old.data.copy_(exact)
+
+    def _rederive(self) -> None:
+        self.window = functional.window(self.out_grid, self.kernel_size)
+        self.borders = Padding(*self.window.borders(self.padding))
+        self._renew_buffers()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Correlation:
         def apply(tensor: Tensor) -> Tensor:
@@ -178,6 +191,7 @@ class Correlation(nn.Module):
             "stride": self.stride,
             "padding": self.borders,
             "padding_mode": self.padding_mode,
+            "groups": self.groups,
         }
 
     def extra_repr(self) -> str:
@@ -188,6 +202,7 @@ class Correlation(nn.Module):
         return (
             f"{self.in_channels}, {self.out_channels}, {window}, {self.out_grid!r}, "
             f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={padding}"
+            + (f", groups={self.groups}" if self.groups > 1 else "")
         )
 
 

@@ -1,4 +1,4 @@
-"""The step before every second sample is kept, on even sizes."""
+"""The step before a stride, which keeps it symmetric about the image's centre."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from torch import Tensor, nn
 
 
 class Centre(nn.Module):
-    """Bring each even space axis to the points between its samples, so that every second sample is centred.
+    """Bring images to sizes that a stride divides evenly about their centre: (size − 1) a multiple of it.
 
     Samples 0, 2, 4, … of an even axis lie half a sample off its centre, and those of a turned image off to another
-    side: a network that keeps them is not equivariant. `first` is the first space axis: 2 in images, 3 in feature maps.
+    side: a network that keeps them is not equivariant. Such an axis is read at the points between its samples first.
     """
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, stride: int) -> None:
         super().__init__()
-        self.first = first
+        self.stride = stride
 
     def forward(self, x: Tensor) -> Tensor:
-        """Average neighbours along the even axes."""
-        for axis in range(self.first, x.ndim):
-            size = x.shape[axis]
-            if size % 2 == 0:
-                x = (x.narrow(axis, 0, size - 1) + x.narrow(axis, 1, size - 1)) / 2
+        """Average neighbours along an axis of `(B, C, *space)` that has one sample too many, crop two on both sides."""
+        for axis in range(2, x.ndim):
+            extra = (x.shape[axis] - 1) % self.stride
+            if extra % 2:
+                size = x.shape[axis] - 1
+                x = (x.narrow(axis, 0, size) + x.narrow(axis, 1, size)) / 2
+            if extra > 1:
+                x = x.narrow(axis, extra // 2, x.shape[axis] - 2 * (extra // 2))
         return x

@@ -18,8 +18,7 @@ def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     generalised to kernels whose gain differs between what neighbouring samples share and what they do not, and between
     group elements: it keeps the second moment over ten such layers, by the mean-field recursion of `_gain`.
     """
-    x = x_samples.double().reshape(*x_samples.shape[:2], -1, x_samples.shape[-1])  # (A, M, Y, N_x)
-    h = torch.ones(*x.shape[:2], 1, 1, dtype=x.dtype) if h_samples is None else h_samples.double()
+    x, h = _flat(x_samples, h_samples)
     # Along the direction that answers to constant inputs, which deep features come close to, channels are mixed by an
     # orthogonal matrix: it keeps their size in every draw, not on average only.
     constant = (x.sum((1, 2)).mean(0).unsqueeze(1) * h.sum((1, 2)).mean(0)).flatten()
@@ -29,6 +28,29 @@ def fill(weight: Tensor, x_samples: Tensor, h_samples: Tensor | None) -> None:
     mixing = torch.nn.init.orthogonal_(torch.empty_like(noise[:, :, 0]), gain=math.sqrt(max(weight.shape[:2])))
     noise += (mixing - noise @ constant).unsqueeze(-1) * constant
     weight.copy_(noise.reshape(weight.shape) * math.sqrt(2 / (in_channels * _gain(x, h, out_channels))))
+
+
+@torch.no_grad()
+def fill_separable(weight: Tensor, mixing: Tensor, x_samples: Tensor, h_samples: Tensor) -> None:
+    """Draw coefficients `(C, 1, N_x)` of filters in space that follow a mixing `(C, in, 1, N_k)`, drawn before.
+
+    The two make the kernel of one layer, k(x) M(h), and it is that layer which has to keep the second moment.
+    """
+    x, h = _flat(x_samples[:, :1], h_samples[:, :1])
+    noise = torch.randn(weight.shape, dtype=weight.dtype)
+    # All channels answer to constant inputs alike but for the sign: there are few coefficients to average over.
+    constant = x.sum((1, 2)).mean(0)
+    constant = (constant / constant.norm().clamp_min(1e-12)).to(weight)
+    along = noise @ constant
+    noise += (along.sign() - along).unsqueeze(-1) * constant
+    second_moment = 2 / (_gain(x, h, len(weight)) * mixing.shape[1] * float(mixing.double().square().mean()))
+    weight.copy_(math.sqrt(second_moment) * noise)
+
+
+def _flat(x_samples: Tensor, h_samples: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return samples in float64, `(A, M, Y, N_x)` and `(A, M, N, N_k)`."""
+    x = x_samples.double().reshape(*x_samples.shape[:2], -1, x_samples.shape[-1])
+    return x, torch.ones(*x.shape[:2], 1, 1, dtype=x.dtype) if h_samples is None else h_samples.double()
 
 
 def _gain(x: Tensor, h: Tensor, width: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import functional, paths
 from ..functional import Size
@@ -13,13 +13,15 @@ from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
+from .shift import Shiftable
 
 
 class Lift(Correlation):
     """Lifting correlation (eq. liftingcor): an image `(B, in, *space)` to a feature map `(B, out, N_h, *space)`.
 
-    `weight` is `(out, in, N_x)`. `kernel_size` is the sampled window at the identity, with `nn.Conv2d`'s arithmetic of
-    shapes; scaling groups grow it with the element. The default basis keeps the kernel inside its window.
+    `weight` is `(out, in/groups, N_x)`. `kernel_size` is the sampled window at the identity, with `nn.Conv2d`'s
+    arithmetic of shapes and channel groups; scaling groups grow it with the element. The default basis keeps the kernel
+    inside its window.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class Lift(Correlation):
         stride: int | Size = 1,
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
+        groups: int = 1,
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -42,11 +45,11 @@ class Lift(Correlation):
             raise ValueError("Lift: kernel_size = None, but an image has space axes; give the window, such as 5")
         super().__init__(
             in_channels, out_channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, bias, device, dtype,
+            stride, padding, padding_mode, groups, bias, device, dtype,
         )  # fmt: skip
 
     def kernel(self) -> Tensor:
-        """Return the sampled kernel `(out, N_h, in, *window)`, determinant included."""
+        """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
         x_samples, _ = self.samples()
         weight = self.weight
         with torch.autocast(x_samples.device.type, enabled=False):
@@ -63,8 +66,8 @@ class Lift(Correlation):
 class GConv(Correlation):
     """Group correlation (eq. gcor): `(B, in, N_h, *space)` to `(B, out, N_h_out, *space)`.
 
-    `weight` is `(out, in, N_x, N_k)`. `h_basis` decides the kind of kernel on H: dense (a spline on every element of
-    the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
+    `weight` is `(out, in/groups, N_x, N_k)`. `h_basis` decides the kind of kernel on H: dense (a spline on each element
+    of the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
     alone, `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) it lifts functions on S² to SO(3).
     """
 
@@ -81,6 +84,7 @@ class GConv(Correlation):
         stride: int | Size = 1,
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
+        groups: int = 1,
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -90,17 +94,20 @@ class GConv(Correlation):
         arguments.same_group("GConv", grid, out_grid, kernel_size)
         super().__init__(
             in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
-            stride, padding, padding_mode, bias, device, dtype,
+            stride, padding, padding_mode, groups, bias, device, dtype,
         )  # fmt: skip
 
     def _renew_buffers(self) -> None:
         super()._renew_buffers()
         assert self.h_basis is not None
+        if self.groups > 1:  # computed as one grouped convolution
+            self.plan = None
+            return
         where = self.weight.device
         self.plan = functional.plan(self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, where)
 
     def kernel(self) -> Tensor:
-        """Return the sampled kernel `(out, N_h_out, in, N_h_in, *window)`, quadrature and determinant included."""
+        """Return the sampled kernel `(out, N_h_out, in/groups, N_h_in, *window)`, with quadrature and determinant."""
         x_samples, h_samples = self.samples()
         assert h_samples is not None
         weight = self.weight
@@ -116,29 +123,41 @@ class GConv(Correlation):
         return functional.correlate(x, weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
 
 
-class Project(nn.Module):
+class Project(Shiftable):
     """Projection over H (eq. projection): `(B, C, N_h, *space)` to `(B, C, *space)`.
 
-    "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum.
+    "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
+    reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
+    scalings grows, with the input; component i runs along space axis i.
     """
 
     weights: Tensor
 
     def __init__(self, reduce: str, grid: Grid) -> None:
         super().__init__()
-        if reduce not in ("max", "mean", "sum"):
-            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean" or "sum"')
+        if reduce not in ("max", "mean", "sum", "vector"):
+            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
-        self.register_buffer("weights", grid.weights.to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("weights", self._exact_weights().to(torch.get_default_dtype()), persistent=False)
+
+    def _exact_weights(self) -> Tensor:
+        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`."""
+        if self.reduce != "vector":
+            return self.grid.weights
+        with torch.device("cpu"), torch.inference_mode(False):
+            return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Project:
         super()._apply(fn, recurse)
-        self.weights = self.grid.weights.to(self.weights)
+        self._rederive()
         return self
 
+    def _rederive(self) -> None:
+        self.weights = self._exact_weights().to(self.weights)
+
     def forward(self, x: Tensor) -> Tensor:
-        """Project `(B, C, N_h, *space)` to `(B, C, *space)`."""
+        """Project `(B, C, N_h, *space)` to `(B, C, *space)`, vectors to `(B, C, d, *space)`."""
         if x.ndim < 3 or x.shape[2] != len(self.grid):
             raise ValueError(
                 f"Project: x has shape {tuple(x.shape)}; expected (B, C, {len(self.grid)}, *space), "

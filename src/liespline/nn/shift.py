@@ -1,0 +1,68 @@
+"""The grids of a network moved on the group, for equivariance between their elements too."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import torch
+from torch import Tensor, nn
+
+from ..grids import Grid
+from ..groups import Group
+
+
+class Shiftable(nn.Module):
+    """A layer that knows where its grids were built, and can derive all its buffers from where they are now."""
+
+    _home: dict[str, Grid] | None = None
+
+    def shift(self, h: Tensor | None) -> None:
+        """Move the grids from where they were built to h·H; None brings them back."""
+        if self._home is None:
+            self._home = {name: getattr(self, name) for name in ("grid", "out_grid") if hasattr(self, name)}
+        for name, grid in self._home.items():
+            setattr(self, name, grid if h is None else moved(grid, h))
+        self._rederive()
+
+    def _rederive(self) -> None:
+        raise NotImplementedError
+
+
+class shift:
+    """Make every grid H of a network h·H, in place: `shift(net, h)`, and `shift(net, None)` puts them back.
+
+    h counts from where the grids were built, not from where the last call left them. Only the samples of kernels in
+    space change: h⁻¹h̃ does not, nor does anything that is learned or saved. A network that is trained with h drawn
+    anew at every step sees all of H, not only the grid; evaluation has no part in it. In a `with` block the grids are
+    put back at its end, to the bit.
+
+    h is one element of the group, such as `torch.tensor([0.1])` for SO(2); on S² it is a rotation of SO(3).
+    """
+
+    def __init__(self, net: nn.Module, h: Tensor | None) -> None:
+        self.net = net
+        for layer in net.modules():
+            if isinstance(layer, Shiftable):
+                layer.shift(h)
+
+    def __enter__(self) -> nn.Module:
+        return self.net
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shift(self.net, None)
+
+
+def moved(grid: Grid, h: Tensor) -> Grid:
+    """Return h·H with the same Haar weights, which left translation leaves as they are."""
+    group = grid.group
+    if group.dim == 0:
+        return grid  # the trivial group has nowhere to go: a plain layer among equivariant ones
+    acting: Group = group.quotient_of or group
+    h = h.detach().to("cpu", torch.float64)
+    if h.shape != acting.element_shape:
+        raise ValueError(f"shift: h has shape {tuple(h.shape)}; one element of {acting!r} has {acting.element_shape}")
+    acting.require("shift: h", h)
+    elements = acting.product(h, grid.elements) if acting is group else acting.act(h, grid.elements)
+    return Grid(group, elements, grid.weights, grid.spacing)

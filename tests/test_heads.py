@@ -1,0 +1,77 @@
+"""The measurement of heads: digits turned about the right point, variants that differ in one thing, one tiny run."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import time
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+import liespline as ls
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def heads(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.heads.training as training
+
+    return training
+
+
+def test_digits_are_turned_about_the_images_centre_or_their_own(heads: ModuleType) -> None:
+    turn = heads.turn
+    image = torch.zeros(1, 1, 28, 28)
+    image[..., 8:20, 12:18] = torch.rand(12, 6) + 0.1
+    quarter = turn(image, torch.tensor([math.pi / 2]), "image")
+    assert (quarter - torch.rot90(image, 1, (-2, -1)).clamp(0, 1)).abs().max() < 1e-4
+    axis = torch.arange(28.0)
+
+    def mass(x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([(x[0, 0].sum(1 - i) * axis).sum() for i in (0, 1)]) / x.sum()
+
+    smooth = torch.nn.functional.avg_pool2d(image, 5, 1, 2)
+    for angle in (0.4, 2.0, 4.5):
+        turned = turn(smooth, torch.tensor([angle]), "mass")
+        assert (mass(turned) - mass(smooth)).abs().max() < 0.02
+        about_image = mass(turn(smooth, torch.tensor([angle]), "image")) - mass(smooth)
+        assert about_image.abs().max() > 0.1
+
+
+def test_the_chain_is_the_classifier(heads: ModuleType) -> None:
+    from benchmarks.heads.variants import SMALL, VARIANTS, chain
+
+    theirs = ls.models.classifier(1, 10, ls.uniform(ls.SO2(), 16), widths=SMALL)
+    ours = chain(last=7)
+    assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
+    theirs.load_state_dict(dict(zip(theirs.state_dict(), ours.state_dict().values(), strict=True)))
+    x = torch.randn(1, 1, 28, 28)
+    assert torch.allclose(ours.eval()(x), theirs.eval()(x), atol=1e-5)
+    for name, variant in VARIANTS.items():
+        if "classifier" not in name and "resnet" not in name:
+            assert variant.network()(torch.randn(2, 1, 28, 28)).shape == (2, 10), name
+
+
+def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: Path) -> None:
+    from benchmarks.heads.variants import Variant
+
+    draw = np.random.default_rng(0)
+    for part, count in (("train", 12_000), ("t10k", 100)):
+        images = draw.integers(0, 255, (count, 28, 28), np.uint8)
+        labels = (images[:, 0, 0] % 10).astype(np.uint8)
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            header = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+            (tmp_path / f"{part}-{kind}-ubyte.gz").write_bytes(gzip.compress(header + array.tobytes(), 1))
+    grid = ls.uniform(ls.SO2(), 4)
+    variant = Variant(lambda: ls.models.classifier(1, 10, grid, widths=(2, 2, 2)), augment=True, about="mass")
+    settings = heads.Settings(tmp_path, epochs=2, batch=8, limit=24)
+    result = heads.train(variant, 0, settings, time.time() + 600)
+    assert 0 <= result["error"] <= 100
+    assert result["weights"] == sum(p.numel() for p in variant.network().parameters())
+    assert heads.train(variant, 0, settings, time.time() - 1) is None

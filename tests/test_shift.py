@@ -1,0 +1,100 @@
+"""nn.shift: the grids of a network moved on the group, and back to the bit."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from liespline.nn import shift
+from networks import CUBE, LINE, NETWORKS, SCALES, SO2, SPHERE, every_network, image
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+X64 = torch.float64
+STEPS = {
+    "SO2": torch.tensor([0.3]),
+    "Scale": torch.tensor([1.37]),
+    "SO3": ls.SO3().exp(torch.tensor([0.2, -0.5, 0.1])),
+    "Sphere": ls.SO3().exp(torch.tensor([0.2, -0.5, 0.1])),
+}
+
+
+def step_of(name: str) -> torch.Tensor | None:
+    return next((h for key, h in STEPS.items() if name.startswith(key)), None)
+
+
+@every_network
+def test_there_and_back_is_the_same_to_the_bit(name: str) -> None:
+    torch.manual_seed(0)
+    net = NETWORKS[name]().double().eval()
+    x, h = image(net, dtype=X64), step_of(name)
+    before, learned = net(x), {key: value.clone() for key, value in net.state_dict().items()}
+    if h is None:  # the trivial group
+        h = torch.zeros(0)
+    with shift(net, h.double()):
+        changed = (net(x) - before).abs().max()
+    assert torch.equal(net(x), before)
+    assert all(torch.equal(learned[key], value) for key, value in net.state_dict().items())
+    assert bool(changed > 1e-6) == (name != "Trivial")
+
+
+@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE], ids=repr)
+def test_a_shifted_layer_is_one_built_there(grid: ls.Grid) -> None:
+    torch.manual_seed(0)
+    h = step_of(type(grid.group).__name__).double()
+    group = grid.group.quotient_of or grid.group
+    elements = group.act(h, grid.elements) if grid.group.quotient_of else group.product(h, grid.elements)
+    there = ls.Grid(grid.group, elements, grid.weights, grid.spacing)
+
+    def network(grid: ls.Grid) -> nn.Module:
+        # Kernels on H have their centres where they had them: only the grid moves.
+        bases = [ls.SplineBasis(first) for first in (home, home)]
+        layers = [ls.GConv(2, 2, 3, grid, h_basis=basis, padding=1) for basis in bases]
+        return nn.Sequential(ls.Lift(1, 2, 3, grid, padding=1), *layers, ls.Project("vector", grid)).double()
+
+    home = grid
+    net, built = network(grid), network(there)
+    built.load_state_dict(net.state_dict())
+    x = torch.randn(1, 1, *{1: (15,), 2: (9, 10), 3: (5, 6, 5)}[grid.group.space_dim], dtype=X64)
+    assert (shift(net, h).net(x) - built(x)).abs().max() < 1e-12
+    net.float().double()  # buffers are derived from where the grids are now
+    assert (net(x) - built(x)).abs().max() < 1e-6
+
+
+def test_a_step_of_the_grid_permutes_features_and_leaves_what_is_invariant() -> None:
+    torch.manual_seed(0)
+    layers = nn.Sequential(ls.Lift(1, 3, 5, SO2), nn.ReLU(), ls.GConv(3, 2, 5, SO2)).double()
+    invariant = nn.Sequential(layers, ls.Project("max", SO2))
+    x = torch.randn(1, 1, 14, 14, dtype=X64)
+    still, projected = layers(x), invariant(x)
+    with shift(invariant, torch.tensor([3 * math.pi / 4], dtype=X64)):
+        assert (layers(x) - still.roll(-3, 2)).abs().max() < 1e-12
+        assert (invariant(x) - projected).abs().max() < 1e-12
+
+
+def test_h_counts_from_where_the_grid_was_built() -> None:
+    layer = ls.Lift(1, 1, 5, SO2)
+    shift(layer, torch.tensor([0.2]))
+    shift(layer, torch.tensor([0.3]))
+    assert layer.out_grid.elements[0].item() == pytest.approx(0.3)
+    shift(layer, None)
+    assert layer.out_grid is SO2
+
+
+def test_wrong_elements_are_refused() -> None:
+    layer = ls.Lift(1, 1, 5, SCALES)
+    with pytest.raises(ValueError, match=r"shift: h = \[-1.0\] is not an element of Scale"):
+        shift(layer, torch.tensor([-1.0]))
+    with pytest.raises(ValueError, match=r"h has shape \(2, 1\)"):
+        shift(layer, torch.ones(2, 1))
+
+
+def test_gradients_flow_and_training_mode_is_no_different() -> None:
+    net = NETWORKS["SO2 local"]()
+    x = image(net)
+    with shift(net, torch.tensor([0.1])):
+        net(x).square().mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
