@@ -78,6 +78,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
     if progress:
         callbacks.append(Bar(leave=False))
     several = settings.devices * settings.nodes > 1
+    images = find_task(config.task).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return Trainer(
@@ -87,6 +88,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
         strategy="ddp" if several else "auto",
         precision=settings.precision,  # type: ignore[arg-type]
         max_epochs=settings.epochs,
+        limit_train_batches=None if images is None else max(1, images // settings.batch),
         logger=TensorBoardLogger(run.path, name=None, version="tensorboard"),
         callbacks=callbacks,
         plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
@@ -110,7 +112,7 @@ class Bar(RichProgressBar):
 
 
 class EpochLog(Callback):
-    """One JSON line an epoch: losses, scores, seconds, images a second, peak memory."""
+    """One JSON line per epoch: losses, scores, seconds, images per second, peak memory."""
 
     def __init__(self, run: Run) -> None:
         self.run, self._begun, self._seconds, self._images = run, 0.0, 0.0, 0
