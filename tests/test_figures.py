@@ -147,10 +147,10 @@ def test_results_are_read_from_runs(tmp_path: Path) -> None:
         (axes,) = results.draw(results.prepare(tmp_path), LIGHT).axes
     (line,) = (line for line in axes.lines if str(line.get_label()).startswith("local"))
     assert np.allclose(np.asarray(line.get_ydata(), float), [60.0, 90.0])
-    # one bar, of the network with two runs: its standard deviation is √2/2 of their distance
-    ((low, high),) = (bar.get_segments()[0][:, 1] for bar in axes.collections if isinstance(bar, LineCollection))
-    assert low == pytest.approx(60 - 10 * math.sqrt(2))
-    assert high == pytest.approx(60 + 10 * math.sqrt(2))
+    # Bars of one standard error: of two seeds half their distance, of one seed that of its 90 images.
+    bars = [bar.get_segments()[0][:, 1].tolist() for bar in axes.collections if isinstance(bar, LineCollection)]
+    error = 100 * math.sqrt(0.9 * 0.1 / 90)
+    assert bars == [pytest.approx([50, 70]), pytest.approx([90 - error, 90 + error])]
     assert "synthetic" in axes.get_title(loc="left")
 
 

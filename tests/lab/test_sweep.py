@@ -32,6 +32,7 @@ def planned(tmp_path, monkeypatch):
 
 def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     said = []
+    planned[1].run.path.parents[1].mkdir()
     planned[1].run.path.parent.write_text("a file where the second run's folder should go")
     assert sweep(planned, 2, lambda name, what: said.append((name, what))) == ["bad seed 0"]
     assert ("good seed 0", "done") in said
