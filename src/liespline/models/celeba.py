@@ -90,10 +90,9 @@ class _Landmarks(nn.Module):
 
         self.fine = block(3)
         self.coarse = nn.Sequential(nn.MaxPool2d(2), block(width))
-        if side is not None:
-            for layer in (*self.fine, *self.coarse[1]):
-                if isinstance(layer, Lift | GConv):
-                    _in_one_window(layer, side)
+        for layer in self.modules():
+            if side is not None and isinstance(layer, Lift | GConv):
+                _in_one_window(layer, side)
         self.finer = Upsample(2)
         self.head = nn.Sequential(
             nn.Conv2d(2 * width, 32, 3, padding=1, bias=False),
