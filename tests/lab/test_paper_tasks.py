@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from lab.small_runs import new_run
 from liespline.lab.data import celeba
 from liespline.lab.data.synthetic import faces, tissue
 from liespline.lab.evaluation import evaluate as finish
@@ -14,7 +15,6 @@ from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task, pcam
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training import optimisers
-from liespline.lab.training.start import begin
 from liespline.lab.training.trainer import make_trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
@@ -32,8 +32,8 @@ def test_celeba_from_official_files_to_landmarks(tmp_path):
     assert defaults.training == Training(
         epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4, augment="none"
     )  # the released scripts' recipe
-    config = defaults.updated({"group": "none"}, {**short(defaults), "augment": "zoom"}, data=str(tmp_path / "set"))
-    run = begin(config, tmp_path / "run", progress=False)
+    config = defaults.updated(group="none", **short(defaults), augment="zoom", data=str(tmp_path / "set"))
+    run = new_run(config, tmp_path / "run")
     results = run.read_results()
     assert results["synthetic"]
     assert 0 <= results["scores"]["success"] <= 1
@@ -49,8 +49,8 @@ def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_x.h5").unlink()
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_y.h5").unlink()
     defaults = find_task("pcam").defaults
-    config = defaults.updated({"n_h": 4, "n_k": 4}, short(defaults), data=str(tmp_path / "data"))
-    run = begin(config, tmp_path / "run", progress=False)
+    config = defaults.updated(n_h=4, n_k=4, **short(defaults), data=str(tmp_path / "data"))
+    run = new_run(config, tmp_path / "run")
     results = run.read_results()
     assert set(results["scores"]) == {"loss", "accuracy", "auc"}
     assert results["split"] == "valid"  # there are no test files, and the page says so
@@ -64,14 +64,14 @@ def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
     """65,536 images whatever the batch, a quarter of the official set; of a smaller set each image once."""
     config = find_task("pcam").defaults
     assert steps_per_epoch(config, tmp_path) == 2048
-    assert steps_per_epoch(config.updated({}, {"batch": 128}), tmp_path) == 512
+    assert steps_per_epoch(config.updated(batch=128), tmp_path) == 512
     # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
     monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
     monkeypatch.setattr(pcam, "TASK", replace(pcam.TASK, epoch_images=32))
     monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
     tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
-    small = config.updated({"group": "none"}, {**short(config), "epochs": 3}, data=str(tmp_path / "data"))
-    rows = begin(small, tmp_path / "run", progress=False).read_metrics()
+    small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))
+    rows = new_run(small, tmp_path / "run").read_metrics()
     assert [row["step"] for row in rows] == [4, 8, 12]
     assert [row["lr"] for row in rows] == [0.01, 0.005, 0.005]  # as it stands after each epoch
 

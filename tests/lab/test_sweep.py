@@ -27,7 +27,7 @@ def two_runs(base):
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
-    return plan("digits", "two", tmp_path, 1, {}, {})
+    return plan("digits", "two", tmp_path, 1, {})
 
 
 def test_finished_runs_are_skipped_and_failed_ones_named(planned):
@@ -127,14 +127,14 @@ def test_the_papers_celeba_runs():
 
 
 def test_the_scripts_had_2d_networks_at_other_scales():
-    entries = plan("celeba", "paper", Path("x"), 1, {}, {"preset": "released"})
+    entries = plan("celeba", "paper", Path("x"), 1, {"preset": "released"})
     plain = [e.config for e in entries if e.config.network.group == "none"]
     assert sorted({c.network.scale for c in plain}) == [1, 1.6, 2, 2.8, 4]
     assert {e.config.preset for e in entries} == {"released"}
 
 
 def test_seeds_come_round_by_round():
-    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3}, {"data": "d"})
+    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3, "data": "d"})
     assert len(entries) == 50
     assert [e.config.seed for e in entries] == [0] * 25 + [1] * 25
     assert {e.config.training.epochs for e in entries} == {3}

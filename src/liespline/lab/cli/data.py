@@ -37,7 +37,7 @@ def check(
     chosen = find_task(task)
     if chosen.check is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
-    config = chosen.defaults.updated({}, {}, data=str(path), size=size)
+    config = chosen.defaults.updated(data=str(path), size=size)
     if problems := chosen.check(path, config):
         raise DataError(problems)
     for split in ("train", "valid", "test"):

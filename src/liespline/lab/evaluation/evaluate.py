@@ -71,7 +71,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 def score_file(checkpoint: Path, data: Path | None, name: str) -> dict[str, Any]:
     """Scores of a trained network on a split of its own data, or of other data in the same layout."""
     trained = load(checkpoint)
-    config = trained.config.updated({}, {}, data=None if data is None else str(data))
+    config = trained.config.updated(data=None if data is None else str(data))
     split = find_task(config.task).load(config, one_of("split", name, SPLITS))
     if Signature.of(split) != trained.signature:
         raise ConfigError(f"{data}: holds {Signature.of(split)}; the network was trained on {trained.signature}")

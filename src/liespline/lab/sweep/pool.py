@@ -32,15 +32,13 @@ class Planned:
     run: Run
 
 
-def plan(
-    task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any], own: Mapping[str, Any]
-) -> list[Planned]:
+def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
     """All runs of a task's set, seed by seed, so that every network has one run before any has two."""
     sets = find_task(task).sets
     one_of(f"set (task {task})", chosen, sets)
-    configs = sets[chosen](find_task(task).defaults.updated({}, changes, **own))
+    configs = sets[chosen](find_task(task).defaults.given(**changes))
     return [
-        Planned(f"{name} seed {seed}", config.updated({}, {}, seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
+        Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
         for seed in range(seeds)
         for name, config in configs.items()
     ]
