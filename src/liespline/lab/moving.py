@@ -54,6 +54,22 @@ def _inverse(size: int) -> Tensor:
     return torch.linalg.inv(bspline(offsets - offsets.unsqueeze(-1), 3))
 
 
+def radii(space: Sequence[int]) -> Tensor:
+    """The distance of each sample from the centre: (*space)."""
+    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in space]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).norm(dim=-1)
+
+
+def rim_colour(images: Tensor) -> Tensor:
+    """The mean colour of each image along the rim of its largest disc, two samples wide: (B, C, 1, …).
+
+    What most likely lies around an image that is turned: black around black, tissue around tissue.
+    """
+    radius, largest = radii(images.shape[2:]), (min(images.shape[2:]) - 1) / 2
+    rim = ((radius <= largest) & (radius > largest - 2)).to(images)
+    return (images * rim).sum(tuple(range(2, images.ndim)), keepdim=True) / rim.sum()
+
+
 def shown(space: Sequence[int], group: Group, element: Tensor) -> Tensor:
     """Where a moved image shows what was inside the original's largest disc: booleans (*space).
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.metadata
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +53,7 @@ app.add_typer(data_app, name="data")
 app.command()(sweep)
 register(app)
 console = Screen()
+MOST_COLUMNS = 6
 
 
 @app.command()
@@ -137,35 +140,59 @@ def train(
 def evaluate(
     checkpoint: opt.Checkpoint,
     data: opt.Data = None,
-    split: Annotated[str, typer.Option(metavar="train|valid|test", help="Which images.")] = "test",
+    split: Annotated[
+        str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
+    ] = "test",
     as_json: opt.Json = False,
 ) -> None:
     """Score a trained network on a split of its data, upright and moved."""
-    from ..evaluation.evaluate import score_file
+    from ..evaluation.external import score_file
 
-    show_results(score_file(checkpoint, data, split), as_json)
+    results, remarks = score_file(checkpoint, data, split)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    show_results(results, as_json)
 
 
 @app.command()
 def predict(
     checkpoint: opt.Checkpoint,
     images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE…", help="PNG, JPEG or TIFF files.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="PATH…",
+            help="PNG, JPEG or TIFF files, .npz or .npy volumes, or folders of them.",
+            show_default=False,
+        ),
     ],
     as_json: opt.Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
 ) -> None:
-    """Print class and confidence of image files."""
+    """Print class, confidence and the probability of every class, for image files and folders."""
     from ..evaluation.predict import predict_files
 
-    rows = predict_files(checkpoint, images)
+    rows, remarks = predict_files(checkpoint, images)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
+    classes = list(rows[0]["probabilities"])
+    head = ["image", "class", "confidence", *(f"p({name})" for name in classes)]
+    if as_csv:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(head)
+        for row in rows:
+            shares = [row["confidence"], *row["probabilities"].values()]
+            lines.writerow([row["image"], row["class"], *(f"{share:.6g}" for share in shares)])
+        return
+    shown = head if len(classes) <= MOST_COLUMNS else head[:3]
     table = Table()
-    for name in ("image", "class", "confidence"):
-        table.add_column(name, justify="right" if name == "confidence" else "left", overflow="fold")
+    for name in shown:
+        table.add_column(name, justify="left" if name in ("image", "class") else "right", overflow="fold")
     for row in rows:
-        table.add_row(str(row["image"]), str(row["class"]), f"{100 * row['confidence']:.1f} %")
+        shares = [row["confidence"], *row["probabilities"].values()]
+        table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
     console.print(table)
 
 
@@ -203,13 +230,11 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results, indent=1))
         return
+    from ..evaluation.words import rows_of
+
     table = Table(show_header=False)
-    for name, value in results["scores"].items():
-        table.add_row(name, f"{value:.4f}" if name in ("loss", "auc") else f"{100 * value:.2f} %")
-    if moves := results.get("moves"):
-        table.add_row(f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.2f} %")
-        table.add_row("change of output when moved", f"{100 * moves['change']:.2f} %")
-    table.add_row("weights", f"{results['weights']:,}")
+    for row in rows_of(results):
+        table.add_row(*row)
     console.print(table)
 
 

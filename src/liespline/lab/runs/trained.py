@@ -27,6 +27,8 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
+        self.selected_by = find_task(config.task).objective(config, signature).monitor
+        """The validation score whose best epoch this is."""
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -37,15 +39,39 @@ class Trained(nn.Module):
         return outputs
 
     @torch.no_grad()
+    def check_size(self, space: tuple[int, ...], where: str) -> None:
+        """Refuse images of a size that the network has no single answer for."""
+        wanted = self.signature.space
+        if tuple(space) == wanted:
+            return
+        said = f"{where}: is {_size(space)}; the network learned from {_size(wanted)}"
+        if len(space) != len(wanted):
+            raise DataError(said)
+        weight = next(self.parameters())
+        try:
+            fits = self.network(weight.new_zeros(1, self.signature.in_channels, *space)).shape == (1, len(self.classes))
+        except ValueError as error:
+            raise DataError(f"{said} and cannot take it ({error}): resize it") from error
+        if not fits:
+            raise DataError(f"{said} and takes no other size: resize it")
+
+    @torch.no_grad()
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
         confidence, index = self(images).float().softmax(-1).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
 
 
-def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:
-    """Write a network into the one file that `load` reads."""
-    about = {"config": asdict(config), "signature": asdict(signature), "epoch": epoch}
+def _size(space: tuple[int, ...]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
+
+
+def save_trained(
+    run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
+) -> None:
+    """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
+    about = {"config": asdict(config), "signature": asdict(signature), **more}
     save_weights(run.model_file, weights, about)
 
 
@@ -54,7 +80,9 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     file = model_file(Path(path))
     weights, about = read_weights(file)
     network, config, signature = described_network(about, weights, str(file))
-    return Trained(network, config, signature).to(device).eval()
+    trained = Trained(network, config, signature).to(device).eval()
+    trained.selected_by = str(about.get("selected_by", trained.selected_by))[:40]
+    return trained
 
 
 def model_file(path: Path) -> Path:

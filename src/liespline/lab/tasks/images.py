@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..data import Split, images
 from ..data.augment import Plain, Rotate
+from ..data.split import ALL
 from ..settings import Config
 from .base import Task
 from .defaults import DEFAULTS
@@ -23,6 +24,9 @@ TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class",
     check=lambda path, config: images.check(path, config.size),
+    prepared=lambda pixels, config: pixels if config.size is None else images.square(pixels, config.size),
+    remarks=images.transparent,
+    whole=lambda config: images.load(Path(str(config.data)), ALL, config.size),
     load_split=load,
     augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
     network=partial(fitting_network, NETWORK),

@@ -60,6 +60,7 @@ TASK = Task(
         "no-rot90": lambda config: pcam.Augment(rot90=False),
         "none": lambda config: Plain(),
     },
+    prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, and fourteen that decide each of its findings by a pair at least.
     sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..data import DataError, as_float
+from ..data import as_float
+from ..runs.data import Look, data_file, differences, look_at, read_record, refuse
 from ..runs.folder import Run, new_folder
 from ..runs.trained import warm_start
 from ..screen import Screen
@@ -35,14 +37,15 @@ def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) 
 
 def start(config: Config, out: Path | None) -> Run:
     """The folder of a new run, made only after everything was checked; the same one for all its processes."""
-    notes = preflight(config)
     if not is_first():
         return Run(out or Path(os.environ.get(SHARED_FOLDER, ".")))
-    for note in notes:
-        Screen().print(note)
+    look = preflight(config)
+    for remark in look.remarks:
+        Screen().print(remark)
     run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
+        look.record.write(data_file(run.path))
     return run
 
 
@@ -64,21 +67,31 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
             raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
         longer = changed.training.epochs > config.training.epochs
         if longer or not run.complete:
-            preflight(changed)
+            check_same_data(run, changed, preflight(changed))
         if changed != config:
             run.keep_config(changed, unfinished=longer)
     return run, changed
 
 
-def preflight(config: Config) -> tuple[str, ...]:
+def check_same_data(run: Run, config: Config, look: Look) -> None:
+    """Refuse to go on with other data than the run began with; one that has no record of them yet gets it."""
+    record = read_record(run.path)
+    if record is None:
+        look.record.write(data_file(run.path))
+        return
+    changed = differences(config, record, *record.splits)
+    refuse(changed, config, "bring it back, or begin another run")
+    if changed.added:
+        Screen().print(f"images that came later are not used: {changed.words}")
+
+
+def preflight(config: Config) -> Look:
     """Find every problem with the machine, the data and the network before time is spent; remarks on the data."""
     check_machine(config)
     task = find_task(config.task)
-    path = task.data_path(config)
-    if task.check is not None and path is not None and (problems := task.check(path, config)):
-        raise DataError(problems)
     task.augmentation(config)
-    split = task.load(config, "train")
+    look = look_at(config)
+    split = look.surveys["train"].split
     network = task.network(config, Signature.of(split)).eval()
     images = as_float(split.__getitems__([0])[0])
     try:
@@ -87,7 +100,7 @@ def preflight(config: Config) -> tuple[str, ...]:
     except ValueError as error:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
-    return (*split.notes, *warm_start(network, config))
+    return replace(look, remarks=(*look.remarks, *warm_start(network, config)))
 
 
 def check_machine(config: Config) -> None:
