@@ -1,32 +1,36 @@
-"""Write the tables of experiments/README.md anew from the files of the runs."""
+"""Write the studies of experiments/README.md anew from the files of the runs."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+BEGIN = "<!-- From here on, written by `python experiments/table.py`. -->"
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
-RESULTS = ("weights", *NAMES.values(), "turned", "change", "scored on")
-COLUMNS = ("run", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
-SHARED = ("scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
+RESULTS = ("weights", *NAMES.values(), "AUC", "turned", "change", "scored on")
+COLUMNS = ("network", "seed", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
+SHARED = ("seed", "scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
+PAPER = ("pcam", "celeba")
 
 
-def row(folder: Path, group: Path) -> dict[str, str]:
+def row(folder: Path) -> dict[str, str]:
     """One run: its final numbers, and what they cost. One that did not end has its best validation score instead."""
     environment = json.loads((folder / "environment.json").read_text())
     epochs = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     speeds = sorted(epoch["images_per_second"] for epoch in epochs)
     finished = folder / "results.json"
     return {
-        "run": str(folder.relative_to(group)).removesuffix("/seed-0"),
+        "network": folder.parent.name,
+        "seed": folder.name.removeprefix("seed-"),
         **(final(json.loads(finished.read_text())) if finished.exists() else best(epochs)),
         "epochs": str(len(epochs)),
         "training": f"{sum(epoch['seconds'] for epoch in epochs):.0f} s",
         "images/s": f"{speeds[len(speeds) // 2]:,.0f}",
         "machine": environment["machine"],
-        "commit": environment["commit"][:7] + ("+" if environment["commit"].endswith("+changes") else ""),
+        "commit": environment["commit"][:7] + "+" * ("+" in environment["commit"]),
     }
 
 
@@ -34,9 +38,10 @@ def final(results: dict[str, Any]) -> dict[str, str]:
     """What a finished run was scored with."""
     scores, moves = results["scores"], results.get("moves")
     (key,) = (key for key in NAMES if key in scores)
-    turned = {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
+    shown = {NAMES[key]: f"{scores[key]:.2%}"} | ({"AUC": f"{scores['auc']:.2%}"} if "auc" in scores else {})
+    shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
     images = f"{results['split']}, {results['images']:,} images"
-    return {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}", **turned, "scored on": images}
+    return {"weights": f"{results['weights']:,}", **shown, "scored on": images}
 
 
 def best(epochs: list[dict[str, Any]]) -> dict[str, str]:
@@ -46,9 +51,9 @@ def best(epochs: list[dict[str, Any]]) -> dict[str, str]:
     return {NAMES[key]: f"{score:.2%}", "scored on": "valid, in training; stopped"}
 
 
-def table(group: Path) -> str:
-    """All runs of a folder; what they have in common stands above the columns."""
-    rows = [row(path.parent, group) for path in sorted(group.rglob("metrics.jsonl"))]
+def table(study: Path) -> str:
+    """All runs of a study; what they have in common stands above the columns."""
+    rows = [row(path.parent) for path in sorted(study.glob("runs/*/seed-*/metrics.jsonl"), key=order)]
     columns = [name for name in COLUMNS if any(name in cells for cells in rows)]
     common = [name for name in SHARED if len({cells[name] for cells in rows}) == 1]
     shown = [name for name in columns if name not in common]
@@ -57,17 +62,40 @@ def table(group: Path) -> str:
     return f"All: {above}.\n\n" + "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
+def order(path: Path) -> tuple[str, int]:
+    """By network, then by the number of the seed."""
+    return path.parents[1].name, int(path.parent.name.removeprefix("seed-"))
+
+
+def claims(study: Path) -> str:
+    """The paper's claims and their verdicts, as the study's results.md has them."""
+    page = study / "results.md"
+    _, found, after = (
+        page.read_text(encoding="utf-8").partition("### The paper's claims") if page.exists() else [""] * 3
+    )
+    lines = [line for line in after.partition("\n### ")[0].splitlines() if line.startswith("|")]
+    return "\nWhat the paper claims, and what these runs say:\n\n" + "\n".join(lines) + "\n" if found else ""
+
+
+def section(study: Path, root: Path) -> str:
+    """A study: what it is, its runs, and what they show."""
+    about = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["about"]
+    return f"## {study.relative_to(root).as_posix()}\n\n{about.strip()}\n\n{table(study)}{claims(study)}"
+
+
 def main() -> None:
+    """Replace everything after the mark."""
     page = Path(__file__).with_name("README.md")
-    text = page.read_text(encoding="utf-8")
-    for group in sorted(path for path in page.parent.iterdir() if path.is_dir()):
-        # The first table after the folder's heading, with the line above it.
-        lines = r"(?:(?!##|\||All: ).*\n)*"
-        section = re.compile(rf"(^## {re.escape(group.name)}\n{lines})(?:All: .*\n\n)?(?:\|.*\n)+", re.MULTILINE)
-        text, found = section.subn(lambda match, group=group: match[1] + table(group), text)
-        if found != 1:
-            raise SystemExit(f"{page}: has {found} tables under the heading {group.name!r}; expected one")
-    page.write_text(text, encoding="utf-8")
+    root = page.parent
+    studies = [path.parent for path in root.glob("**/study.yaml")]
+
+    def place(study: Path) -> tuple[bool, bool, str]:
+        task = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["task"]
+        return "superseded" in study.parts, task not in PAPER, study.name
+
+    by_hand = page.read_text(encoding="utf-8").partition(BEGIN)[0]
+    sections = [section(study, root) for study in sorted(studies, key=place)]
+    page.write_text(by_hand + BEGIN + "\n\n" + "\n".join(sections), encoding="utf-8")
 
 
 if __name__ == "__main__":

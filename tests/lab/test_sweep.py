@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from liespline.lab.cli.errors import ended_in_order
 from liespline.lab.settings import Network, Training
 from liespline.lab.sweep import pool as module
 from liespline.lab.sweep.pool import plan, sweep
+from liespline.lab.sweep.study import write_study
 from liespline.lab.tasks import celeba, digits, find_task
 
 SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
@@ -140,3 +142,22 @@ def test_seeds_come_round_by_round():
     assert {e.config.training.epochs for e in entries} == {3}
     assert len({e.run.path for e in entries}) == 50
     assert entries[0].run.path == Path("x/runs/dense-1-1/seed-0")
+
+
+def test_a_study_says_what_was_asked_for_and_keeps_its_words(tmp_path):
+    file = write_study(tmp_path / "new", "pcam", "short", 3, {"epochs": 40, "lr": 0.04, "data": None})
+    told = yaml.safe_load(file.read_text())
+    assert file == tmp_path / "new" / "study.yaml"
+    assert (told["task"], told["set"], told["seeds"], told["settings"]) == (
+        "pcam",
+        "short",
+        3,
+        {"epochs": 40, "lr": 0.04},
+    )
+    file.write_text(file.read_text() + "about: |\n  Two lines\n  by hand.\n")
+    write_study(tmp_path / "new", "pcam", "short", 5, {})
+    again = yaml.safe_load(file.read_text())
+    assert again["about"] == "Two lines\nby hand.\n"
+    assert again["seeds"] == 5
+    file.write_text("[")  # damaged: written anew
+    assert "about" not in yaml.safe_load(write_study(tmp_path / "new", "pcam", "short", 5, {}).read_text())

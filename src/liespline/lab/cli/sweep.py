@@ -20,7 +20,7 @@ CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "s
 def sweep(
     task: opt.TaskName,
     chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the study; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
     jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
@@ -30,12 +30,15 @@ def sweep(
     """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
     from ..sweep.pool import plan
     from ..sweep.pool import sweep as do_all
+    from ..sweep.study import write_study
 
-    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, given)
+    folder = out or Path(f"runs/sweep-{task}-{chosen}")
+    planned = plan(task, chosen, folder, seeds, given)
     if dry_run:
         for entry in planned:
             console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
+    write_study(folder, task, chosen, seeds, given)
     failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}"))
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

@@ -132,7 +132,7 @@ def _panel(axes: Axes, study: Study, averages: Sequence[Average], theme: Theme) 
         base = theme.muted if line.plain else theme.ink
         colour = base if line.n_k is None else theme.series[counts.index(line.n_k) % len(theme.series)]
         _line(axes, line, positions, colour, theme)
-    axes.set_title(title_of(study), loc="left")
+    axes.set_title(f"{title_of(study)} (bars: ± one standard error)", loc="left")
     axes.set_ylabel(_WORDS[averages[0].score])
     axes.grid(axis="y")
     axes.set_axisbelow(True)

@@ -163,7 +163,7 @@ def _signed(share: float) -> str:
 
 
 def _commit(commit: str) -> str:
-    return _text(commit)[:12] + (" with changes" if commit.endswith("+changes") else "")
+    return _text(commit.partition("+")[0])[:12] + (" with changes" if "+" in commit else "")
 
 
 def _text(name: str) -> str:
