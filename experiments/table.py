@@ -70,9 +70,8 @@ def order(path: Path) -> tuple[str, int]:
 def claims(study: Path) -> str:
     """The paper's claims and their verdicts, as the study's results.md has them."""
     page = study / "results.md"
-    _, found, after = (
-        page.read_text(encoding="utf-8").partition("### The paper's claims") if page.exists() else [""] * 3
-    )
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    _, found, after = text.partition("### The paper's claims")
     lines = [line for line in after.partition("\n### ")[0].splitlines() if line.startswith("|")]
     return "\nWhat the paper claims, and what these runs say:\n\n" + "\n".join(lines) + "\n" if found else ""
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from liespline.lab.cli.errors import ended_in_order
+from liespline.lab.runs.folder import git_commit
 from liespline.lab.settings import Network, Training
 from liespline.lab.sweep import pool as module
 from liespline.lab.sweep.pool import plan, sweep
@@ -148,12 +149,8 @@ def test_a_study_says_what_was_asked_for_and_keeps_its_words(tmp_path):
     file = write_study(tmp_path / "new", "pcam", "short", 3, {"epochs": 40, "lr": 0.04, "data": None})
     told = yaml.safe_load(file.read_text())
     assert file == tmp_path / "new" / "study.yaml"
-    assert (told["task"], told["set"], told["seeds"], told["settings"]) == (
-        "pcam",
-        "short",
-        3,
-        {"epochs": 40, "lr": 0.04},
-    )
+    assert told.pop("commit") == git_commit()
+    assert told == {"task": "pcam", "set": "short", "seeds": 3, "settings": {"epochs": 40, "lr": 0.04}}
     file.write_text(file.read_text() + "about: |\n  Two lines\n  by hand.\n")
     write_study(tmp_path / "new", "pcam", "short", 5, {})
     again = yaml.safe_load(file.read_text())
