@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.lab import explore
+from liespline.extras import explore
 
 # Pages of the site that are files of the repository. Each is written once and read in both places.
 ELSEWHERE = {

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline.lab.explore import page, write_page
+from liespline.extras.explore import page, write_page
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from liespline.extras.synthetic import faces
 from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
-from liespline.lab.data.synthetic import faces
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep.pool import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from lab.small_runs import new_run
+from liespline.extras.synthetic import faces, tissue
 from liespline.lab.data import celeba
-from liespline.lab.data.synthetic import faces, tissue
 from liespline.lab.evaluation import evaluate as finish
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
@@ -52,7 +52,7 @@ def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
     config = defaults.updated(n_h=4, n_k=4, **short(defaults), data=str(tmp_path / "data"))
     run = new_run(config, tmp_path / "run")
     results = run.read_results()
-    assert set(results["scores"]) == {"loss", "accuracy", "auc"}
+    assert set(results["scores"]) == {"loss", "accuracy", "balanced_accuracy", "auc"}
     assert results["split"] == "valid"  # there are no test files, and the page says so
     assert "have no test images" in run.report_file.read_text()
     rows = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lab.small_runs import new_run
 from liespline.lab.data import DataError, images
 from liespline.lab.data.record import Record, changes, record_of
 from liespline.lab.data.split import Joined, Split
@@ -26,17 +27,15 @@ def pictures(folder, count=20, side=16):
 
 
 def config_for(folder):
-    return find_task("images").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, {}, data=str(folder))
+    return find_task("images").defaults.updated(n_h=2, widths=(2, 2, 3), data=str(folder))
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run and its data; tests change copies of both."""
-    from liespline.lab.training.start import begin
-
     root = tmp_path_factory.mktemp("kept")
-    config = config_for(pictures(root / "data")).updated({}, {"epochs": 1, "accelerator": "cpu"})
-    begin(config, root / "run", progress=False)
+    config = config_for(pictures(root / "data")).updated(epochs=1, accelerator="cpu")
+    new_run(config, root / "run")
     return root
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample, GConv, Lift, NormReLU, Project
-from .kernels import h_basis
+from .kernels import guarded, h_basis
 
 
 def classifier(
@@ -54,7 +54,7 @@ def classifier(
         layers.append(GConv(before, width, kernel_size, grid, h_basis=basis, padding=padding, bias=False))
     average = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)[d - 1](1)
     head = [NormReLU(widths[-1]), Project("mean", grid), average, nn.Flatten()]
-    return nn.Sequential(*layers, *head, nn.Linear(widths[-1], classes))
+    return guarded(nn.Sequential(*layers, *head, nn.Linear(widths[-1], classes)))
 
 
 class Centre(nn.Module):

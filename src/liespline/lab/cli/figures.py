@@ -1,4 +1,4 @@
-"""`liespline figures` and `liespline explore`: pictures, and a page to play with."""
+"""`liespline figures`: the paper's figures, and the scores of runs."""
 
 from __future__ import annotations
 
@@ -54,21 +54,6 @@ def results(
     for path in draw_results(runs, out):
         console.print(str(path))
     console.print(str(write_results_page(read_runs(runs), out)))
-
-
-def explore(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write.")] = Path("explore.html"),
-) -> None:
-    """Write one offline HTML page to play with: kernels on SE(2), R²⋊R⁺ and S², with sliders."""
-    from ..explore import write_page
-
-    console.print(f"{write_page(out)}: open it in a browser; it needs no server and no network")
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the `liespline` command."""
-    app.add_typer(figures_app, name="figures")
-    app.command()(explore)
 
 
 def _draw(name: str, out: Path) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import kornia
 import roma
 import torch
 from torch import Tensor, nn
 
-from ..moving import rim_colour
+from ..moving import resampled, rim_colour, rotations
 from .split import as_float
 
 
@@ -67,19 +66,14 @@ class Rotate(nn.Module):
         colour = rim_colour(x)
         x = x - colour
         if x.ndim == 4:
-            angles = 360 * draws.uniform(images, 1)[0]
-            return kornia.geometry.transform.rotate(x, angles, padding_mode="zeros") + colour, targets
+            return resampled(x, rotations(2 * torch.pi * draws.uniform(images, 1)[0])) + colour, targets
         if x.ndim != 5:
             raise ValueError(
                 f"images of shape {tuple(x.shape)} cannot be turned; expected (B, C, H, W) or (B, C, D, H, W)"
             )
         # A normalised Gaussian 4-vector is a uniform unit quaternion.
         quaternions = draws.normal(images, 4).T
-        rotations = roma.unitquat_to_rotmat(nn.functional.normalize(quaternions, dim=-1))
-        theta = torch.cat([rotations, rotations.new_zeros(len(x), 3, 1)], dim=-1)
-        # Not kornia's rotate3d: it composes Euler angles, and uniform angles are not uniform rotations.
-        grid = nn.functional.affine_grid(theta, list(x.shape), align_corners=False)
-        return nn.functional.grid_sample(x, grid, align_corners=False) + colour, targets
+        return resampled(x, roma.unitquat_to_rotmat(nn.functional.normalize(quaternions, dim=-1))) + colour, targets
 
 
 class Zoom(nn.Module):
@@ -101,6 +95,6 @@ class Zoom(nn.Module):
             factor = 1 + 0.4 * draw
         else:
             factor = torch.where(coin < 0.5, 1 / (1 - (1 - 0.704) * draw), torch.ones_like(draw))
-        x = kornia.geometry.transform.scale(as_float(images), factor.unsqueeze(1).expand(-1, 2))
+        x = resampled(as_float(images), torch.eye(2, device=images.device) / factor.view(-1, 1, 1))
         centre = (torch.tensor(images.shape[-2:], device=images.device) - 1) / 2
         return x, (targets - centre) * factor.view(-1, 1, 1) + centre

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..data import Split, as_float
 from ..data.celeba import BLUR
+from ..data.landmarks import found, locate
 from ..data.record import Record
 from ..report.page import (
     Section,
@@ -26,7 +29,7 @@ from ..settings import Config
 from ..tasks import find_task
 from ..tasks.objectives import Classification
 from .moves import moves_of, under_moves
-from .scores import confusion, predictions, scores
+from .scores import answers, confusion, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
 
@@ -66,15 +69,24 @@ def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
-    outputs, targets = predictions(trained, split)
-    results = {"task": trained.config.task, "scores": scores(trained, outputs, targets), "weights": weights_in(trained)}
+    results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
     if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+        outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
-        results |= {"confusion": table} | behind_accuracy(table, trained.classes)
+        results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
+        results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
-    else:
-        results["interval"] = {"success": success_interval(outputs, targets, BLUR[trained.config.preset])}
+        return results
+    hits: list[Tensor] = []
+
+    def watched() -> Iterator[tuple[Tensor, Tensor]]:
+        for maps, landmarks in answers(trained, split):
+            hits.append(found(locate(maps, BLUR[trained.config.preset]), landmarks))
+            yield maps, landmarks
+
+    results["scores"] = scores(trained, watched())
+    results["interval"] = {"success": success_interval(torch.cat(hits))}
     return results
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..data.landmarks import found, locate
-
 Z = 1.959964  # two-sided 95 %
 DRAWS = 1000
 METHOD = "95 %; accuracy and sensitivity after Wilson, the others by 1,000 bootstrap samples of the images"
@@ -57,9 +55,9 @@ def intervals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
     return limits
 
 
-def success_interval(outputs: Tensor, targets: Tensor, blur: float) -> list[float]:
-    """The interval of the success rate: landmarks (N, L, 2) of one image go together."""
-    shares = found(locate(outputs, blur), targets).double().mean(-1)
+def success_interval(hits: Tensor) -> list[float]:
+    """The interval of the success rate, from which landmarks were found, (N, L): those of one image go together."""
+    shares = hits.double().mean(-1)
     return bootstrap(lambda times: (times @ shares) / times.sum(-1), len(shares))
 
 

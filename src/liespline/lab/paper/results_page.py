@@ -10,11 +10,12 @@ from ..data.files import write_text
 from ..screen import printable
 from .claims import Pair, claims_of
 from .intervals import Interval
-from .seed_averages import LAST, PAPER, Average, Collection, Study, Variant, name_of
+from .seed_averages import LAST, PAPER, SCORES, Average, Collection, Study, Variant, name_of
 from .verdicts import CHANCE, RULE, Effect, Verdict, effect_of, judge, measures, missing
 
 SPLIT_WORDS = {"test": "test", "valid": "validation", "train": "training"}
 _WORDS = {"success": "landmarks found", "accuracy": "accuracy", "auc": "AUC"}
+_WORDS["balanced_accuracy"] = "balanced accuracy"
 
 
 def write_results_page(collection: Collection, folder: Path) -> Path:
@@ -45,7 +46,8 @@ def title_of(study: Study) -> str:
     """A study in one line: the task, the preset, and the images that were scored."""
     made_up = "synthetic " if study.synthetic else ""
     preset = f", preset {study.preset}" if study.task in PAPER else ""
-    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images"
+    data = f", data {_text(study.data)}" if study.data else ""
+    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images{data}"
 
 
 def about(study: Study, averages: Sequence[Average]) -> str:
@@ -69,7 +71,8 @@ def about(study: Study, averages: Sequence[Average]) -> str:
 
 def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
     """One line per network; ± is the standard deviation over seeds."""
-    scores = measures(averages)
+    scores = [name for name in (*SCORES, *measures(averages)) if any(name in average.scores for average in averages)]
+    scores = list(dict.fromkeys(scores))
     head = ["network (N_h, N_k)", "seeds", *(f"{words(name)}, %" for name in scores)]
     head += ["weights", "training images/s", "minutes per run", "data"]
     data = f"{'synthetic' if study.synthetic else 'not synthetic'}, {SPLIT_WORDS[study.split]} split"

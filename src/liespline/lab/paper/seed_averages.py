@@ -19,8 +19,10 @@ from .intervals import Estimate, area_over_images, over_images, over_seeds
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
-SCORES = ("success", "accuracy", "auc")
+SCORES = ("success", "accuracy", "balanced_accuracy", "auc")
 """What is reported; the first of these that a run has is what figures show."""
+DECIDING = ("success", "accuracy", "auc")
+"""The scores by which claims are decided."""
 LAST, LAST_EPOCHS = "last_", 10
 """`last_accuracy` is the mean accuracy of the validation images over the last ten epochs: no epoch was picked."""
 _ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
@@ -37,6 +39,8 @@ class Study:
     images: int
     synthetic: bool
     size: int | None
+    data: str | None
+    """Fingerprint of the images and their splits; None for runs that were begun before runs knew it."""
     training: Training
     """Without the augmentation, which belongs to the network, and without the machine."""
 
@@ -195,6 +199,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         images=results["images"],
         synthetic=results["synthetic"],
         size=config.size,
+        data=results.get("data"),
         training=replace(config.training, **_ASIDE),
     )
     speeds = [float(row["images_per_second"]) for row in epochs]
@@ -210,7 +215,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
 def _last(epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Mean validation scores of the last ten epochs; none where there are fewer."""
     last = epochs[-LAST_EPOCHS:]
-    names = [name for name in SCORES if len(last) == LAST_EPOCHS and all(f"valid_{name}" in row for row in last)]
+    names = [name for name in DECIDING if len(last) == LAST_EPOCHS and all(f"valid_{name}" in row for row in last)]
     return {LAST + name: statistics.fmean(float(row[f"valid_{name}"]) for row in last) for name in names}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .claims import EVERY, MEAN, SAME, Claim, Pair
 from .intervals import Interval, combined
-from .seed_averages import LAST, SCORES, Average, Variant, name_of
+from .seed_averages import DECIDING, LAST, Average, Variant, name_of
 
 HOLDS, FAILS, CHANCE, MISSING = "holds", "does not hold", "within chance", "not enough runs"
 MARGIN = 0.01
@@ -89,8 +89,8 @@ def judge(claim: Claim, averages: Averages) -> Verdict:
 
 
 def measures(averages: Sequence[Average]) -> list[str]:
-    """The scores that some of these networks have, those of the last ten epochs last."""
-    names = (*SCORES, *(LAST + name for name in SCORES))
+    """The scores by which these networks can be compared, those of the last ten epochs last."""
+    names = (*DECIDING, *(LAST + name for name in DECIDING))
     return [name for name in names if any(name in average.scores for average in averages)]
 
 

@@ -103,14 +103,18 @@ def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
     if config.training.start_from is None:
         return ()
     file = model_file(Path(config.training.start_from))
-    weights, _ = read_weights(file)
-    own = network.state_dict()
+    weights, about = read_weights(file)
+    source, _, _ = described_network(about, weights, str(file))
+    weights, own = source.state_dict(), network.state_dict()
     last = [name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + "."
     anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
     anew = [name for name in anew if own[name].shape != weights[name].shape]
-    weights |= {name: own[name] for name in anew}
+    weights.update({name: own[name] for name in anew})
     check_fit(weights, own, str(file))
-    network.load_state_dict(weights)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:  # splines of another width
+        raise DataError(f"{file}: {error}") from error
     return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
 
 
