@@ -44,11 +44,13 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Loss and scores of batches of outputs and targets, none of which is kept."""
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
-    counters, loss = objective.scores(), MeanMetric()
+    counters, loss, classes = objective.scores(), MeanMetric(), set[float]()
     for outputs, targets in pairs:
         counters.update(outputs, targets)
         loss.update(objective.loss(outputs, targets), len(outputs))
-    return {"loss": float(loss.compute()), **{name: float(value) for name, value in counters.compute().items()}}
+        classes.update(targets.flatten().tolist())
+    there = {name: counter for name, counter in counters.items() if name != "auc" or len(classes) > 1}  # no ROC of one
+    return {"loss": float(loss.compute()), **{name: float(counter.compute()) for name, counter in there.items()}}
 
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
