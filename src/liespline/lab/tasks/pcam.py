@@ -62,7 +62,7 @@ TASK = Task(
     },
     prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
-    # The paper's 25 runs, and fourteen that decide each of its findings by a pair at least.
+    # The paper's 25 runs, and fourteen that decide each of its claims by one pair at least.
     sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},
     epoch_images=2048 * 32,  # the scripts' epoch: a quarter of the official training set
     network=network,
