@@ -10,7 +10,7 @@ import yaml
 
 BEGIN = "<!-- From here on, written by `python experiments/table.py`. -->"
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
-RESULTS = ("weights", *NAMES.values(), "AUC", "turned", "change", "scored on")
+RESULTS = ("weights", *NAMES.values(), "AUC", "same images, as they lie", "turned", "change", "scored on")
 COLUMNS = ("network", "seed", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("seed", "scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 PAPER = ("pcam", "celeba")
@@ -39,6 +39,8 @@ def final(results: dict[str, Any]) -> dict[str, str]:
     scores, moves = results["scores"], results.get("moves")
     (key,) = (key for key in NAMES if key in scores)
     shown = {NAMES[key]: f"{scores[key]:.2%}"} | ({"AUC": f"{scores['auc']:.2%}"} if "auc" in scores else {})
+    if moves and "upright" in moves:  # older runs have not kept it
+        shown["same images, as they lie"] = f"{moves['upright']:.2%}"
     shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
     images = f"{results['split']}, {results['images']:,} images"
     return {"weights": f"{results['weights']:,}", **shown, "scored on": images}

@@ -40,7 +40,7 @@ _GROUPS = [
           "matrix of an element transposed"),
     Fault("groups/base.py", "self.offset(self.exp(a), self.exp(moved))",
           "self.log(self.product(self.exp(moved), self.inverse(self.exp(a))))", "right instead of left Haar measure"),
-    Fault("groups/semidirect.py", "one.x + self.h.act(one.h, other.x)", "one.x + other.x", "R^d ⋊ H as a direct product"),
+    Fault("groups/semidirect.py", "one.x + self.h.act(one.h, other.x)", "one.x + other.x", "R^d ⋊ H as a product"),
     Fault("groups/semidirect.py", "self.join(-self.h.act(back, g.x), back)", "self.join(-g.x, back)",
           "R^d ⋊ H: inverse without h⁻¹"),
 ]  # fmt: skip
@@ -174,7 +174,7 @@ _ABOVE = [
     Fault("models/celeba.py", "_STEP = 0.5 * math.log(2)", "_STEP = math.log(2)", "CelebA: scales 2 apart, not √2"),
     Fault("models/celeba.py", "grid.elements / grid.elements[0]", "grid.elements", "CelebA: centres not about e"),
     Fault("models/celeba.py", "(n_k - 1) // 2", "(n_k - 1) / 2", "CelebA, released: even centres half a step off"),
-    Fault("models/celeba.py", "2 * math.floor(3 * float", "2 * math.floor(2.9 * float", "CelebA, released: small window"),
+    Fault("models/celeba.py", "2 * math.floor(3 * float", "2 * math.floor(2.9 * float", "released: small window"),
     Fault("models/kernels.py", 'if kernel == "atrous" else None', 'if kernel == "dense" else None',
           "atrous and dense swapped"),
     Fault("models/classifier.py", "if size % 2 == 0:", "if size % 2 == 1:",

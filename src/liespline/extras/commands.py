@@ -1,4 +1,4 @@
-"""`liespline data synthesize` and `liespline explore`: synthetic data, and a page to play with."""
+"""`liespline data synthesize`, `liespline explore` and `liespline figures`, put beside the commands of the lab."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from ..lab.cli.data import progress_bar
 from ..lab.screen import Screen
 from ..lab.settings import one_of
+from .figures_commands import figures_app
 
 console = Screen()
 
@@ -50,4 +51,5 @@ def explore(
 def register(app: typer.Typer, data: typer.Typer) -> None:
     """Add these commands to the `liespline` command."""
     app.command()(explore)
+    app.add_typer(figures_app, name="figures")
     data.command()(synthesize)

@@ -18,7 +18,6 @@ from ..settings import ConfigError
 from . import options as opt
 from .data import data_app
 from .errors import clear_messages, ended_in_order
-from .figures import figures_app
 from .sweep import sweep
 
 app = typer.Typer(
@@ -52,7 +51,6 @@ def options(
 
 app.add_typer(data_app, name="data")
 app.command()(sweep)
-app.add_typer(figures_app, name="figures")
 # By name: what is beside the lab builds on it, and the lab does not know what is there.
 importlib.import_module("liespline.extras.commands").register(app, data_app)
 console = Screen()

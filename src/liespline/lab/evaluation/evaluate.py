@@ -21,7 +21,7 @@ from ..report.page import (
     speed_section,
     write_page,
 )
-from ..report.views import kernel_section, landmark_section, turning_section
+from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
 from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
 from ..runs.trained import Trained, load
@@ -29,7 +29,7 @@ from ..settings import Config
 from ..tasks import find_task
 from ..tasks.objectives import Classification
 from .moves import moves_of, under_moves
-from .scores import answers, confusion, predictions, scores
+from .scores import answers, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
 
@@ -76,6 +76,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
+        results["mistakes"] = mistakes(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
     hits: list[Tensor] = []
@@ -103,6 +104,7 @@ def report_run(run: Run, config: Config) -> None:
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
+        sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
     else:
         sections.append(landmark_section(trained, images, targets))
     sections += [kernel_section(trained), turning_section(trained, images[0])]

@@ -14,6 +14,7 @@ from ..runs.trained import Trained
 from ..tasks import find_task
 
 BATCH = 256
+SHOWN_MISTAKES = 12
 
 
 def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -57,3 +58,11 @@ def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]
     """How many images of each true class (rows) were taken for each class (columns)."""
     table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
     return table
+
+
+def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:
+    """The wrong answers that were given with most confidence: row, answer and probability of each."""
+    confidence, answer = outputs.softmax(-1).max(-1)
+    wrong = (answer != targets).nonzero()[:, 0]
+    shown = wrong[confidence[wrong].argsort(descending=True, stable=True)][:SHOWN_MISTAKES]
+    return [[int(row), int(answer[row]), float(confidence[row])] for row in shown]
