@@ -10,9 +10,10 @@ import yaml
 
 BEGIN = "<!-- From here on, written by `python experiments/table.py`. -->"
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
-RESULTS = ("weights", *NAMES.values(), "AUC", "same images, as they lie", "turned", "change", "scored on")
+BEHIND = ("AUC", "balanced", "sensitivity", "majority")
+RESULTS = ("weights", *NAMES.values(), *BEHIND, "the same, as they lie", "turned", "change", "scored on")
 COLUMNS = ("network", "seed", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
-SHARED = ("seed", "scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
+SHARED = ("seed", "majority", "scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 PAPER = ("pcam", "celeba")
 
 
@@ -38,12 +39,23 @@ def final(results: dict[str, Any]) -> dict[str, str]:
     """What a finished run was scored with."""
     scores, moves = results["scores"], results.get("moves")
     (key,) = (key for key in NAMES if key in scores)
-    shown = {NAMES[key]: f"{scores[key]:.2%}"} | ({"AUC": f"{scores['auc']:.2%}"} if "auc" in scores else {})
-    if moves and "upright" in moves:  # older runs have not kept it
-        shown["same images, as they lie"] = f"{moves['upright']:.2%}"
-    shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
-    images = f"{results['split']}, {results['images']:,} images"
-    return {"weights": f"{results['weights']:,}", **shown, "scored on": images}
+    shown = {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}"}
+    shown |= {"AUC": f"{scores['auc']:.2%}"} if "auc" in scores else {}
+    shown |= behind(results["confusion"]) if "confusion" in results else {}
+    if moves:  # the first of the moves moves nothing
+        shown["the same, as they lie"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"
+        shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"}
+    return {**shown, "scored on": f"{results['split']}, {results['images']:,} images"}
+
+
+def behind(table: list[list[int]]) -> dict[str, str]:
+    """What stands behind an accuracy: the mean over classes, the share of the second of two classes that is found, and
+    the accuracy of always answering the most frequent class.
+    """
+    counts = [sum(row) for row in table]
+    recalls = [row[i] / counts[i] for i, row in enumerate(table) if counts[i]]
+    found = {"balanced": f"{sum(recalls) / len(recalls):.2%}", "majority": f"{max(counts) / sum(counts):.2%}"}
+    return found | ({"sensitivity": f"{recalls[1]:.2%}"} if len(table) == 2 else {})
 
 
 def best(epochs: list[dict[str, Any]]) -> dict[str, str]:
@@ -57,7 +69,7 @@ def table(study: Path) -> str:
     """All runs of a study; what they have in common stands above the columns."""
     rows = [row(path.parent) for path in sorted(study.glob("runs/*/seed-*/metrics.jsonl"), key=order)]
     columns = [name for name in COLUMNS if any(name in cells for cells in rows)]
-    common = [name for name in SHARED if len({cells[name] for cells in rows}) == 1]
+    common = [name for name in SHARED if name in columns and len({cells.get(name) for cells in rows}) == 1]
     shown = [name for name in columns if name not in common]
     lines = [shown, ["---"] * len(shown), *([cells.get(name, "") for name in shown] for cells in rows)]
     above = "; ".join(f"{name}: {rows[0][name]}" for name in common)

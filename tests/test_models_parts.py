@@ -76,6 +76,7 @@ def test_biases_are_where_the_paper_has_them(faces):
     patches = pcam(1, 1)
     for network in (patches, faces):
         layers = [m for m in network.modules() if isinstance(m, Lift | GConv | nn.Conv2d)]
+        assert all(p.requires_grad for p in network.parameters())
         assert [layer.bias is not None for layer in layers] == [False] * (len(layers) - 1) + [True]
     assert torch.equal([m for m in patches if isinstance(m, nn.Conv2d)][-1].bias, torch.full((2,), 0.01))
 

@@ -1,5 +1,6 @@
 """What training does with the data and which network it keeps, seen from outside."""
 
+import math
 from itertools import chain
 
 import numpy as np
@@ -147,6 +148,9 @@ def test_the_score_of_the_kept_network_is_the_one_it_was_kept_for(numbered, tmp_
     share = float((outputs.argmax(-1) == targets).double().mean())
     assert share == pytest.approx(max(row["valid_accuracy"] for row in rows))
     assert [row["epoch"] for row in rows] == list(range(6))
+    # The rate rises over a fifth of all 18 steps, then falls with a cosine to nothing.
+    falls = [0.05 * (1 + math.cos(math.pi * (3 * (e + 1) / 18 - 0.2) / 0.8)) / 2 for e in range(1, 6)]
+    assert [row["lr"] for row in rows[1:]] == pytest.approx(falls, abs=1e-6)
 
 
 def test_compile_compiles_the_training_steps_and_nothing_else(monkeypatch, numbered, tmp_path):

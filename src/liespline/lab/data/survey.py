@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from .split import Split, as_float
 
-_BLOCK = 256
+_BLOCK_VALUES = 1 << 24
 # Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they are no kin.
 _UNLIKE = 8.0
 
@@ -42,8 +43,9 @@ def survey(split: Split) -> Survey:
     labels: list[str] = []
     marks: list[str] = []
     low, high, dtype = float("inf"), float("-inf"), ""
-    for start in range(0, len(split), _BLOCK):
-        rows = range(start, min(start + _BLOCK, len(split)))
+    step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
+    for start in range(0, len(split), step):
+        rows = range(start, min(start + step, len(split)))
         images, targets = split.__getitems__(rows)
         values = as_float(images)
         dtype = str(images.dtype).removeprefix("torch.")
