@@ -43,6 +43,8 @@ class Task:
     """The splits that the data come with."""
     sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
     """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
+    epoch_images: int | None = None
+    """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     network: Callable[[Config, Signature], nn.Module] = make_classifier
     objective: Callable[[Config, Signature], Objective] = classification
 
