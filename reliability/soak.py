@@ -11,10 +11,10 @@ from pathlib import Path
 
 import torch
 
-from liespline.lab.config import Config, Network, Training
-from liespline.lab.engine import train
-from liespline.lab.finish import evaluate_run, report_run
-from liespline.lab.run import Run
+from liespline.lab.evaluation.evaluate import evaluate_run, report_run
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, Network, Training
+from liespline.lab.training.trainer import train
 from record import Findings
 
 WARM_UP = 0.2  # of the time: caches fill, and the allocator finds its size

@@ -16,10 +16,10 @@ from PIL import Image
 
 from liespline import SO2, Scale, Sphere, SplineBasis, repulsion
 from liespline.lab import figures
-from liespline.lab.config import ConfigError
 from liespline.lab.figures import bsplines, lifting, measured, results, sphere, transforms
 from liespline.lab.figures.style import DARK, LIGHT, in_theme, save
-from liespline.lab.run import Run
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 
 QUICK = ("logexp", "kernels", "turns", "zooms")

@@ -13,11 +13,11 @@ from killed_data import DATA, PLANTED, needed_first, sha, stamped
 from killer import CONFIG
 from killing import AGAIN, DONE, Campaign, Work
 
-from liespline.lab import sweep as sweeping
-from liespline.lab.checkpoint import SafeCheckpoints, read_weights
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.runs.folder import Run
+from liespline.lab.sweep import pool as sweeping
 from liespline.lab.tasks import digits
-from liespline.lab.train import begin, go_on
+from liespline.lab.training.start import begin, go_on
 
 torch.set_num_threads(1)
 TIMES = ("seconds", "images_per_second", "memory_mib")

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from liespline.lab.config import Config, ConfigError, Network, Training
+from liespline.lab.settings import Config, ConfigError, Network, Training
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
 

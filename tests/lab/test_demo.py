@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from liespline.lab import demo
-from liespline.lab.config import Network
+from liespline.lab.settings import Network
 from liespline.lab.tasks import digits
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from liespline.lab.tasks import find_task
-from liespline.lab.train import begin
+from liespline.lab.training.start import begin
 
 TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (

@@ -8,14 +8,14 @@ import torch
 from torch import nn
 
 from liespline import SO2, SO3, Scale, uniform
-from liespline.lab.config import Config, Network
 from liespline.lab.data import Split
-from liespline.lab.equivariance import layer_errors
-from liespline.lab.evaluate import batches, confusion, moves_of, predictions, scores, under_moves
-from liespline.lab.loading import Trained
-from liespline.lab.network import Signature
-from liespline.lab.objectives import Landmarks
-from liespline.lab.transform import moved, shown
+from liespline.lab.evaluation.equivariance import layer_errors
+from liespline.lab.evaluation.scores import batches, confusion, moves_of, predictions, scores, under_moves
+from liespline.lab.moving import moved, shown
+from liespline.lab.runs.trained import Trained
+from liespline.lab.settings import Config, Network
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.tasks.objectives import Landmarks
 from liespline.models import classifier
 
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from liespline.lab import cli
+from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
 from liespline.lab.data.synthetic import faces
-from liespline.lab.engine import TensorBoardLogger
-from liespline.lab.run import Run
-from liespline.lab.sweep import Planned, sweep
+from liespline.lab.runs.folder import Run
+from liespline.lab.sweep.pool import Planned, sweep
+from liespline.lab.training.trainer import TensorBoardLogger
 
 SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "256", "--accelerator", "cpu", "--quiet"]
 

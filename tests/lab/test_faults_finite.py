@@ -3,13 +3,14 @@
 import pytest
 import torch
 
-from liespline.lab import engine, finite
-from liespline.lab.checkpoint import SafeCheckpoints, read_weights
-from liespline.lab.config import Config, Network, Training
 from liespline.lab.data import DataError
-from liespline.lab.finite import first_not_finite, replay
-from liespline.lab.learner import Batches
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, Network, Training
+from liespline.lab.training import nan_guard as finite
+from liespline.lab.training import trainer as engine
+from liespline.lab.training.learner import Batches
+from liespline.lab.training.nan_guard import first_not_finite, replay
 
 CONFIG = Config(
     task="digits",

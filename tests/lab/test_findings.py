@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from liespline import Lift
-from liespline.lab import findings
-from liespline.lab.averages import read_runs
 from liespline.lab.cli import app
-from liespline.lab.config import ConfigError
 from liespline.lab.data import DataError
-from liespline.lab.network import Signature
-from liespline.lab.report import settings_section
-from liespline.lab.results_page import write_results_page
+from liespline.lab.paper import findings
+from liespline.lab.paper.results_page import write_results_page
+from liespline.lab.paper.seed_averages import read_runs
+from liespline.lab.report.page import settings_section
+from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 
 # Scores by the sweep's own names for its runs, made so that every finding of the paper holds.
 PCAM = {"dense-1-1": 0.80, "dense-4-4": 0.82, "dense-8-8": 0.84, "dense-12-12": 0.86, "dense-16-16": 0.85}

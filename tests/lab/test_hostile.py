@@ -15,8 +15,8 @@ import torch
 from lab.hostile import all_cases
 from lab.hostile_damage import DAMAGES
 from lab.hostile_files import KINDS
-from liespline.lab.checkpoint import SafeCheckpoints
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints
+from liespline.lab.runs.folder import Run
 
 TESTS = Path(__file__).parents[1]
 # One of each kind of attack, spread over all kinds of files.

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.hostile_files import CONFIG, KINDS, RESULTS
-from liespline.lab.config import Config, ConfigError
 from liespline.lab.data import DataError
-from liespline.lab.numbers import read_metrics, read_results
+from liespline.lab.runs.records import read_metrics, read_results
+from liespline.lab.settings import Config, ConfigError
 
 READERS = ("checkpoint", "model", "replay", "config", "results", "metrics")
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4)

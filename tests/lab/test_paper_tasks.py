@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from liespline.lab import finish
-from liespline.lab.config import Training
 from liespline.lab.data import celeba
 from liespline.lab.data.synthetic import faces, tissue
-from liespline.lab.loading import load
+from liespline.lab.evaluation import evaluate as finish
+from liespline.lab.runs.trained import load
+from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task
-from liespline.lab.train import begin
+from liespline.lab.training.start import begin
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 import pytest
 from markupsafe import Markup
 
-from liespline.lab.drawing import line_chart, nice_ticks
-from liespline.lab.report import confusion_section, write_page
+from liespline.lab.report.page import confusion_section, write_page
+from liespline.lab.report.svg import line_chart, nice_ticks
 
 SECTIONS = ("curves", "moves", "confusion", "kernels", "turning", "speed", "settings")
 FLAGS = (

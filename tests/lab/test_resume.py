@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab import train as training
 from liespline.lab.tasks import find_task
+from liespline.lab.training import start as training
 
 KILLER = Path(__file__).parent / "killer.py"
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from PIL import Image
 
-from liespline.lab.config import ConfigError, Network
-from liespline.lab.network import Signature
-from liespline.lab.run import Run
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import ConfigError, Network
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.own import fitting_widths
-from liespline.lab.train import begin
+from liespline.lab.training.start import begin
 
 
 @pytest.fixture

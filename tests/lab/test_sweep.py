@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab import sweep as module
-from liespline.lab.cli_errors import ended_in_order
-from liespline.lab.config import Network, Training
-from liespline.lab.sweep import plan, sweep
+from liespline.lab.cli.errors import ended_in_order
+from liespline.lab.settings import Network, Training
+from liespline.lab.sweep import pool as module
+from liespline.lab.sweep.pool import plan, sweep
 from liespline.lab.tasks import celeba, digits, find_task
 
 SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))

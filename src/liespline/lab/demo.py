@@ -13,14 +13,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from .config import Config
 from .data import Split, digits
-from .engine import train
-from .evaluate import confusion, moves_of, predictions, scores, under_moves
-from .finish import weights_in
-from .loading import Trained, load
-from .network import Signature, make_classifier
-from .report import (
+from .evaluation.evaluate import weights_in
+from .evaluation.scores import confusion, moves_of, predictions, scores, under_moves
+from .report.page import (
     Section,
     against_moves,
     comparison,
@@ -30,9 +26,13 @@ from .report import (
     speed_section,
     write_page,
 )
-from .run import Run, environment
+from .report.views import kernel_section, turning_section
+from .runs.folder import Run, environment
+from .runs.trained import Trained, load
+from .settings import Config
 from .tasks import find_task
-from .views import kernel_section, turning_section
+from .tasks.networks import Signature, make_classifier
+from .training.trainer import train
 
 COLUMNS = ("network", "upright", "rotated", "change when turned", "weights", "seconds")
 LEAD = (

@@ -21,7 +21,7 @@ from ...nn import GConv, Lift
 from ...splines import SplineBasis
 from ...testing import equivariance_error
 from ..data import as_float, digits
-from ..transform import moved
+from ..moving import moved
 from .style import PAGE, Theme, canvas
 
 _WINDOWS = (5, 7, 9)

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...models.celeba import scale_grid
-from ..averages import Average, Collection, Study, Variant, plain_name, read_runs, unusual
-from ..results_page import title_of
+from ..paper.results_page import title_of
+from ..paper.seed_averages import Average, Collection, Study, Variant, plain_name, read_runs, unusual
 from .style import PAGE, Theme, canvas
 
 _STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-."}

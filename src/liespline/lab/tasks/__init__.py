@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..config import one_of
+from ..settings import one_of
 from .base import Task
 
 SUMMARIES = {

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from torch import nn
 
-from ..config import Config, ConfigError, one_of
 from ..data import Split
 from ..data.split import SPLITS
-from ..network import Signature, make_classifier
-from ..objectives import Classification, Objective
+from ..settings import Config, ConfigError, one_of
+from .networks import Signature, make_classifier
+from .objectives import Classification, Objective
 
 
 def classification(config: Config, signature: Signature) -> Objective:

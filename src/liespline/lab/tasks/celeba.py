@@ -6,12 +6,12 @@ from pathlib import Path
 from torch import nn
 
 from ... import models
-from ..config import Config, Network, Training
 from ..data import celeba
 from ..data.augment import Plain, Zoom
-from ..network import Signature
-from ..objectives import Landmarks
+from ..settings import Config, Network, Training
 from .base import Task
+from .networks import Signature
+from .objectives import Landmarks
 
 
 def network(config: Config, signature: Signature) -> nn.Module:

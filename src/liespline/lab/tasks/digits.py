@@ -1,8 +1,8 @@
 """Handwritten digits that ship with scikit-learn: the first thing to try."""
 
-from ..config import Config, Network, Training
 from ..data import digits
 from ..data.augment import Plain, Rotate
+from ..settings import Config, Network, Training
 from .base import Task
 
 TASK = Task(

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from torch import nn
 
-from ..config import Config, Network
 from ..data import Split
-from ..network import Signature, make_classifier
+from ..settings import Config, Network
+from .networks import Signature, make_classifier
 
 # A network that has taken fewer steps has learned little, however few images there are.
 FEWEST_STEPS = 150

@@ -7,11 +7,11 @@ from pathlib import Path
 from torch import nn
 
 from ... import models
-from ..config import Config, Network, Training
 from ..data import pcam
 from ..data.augment import Plain
-from ..network import Signature
+from ..settings import Config, Network, Training
 from .base import Task
+from .networks import Signature
 
 
 def network(config: Config, signature: Signature) -> nn.Module:

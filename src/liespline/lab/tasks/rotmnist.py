@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ..config import Config, Network, Training
 from ..data import mnist
 from ..data.augment import Plain, Rotate
+from ..settings import Config, Network, Training
 from .base import Task
 
 TASK = Task(

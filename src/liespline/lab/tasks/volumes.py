@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from ..config import Config, Network, Training
 from ..data import Split, volumes
 from ..data.augment import Plain, Rotate
+from ..settings import Config, Network, Training
 from .base import Task
 from .own import fitting_network, with_notes
 

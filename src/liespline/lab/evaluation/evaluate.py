@@ -1,0 +1,139 @@
+"""What happens after training: the final numbers and the report of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data import Split, as_float
+from ..data.split import SPLITS
+from ..report.page import (
+    Section,
+    against_moves,
+    confusion_section,
+    learning_curves,
+    settings_section,
+    speed_section,
+    write_page,
+)
+from ..report.views import kernel_section, landmark_section, turning_section
+from ..runs.folder import Run
+from ..runs.trained import Trained, load
+from ..settings import Config, ConfigError, one_of
+from ..tasks import find_task
+from ..tasks.networks import Signature
+from ..tasks.objectives import Classification
+from .scores import confusion, moves_of, predictions, scores, under_moves
+
+MOVED_IMAGES = 500
+WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
+
+
+def best_device(config: Config) -> str:
+    """The device to evaluate on."""
+    return "cuda" if torch.cuda.is_available() and config.training.accelerator != "cpu" else "cpu"
+
+
+def weights_in(network: torch.nn.Module) -> int:
+    """The number of trainable weights."""
+    return sum(p.numel() for p in network.parameters() if p.requires_grad)
+
+
+def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
+    """Score the run's best network and write `results.json`: then the run is finished."""
+    trained = load(run.path, best_device(config))
+    name, split = test_split(config)
+    results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
+    results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
+    run.write_results(results)
+    return results
+
+
+def test_split(config: Config) -> tuple[str, Split]:
+    """The test images; the validation images of data that come without, and then every result says so."""
+    task = find_task(config.task)
+    name = "test" if "test" in task.splits(config) else "valid"
+    return name, task.load(config, name)
+
+
+def score(trained: Trained, split: Split) -> dict[str, Any]:
+    """The scores of a network, and for classes what it mistakes and how it fares when images are moved."""
+    outputs, targets = predictions(trained, split)
+    results = {"task": trained.config.task, "scores": scores(trained, outputs, targets), "weights": weights_in(trained)}
+    if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+        results["confusion"] = confusion(outputs, targets, len(trained.classes))
+        results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+    return results
+
+
+def score_file(checkpoint: Path, data: Path | None, name: str) -> dict[str, Any]:
+    """Scores of a trained network on a split of its own data, or of other data in the same layout."""
+    trained = load(checkpoint)
+    config = trained.config.updated({}, {}, data=None if data is None else str(data))
+    split = find_task(config.task).load(config, one_of("split", name, SPLITS))
+    if Signature.of(split) != trained.signature:
+        raise ConfigError(f"{data}: holds {Signature.of(split)}; the network was trained on {trained.signature}")
+    return {"split": name, "images": len(split), **score(trained.to(best_device(config)), split)}
+
+
+def report_run(run: Run, config: Config) -> None:
+    """Write the run's page from its files."""
+    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    epochs = run.read_metrics()
+    trained = load(run.path)
+    _, split = test_split(config)
+    images, targets = split.__getitems__(list(range(min(8, len(split)))))
+    images = as_float(images)
+    where = f"{results['images']:,} {results['split']} images"
+    sections: list[Section | None] = [
+        learning_curves({"network": epochs}, find_task(config.task).objective(config, trained.signature).monitor)
+    ]
+    if "moves" in results:
+        sections.append(against_moves({"network": results["moves"]}))
+        sections.append(confusion_section(results["confusion"], trained.classes, where))
+    else:
+        sections.append(landmark_section(trained, images, targets))
+    sections += [kernel_section(trained), turning_section(trained, images[0])]
+    sections.append(speed_section({"network": epochs}))
+    environment = (run.path / "environment.json").read_text(encoding="utf-8")
+    sections.append(settings_section(config.to_yaml(), environment))
+    shown = [section for section in sections if section is not None]
+    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), shown)
+
+
+def title_of(config: Config) -> str:
+    """The page's heading."""
+    network = config.network
+    if network.group == "none":
+        return f"{config.task}: plain CNN, no group"
+    return f"{config.task}: {network.n_h} {WORDS[network.group]}, {network.kernel} kernels"
+
+
+def lead_of(trained: Trained, results: dict[str, Any]) -> str:
+    """One sentence under the heading, and what must be known about the data."""
+    size = "×".join(map(str, trained.signature.space))
+    text = (
+        f"A network of {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
+        f"classes, tested on {results['images']:,} images that it did not learn from."
+    )
+    if results["split"] == "valid":
+        text += " These are the validation images, which picked the best epoch: the data have no test images."
+    return text + (" The images are synthetic." if results["synthetic"] else "")
+
+
+def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The numbers to see first."""
+    found = results["scores"]
+    names = {"accuracy": "accuracy", "success": "landmarks found", "auc": "area under the ROC curve"}
+    cards = [(words, f"{100 * found[name]:.1f} %") for name, words in names.items() if name in found]
+    if moves := results.get("moves"):
+        cards.append((f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.1f} %"))
+        cards.append(("change of the output when moved", f"{100 * moves['change']:.1f} %"))
+    cards.append(("weights", f"{results['weights']:,}"))
+    if epochs:
+        speeds = sorted(row["images_per_second"] for row in epochs)
+        cards.append(("images a second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
+        cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
+    return cards

@@ -1,0 +1,94 @@
+"""A trained network in one file, and back from the file to a network ready for use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ..data import DataError, as_float
+from ..settings import Config
+from ..tasks import find_task
+from ..tasks.networks import Signature
+from .checkpoint import check_fit, read_weights, save_weights
+from .folder import Run
+
+
+class Trained(nn.Module):
+    """A trained network with what it needs to be used: `net(images)` gives logits, `net.predict` answers."""
+
+    def __init__(self, network: nn.Module, config: Config, signature: Signature) -> None:
+        super().__init__()
+        self.network, self.config, self.signature = network, config, signature
+        self.classes = signature.classes
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
+        wanted = (self.signature.in_channels, *self.signature.space)
+        if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
+            raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
+        outputs: Tensor = self.network(as_float(images))
+        return outputs
+
+    @torch.no_grad()
+    def predict(self, images: Tensor) -> list[tuple[str, float]]:
+        """The most likely class of each image and its probability."""
+        confidence, index = self(images).float().softmax(-1).max(-1)
+        return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
+
+
+def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:
+    """Write a network into the one file that `load` reads."""
+    about = {"config": asdict(config), "signature": asdict(signature), "epoch": epoch}
+    save_weights(run.model_file, weights, about)
+
+
+def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
+    """A trained network from the folder of its run or from its `model.safetensors`, ready to be called."""
+    path = Path(path)
+    file = Run(path).model_file if path.is_dir() else path
+    weights, about = read_weights(file)
+    network, config, signature = described_network(about, weights, str(file))
+    return Trained(network, config, signature).to(device).eval()
+
+
+def described_network(
+    about: Mapping[str, Any], weights: Mapping[str, Tensor], file: str, dtype: torch.dtype = torch.float32
+) -> tuple[nn.Module, Config, Signature]:
+    """The network that a file describes, with the weights in it, and what it is.
+
+    The description is not trusted: one that asks for a network of other weights than the file holds is refused
+    before memory is taken for it.
+    """
+    config = Config.from_dict(about.get("config"), file)
+    signature = Signature.from_dict(about.get("signature"), file)
+    try:
+        with AtMost(sum(tensor.numel() for tensor in weights.values())):
+            network = find_task(config.task).network(config, signature)
+    except ValueError as error:
+        raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
+    check_fit(weights, network.state_dict(), file)
+    network.to(dtype).load_state_dict(weights)
+    return network, config, signature
+
+
+class AtMost(TorchFunctionMode):
+    """Refuse to make room for many more weights than there are; some slack is for what is made on the way."""
+
+    def __init__(self, weights: int) -> None:
+        super().__init__()
+        self.weights, self.left = weights, 2 * weights + 10**6
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.empty:
+            shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+            self.left -= math.prod(shape)
+            if self.left < 0:
+                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.weights:,} weights")
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,167 @@
+"""From a configuration to a trained network, on Lightning."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
+from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
+from lightning.pytorch.loggers import TensorBoardLogger
+from torch import distributed
+
+from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
+from ..runs.folder import Run
+from ..runs.trained import save_trained
+from ..settings import Config
+from ..tasks import find_task
+from ..tasks.networks import Signature
+from .learner import Batches, Learner
+from .nan_guard import StopAtNaN
+from .shared_norm import ShareStatistics
+
+# Advice that does not apply here: our data sets answer whole batches, so more workers rarely help.
+BESIDE_THE_POINT = (
+    ".*does not have many workers.*",
+    ".*smaller than the logging interval.*",
+    ".*exists and is not empty.*",
+    ".*available but not used.*",
+    ".*TensorFloat32 tensor cores.*",
+    ".*isinstance.treespec, LeafSpec.*",
+)
+
+
+def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
+    """Train from the last complete checkpoint of the run, or from the start, and keep the best network.
+
+    Afterwards `run.model_file` holds the network of the epoch with the best validation score.
+    """
+    task = find_task(config.task)
+    splits = {name: task.load(config, name) for name in ("train", "valid")}
+    signature = Signature.of(splits["train"])
+    with lightning_manners():
+        seed_everything(config.seed, verbose=False)
+        objective = task.objective(config, signature)
+        learner = Learner(task.network(config, signature), objective, config.training)
+        if config.training.compile:
+            learner.compile_network()
+        trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress)
+        begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
+        batches = Batches(splits, task.augmentation(config), config.training, config.seed)
+        trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
+    if trainer.is_global_zero:
+        best = SafeCheckpoints().load_checkpoint(run.best_checkpoint)
+        prefix = "network."
+        weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
+        save_trained(run, config, signature, weights, best["epoch"])
+    if distributed.is_available() and distributed.is_initialized():
+        # The first process goes on alone to test and report; nothing may wait for the others then.
+        distributed.destroy_process_group()
+    return trainer
+
+
+def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, progress: bool) -> Trainer:
+    """Lightning's trainer with the run's folder as its only place on disk."""
+    settings = config.training
+    folder = run.last_checkpoint.parent
+    callbacks: list[Callback] = [StopAtNaN(run.path, config, signature), EpochLog(run)]
+    # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
+    callbacks += [KeepBest(folder, monitor), KeepLast(folder)]
+    if settings.patience is not None:
+        callbacks.append(EarlyStopping(monitor, patience=settings.patience, mode="max"))
+    if progress:
+        callbacks.append(Bar(leave=False))
+    several = settings.devices * settings.nodes > 1
+    # Part of torch's deterministic mode that only guards against reading memory before it is written.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    return Trainer(
+        accelerator=settings.accelerator,
+        devices=settings.devices,
+        num_nodes=settings.nodes,
+        strategy="ddp" if several else "auto",
+        precision=settings.precision,  # type: ignore[arg-type]
+        max_epochs=settings.epochs,
+        logger=TensorBoardLogger(run.path, name=None, version="tensorboard"),
+        callbacks=callbacks,
+        plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
+        use_distributed_sampler=False,
+        deterministic=True,
+        num_sanity_val_steps=0,
+        enable_model_summary=False,
+        enable_progress_bar=progress,
+    )
+
+
+class Bar(RichProgressBar):
+    """Lightning's bar with the loss and the score of the run, and nothing else."""
+
+    def get_metrics(
+        self, trainer: Trainer, pl_module: LightningModule
+    ) -> dict[str, int | str | float | dict[str, float]]:
+        """The numbers beside the bar."""
+        items = super().get_metrics(trainer, pl_module)
+        return {name: value for name, value in items.items() if name != "v_num"}
+
+
+class EpochLog(Callback):
+    """One JSON line an epoch: losses, scores, seconds, images a second, peak memory."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self._begun, self._seconds, self._images = run, 0.0, 0.0, 0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget epochs that are about to be done again."""
+        if trainer.is_global_zero:
+            self.run.keep_metrics_before(trainer.current_epoch)
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self._begun, self._images = time.perf_counter(), 0
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count images; the clock stops with the last batch, before validation."""
+        self._images += len(batch[0])
+        self._seconds = time.perf_counter() - self._begun
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the line before the epoch's checkpoint: a kill between the two repeats both."""
+        if not trainer.is_global_zero:
+            return
+        values = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
+        speed = self._images * trainer.world_size / self._seconds
+        row: dict[str, Any] = {"epoch": trainer.current_epoch, "step": trainer.global_step, **values}
+        row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
+        row |= {"images_per_second": round(speed, 1), "memory_mib": peak_memory(trainer.strategy.root_device)}
+        self.run.append_metrics(row)
+
+
+def peak_memory(device: torch.device) -> float:
+    """The most memory in use so far, in MiB: the GPU's if there is one, else the process's."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, 1)
+
+
+@contextmanager
+def lightning_manners() -> Iterator[None]:
+    """Keep Lightning's banners, tips and warnings that do not apply off the screen."""
+    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            for message in BESIDE_THE_POINT:
+                warnings.filterwarnings("ignore", message)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
