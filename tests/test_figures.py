@@ -131,7 +131,7 @@ def test_measured_lines_hold_what_was_measured(monkeypatch: pytest.MonkeyPatch, 
 
 
 def finished(folder: Path, task: str, value: float, network: dict[str, Any], **own: Any) -> None:
-    config = find_task(task).defaults.updated(network, {"augment": own.pop("augment", None)}, **own)
+    config = find_task(task).defaults.updated(**network, **own)
     score = "success" if task == "celeba" else "accuracy"
     numbers = {"split": "test", "images": 90, "synthetic": True, "scores": {score: value}, "weights": 7}
     Run.create(folder, config).write_results(numbers)

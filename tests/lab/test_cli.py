@@ -30,7 +30,13 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "images"], ["needs --data", "one folder"]),
         (["train"], ["name a task"]),
         (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
-        (["train", "--resume", "nowhere", "--epochs", "3"], ["goes on with that run", "leave out epochs"]),
+        (["train", "digits", "--resume", "nowhere"], ["goes on with that run", "leave out task"]),
+        (["train", "pcam", "--stride", "2"], ["--stride does nothing for task pcam", "leave out stride"]),
+        (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
+        (["train", "digits", "--group", "none", "--n-h", "4"], ["--n-h does nothing with --group none"]),
+        (["train", "digits", "--logger", "wandb"], ["logger = wandb", "not installed"]),
+        (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
+        (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
         (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
         (["figures", "resluts"], ["Did you mean 'results'?"]),
@@ -175,21 +181,8 @@ def test_volumes_train(liespline, tmp_path, group):
         arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez(tmp_path / "volumes.npz", **arrays)
     run = tmp_path / "run"
-    size = [
-        "--n-h",
-        "12",
-        "--widths",
-        "2,2,2",
-        "--stride",
-        "1",
-        "--epochs",
-        "1",
-        "--batch",
-        "8",
-        "--accelerator",
-        "cpu",
-        "--quiet",
-    ]
+    size = ["--widths", "2,2,2", "--stride", "1", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+    size += [] if group == "none" else ["--n-h", "12"]
     status, text = liespline(
         "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
     )

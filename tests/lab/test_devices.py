@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from lab.small_runs import new_run
 from liespline.lab.tasks import find_task
-from liespline.lab.training.start import begin
 
 TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
@@ -27,8 +27,8 @@ def train(folder, *more):
 
 
 def alone(folder):
-    chosen = find_task("digits").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, TRAINING)
-    return begin(chosen, folder, progress=False).read_metrics()
+    chosen = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), **TRAINING)
+    return new_run(chosen, folder).read_metrics()
 
 
 def test_two_processes_have_the_loss_curve_of_one(tmp_path):

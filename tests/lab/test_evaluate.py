@@ -10,7 +10,8 @@ from torch import nn
 from liespline import SO2, SO3, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.evaluation.equivariance import layer_errors
-from liespline.lab.evaluation.scores import batches, confusion, moves_of, predictions, scores, under_moves
+from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
 from liespline.lab.moving import moved, shown
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network

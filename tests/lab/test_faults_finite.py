@@ -8,7 +8,7 @@ from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.training import nan_guard as finite
-from liespline.lab.training import trainer as engine
+from liespline.lab.training import train as engine
 from liespline.lab.training.learner import Batches
 from liespline.lab.training.nan_guard import first_not_finite, replay
 
@@ -102,7 +102,7 @@ def test_the_weights_kept_are_those_before_the_step(tmp_path, monkeypatch):
 
 
 def test_an_exploding_rate_is_named(tmp_path):
-    config = CONFIG.updated({}, {"lr": 1e38})
+    config = CONFIG.updated(lr=1e38)
     run, said = stopped(tmp_path / "run", config)
     assert "lower --lr" in said
     (file,) = run.path.glob("not-finite-step-*.safetensors")

@@ -183,9 +183,9 @@ def test_runs_that_must_not_be_mixed(tmp_path):
     others = {
         "same": (config, {}),
         "again": (config, {}),
-        "machine": (config.updated({}, {"workers": 4, "compile": True}, seed=1, data="elsewhere"), {}),
-        "longer": (config.updated({}, {"epochs": 7}), {}),
-        "released": (config.updated({}, {}, preset="released"), {}),
+        "machine": (config.updated(workers=4, compile=True, seed=1, data="elsewhere"), {}),
+        "longer": (config.updated(epochs=7), {}),
+        "released": (config.updated(preset="released"), {}),
         "valid": (config, {"split": "valid"}),
         "drawn": (config, {"synthetic": True}),
         "fewer": (config, {"images": 5}),
@@ -240,7 +240,7 @@ def test_names_that_are_none(tmp_path):
     write(tmp_path / "a" / "run", find_task("pcam").defaults, {"accuracy": 0.5}, split="tset")
     with pytest.raises(ConfigError, match=r"results.json: split 'tset' is unknown.*Did you mean 'test'"):
         read_runs(tmp_path / "a")
-    strange = find_task("pcam").defaults.updated({}, {"augment": "$\\frac$"})
+    strange = find_task("pcam").defaults.updated(augment="$\\frac$")
     write(tmp_path / "b" / "run", strange, {"accuracy": 0.5})
     with pytest.raises(ConfigError, match=r"config.yaml: augment .* is unknown; choose one of rot90"):
         read_runs(tmp_path / "b")
@@ -248,7 +248,7 @@ def test_names_that_are_none(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_the_preset_reaches_the_network_and_the_report():
-    config = find_task("celeba").defaults.updated({"n_h": 2}, {}, preset="released")
+    config = find_task("celeba").defaults.updated(n_h=2, preset="released")
     network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))
     (first, *_) = (layer for layer in network.modules() if isinstance(layer, Lift))
     assert first.grid.elements[:, 0].tolist() == pytest.approx([1, 1.6])

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from lab.small_runs import new_run
 from liespline.lab.data import celeba
 from liespline.lab.data.synthetic import faces, tissue
 from liespline.lab.evaluation import evaluate as finish
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task
-from liespline.lab.training.start import begin
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 
@@ -27,8 +27,8 @@ def test_celeba_from_official_files_to_landmarks(tmp_path):
     assert defaults.training == Training(
         epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4, augment="none"
     )  # the released scripts' recipe
-    config = defaults.updated({"group": "none"}, {**short(defaults), "augment": "zoom"}, data=str(tmp_path / "set"))
-    run = begin(config, tmp_path / "run", progress=False)
+    config = defaults.updated(group="none", **short(defaults), augment="zoom", data=str(tmp_path / "set"))
+    run = new_run(config, tmp_path / "run")
     results = run.read_results()
     assert results["synthetic"]
     assert 0 <= results["scores"]["success"] <= 1
@@ -44,8 +44,8 @@ def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_x.h5").unlink()
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_y.h5").unlink()
     defaults = find_task("pcam").defaults
-    config = defaults.updated({"n_h": 4, "n_k": 4}, short(defaults), data=str(tmp_path / "data"))
-    run = begin(config, tmp_path / "run", progress=False)
+    config = defaults.updated(n_h=4, n_k=4, **short(defaults), data=str(tmp_path / "data"))
+    run = new_run(config, tmp_path / "run")
     results = run.read_results()
     assert set(results["scores"]) == {"loss", "accuracy", "auc"}
     assert results["split"] == "valid"  # there are no test files, and the page says so

@@ -10,12 +10,12 @@ import pytest
 import torch
 from PIL import Image
 
+from lab.small_runs import new_run
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.own import fitting_widths
-from liespline.lab.training.start import begin
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def sixty(tmp_path: Path) -> Path:
 
 
 def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = find_task("images").defaults.updated({"n_h": 4, "weights": 6000}, {"accelerator": "cpu"}, data=str(sixty))
-    run = begin(config, sixty.parent / "run", progress=False)
+    config = find_task("images").defaults.updated(n_h=4, weights=6000, accelerator="cpu", data=str(sixty))
+    run = new_run(config, sixty.parent / "run")
     said = capsys.readouterr().out
     assert "44 for training, 8 a step: 150 steps in 30 epochs" in said
     assert "20×20 has room for 4 layers of the default 5" in said
@@ -50,7 +50,7 @@ def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("name", ["images", "volumes"])
 def test_every_size_that_fits_works_and_one_layer_more_does_not(name: str) -> None:
     task = find_task(name)
-    config = task.defaults.updated({"group": "none", "n_h": 1, "kernel": "dense"}, {})
+    config = task.defaults.updated(group="none", n_h=1, kernel="dense")
     dims, largest = (2, 72) if name == "images" else (3, 34)
     for side in range(9 if name == "volumes" else 5, largest):
         signature = Signature(1, (side,) * dims, ("a", "b"))
@@ -60,20 +60,20 @@ def test_every_size_that_fits_works_and_one_layer_more_does_not(name: str) -> No
             assert network(images).shape == (1, 2)
         widths = fitting_widths(task.defaults.network, config.network, signature.space)
         if widths != config.network.widths:
-            deeper = config.updated({"widths": (*widths, 7)}, {})
+            deeper = config.updated(widths=(*widths, 7))
             with pytest.raises(ValueError, match="space axis"), torch.no_grad():
                 task.network(deeper, signature).eval()(images)
 
 
 def test_widths_asked_for_are_kept(sixty: Path) -> None:
     assert fitting_widths(Network(widths=(4, 5, 6)), Network(widths=(4, 5, 7)), (8, 8)) == (4, 5, 7)
-    config = find_task("images").defaults.updated({"widths": (2, 2, 2, 2, 2)}, {}, data=str(sixty))
+    config = find_task("images").defaults.updated(widths=(2, 2, 2, 2, 2), data=str(sixty))
     with pytest.raises(ConfigError, match="20×20 do not fit this network"):
-        begin(config, sixty.parent / "run")
+        new_run(config, sixty.parent / "run")
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:
-    config = find_task("images").defaults.updated({}, {"batch": 16}, data=str(sixty))
+    config = find_task("images").defaults.updated(batch=16, data=str(sixty))
     (steps, _) = find_task("images").load(config, "train").notes
     assert "60 steps in 30 epochs" in steps
     assert "--epochs 75 would be better" in steps

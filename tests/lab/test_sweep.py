@@ -27,7 +27,7 @@ def two_runs(base):
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
-    return plan("digits", "two", tmp_path, 1, {}, {})
+    return plan("digits", "two", tmp_path, 1, {})
 
 
 def test_finished_runs_are_skipped_and_failed_ones_named(planned):
@@ -113,7 +113,7 @@ def test_the_papers_celeba_runs():
 
 
 def test_seeds_come_round_by_round():
-    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3}, {"data": "d"})
+    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3, "data": "d"})
     assert len(entries) == 50
     assert [e.config.seed for e in entries] == [0] * 25 + [1] * 25
     assert {e.config.training.epochs for e in entries} == {3}

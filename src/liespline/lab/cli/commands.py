@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import importlib.metadata
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,12 +29,31 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
     "Begin with **liespline demo**: it needs no data and takes under three minutes. Then train on your "
-    "own images, one folder a class: **liespline train images --data DIR --group so2**.",
+    "own images, one folder per class: **liespline train images --data DIR --group so2**.",
 )
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        typer.echo(f"liespline {importlib.metadata.version('liespline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
 app.add_typer(data_app, name="data")
 app.command()(sweep)
 register(app)
 console = Screen()
+MOST_COLUMNS = 6
 
 
 @app.command()
@@ -64,39 +86,23 @@ def tasks() -> None:
 
 
 @app.command()
+@opt.with_settings()
 def train(
     task: opt.MaybeTask = None,
-    data: opt.Data = None,
-    size: opt.Size = None,
-    config: opt.ConfigFile = None,
-    resume: opt.Resume = None,
-    out: opt.Out = None,
-    seed: opt.Seed = None,
-    preset: opt.Preset = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with this run from its last whole epoch; --epochs trains longer, --data may move."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
+    ] = None,
     quiet: opt.Quiet = False,
-    group: opt.GroupName = None,
-    n_h: opt.NH = None,
-    kernel: opt.Kernel = None,
-    n_k: opt.NK = None,
-    kernel_size: opt.KernelSize = None,
-    stride: opt.Stride = None,
-    scale: opt.Scale = None,
-    widths: opt.Widths = None,
-    weights: opt.Weights = None,
-    epochs: opt.Epochs = None,
-    batch: opt.Batch = None,
-    optimiser: opt.Optimiser = None,
-    lr: opt.Rate = None,
-    decay: opt.Decay = None,
-    augment: opt.Augment = None,
-    no_rot90: opt.NoRot90 = False,
-    patience: opt.Patience = None,
-    precision: opt.Precision = None,
-    accelerator: opt.Accelerator = None,
-    devices: opt.Devices = None,
-    nodes: opt.Nodes = None,
-    workers: opt.Workers = None,
-    compile: opt.Compile = None,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Train a network, test it, and write its report.
 
@@ -110,28 +116,21 @@ def train(
 
     - `liespline train volumes --data FILE.npz --group so3 --n-h 24`
 
-    - `liespline train --resume runs/images-so2`
+    - `liespline train --resume runs/images-so2 --epochs 60`
     """
-    from ..training.start import begin, go_on, start_config
+    from ..training.start import reopened, start, start_config
+    from ..training.train import is_first
+    from ..training.train import train as train_run
 
-    network: dict[str, Any] = {"group": group, "n_h": n_h, "kernel": kernel, "n_k": n_k, "kernel_size": kernel_size}
-    network |= {"stride": stride, "scale": scale, "widths": parse_widths(widths), "weights": weights}
-    training = {"epochs": epochs, "batch": batch, "optimiser": optimiser, "lr": lr, "decay": decay}
-    training |= {"augment": "no-rot90" if no_rot90 else augment, "patience": patience, "precision": precision}
-    training |= {"accelerator": accelerator, "devices": devices, "nodes": nodes, "workers": workers}
-    training |= {"compile": compile}
-    own = {"data": None if data is None else str(data), "size": size, "seed": seed, "preset": preset}
-    changed = [k for part in (network, training, own) for k, v in part.items() if v is not None]
-    if resume is not None and (changed or task or config or out):
-        raise ConfigError(
-            f"--resume {resume} goes on with that run as it was begun; leave out {', '.join(changed) or 'the rest'}"
-        )
     if resume is not None:
-        run = go_on(resume, progress=not quiet)
+        if extra := [name for name, value in (("task", task), ("--config", config), ("--out", out)) if value]:
+            raise ConfigError(f"--resume {resume} goes on with that run; leave out {extra[0]}")
+        run, chosen = reopened(resume, given)
     else:
-        chosen = start_config(task, config).updated(network, training, **own)
-        run = begin(chosen, out, progress=not quiet)
-    if run is not None:
+        chosen = start_config(task, config, given)
+        run = start(chosen, out)
+    train_run(chosen, run, progress=not quiet)
+    if is_first():
         show_results(run.read_results("scores", "weights"), as_json=False)
         if run.report_file.is_file():  # one that was handed on without its network may have none
             console.print(f"report: {run.report_file}")
@@ -141,35 +140,59 @@ def train(
 def evaluate(
     checkpoint: opt.Checkpoint,
     data: opt.Data = None,
-    split: Annotated[str, typer.Option(metavar="train|valid|test", help="Which images.")] = "test",
+    split: Annotated[
+        str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
+    ] = "test",
     as_json: opt.Json = False,
 ) -> None:
     """Score a trained network on a split of its data, upright and moved."""
-    from ..evaluation.evaluate import score_file
+    from ..evaluation.external import score_file
 
-    show_results(score_file(checkpoint, data, split), as_json)
+    results, remarks = score_file(checkpoint, data, split)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    show_results(results, as_json)
 
 
 @app.command()
 def predict(
     checkpoint: opt.Checkpoint,
     images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE…", help="PNG, JPEG or TIFF files.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="PATH…",
+            help="PNG, JPEG or TIFF files, .npz or .npy volumes, or folders of them.",
+            show_default=False,
+        ),
     ],
     as_json: opt.Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
 ) -> None:
-    """Print class and confidence of image files."""
+    """Print class, confidence and the probability of every class, for image files and folders."""
     from ..evaluation.predict import predict_files
 
-    rows = predict_files(checkpoint, images)
+    rows, remarks = predict_files(checkpoint, images)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
+    classes = list(rows[0]["probabilities"])
+    head = ["image", "class", "confidence", *(f"p({name})" for name in classes)]
+    if as_csv:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(head)
+        for row in rows:
+            shares = [row["confidence"], *row["probabilities"].values()]
+            lines.writerow([row["image"], row["class"], *(f"{share:.6g}" for share in shares)])
+        return
+    shown = head if len(classes) <= MOST_COLUMNS else head[:3]
     table = Table()
-    for name in ("image", "class", "confidence"):
-        table.add_column(name, justify="right" if name == "confidence" else "left", overflow="fold")
+    for name in shown:
+        table.add_column(name, justify="left" if name in ("image", "class") else "right", overflow="fold")
     for row in rows:
-        table.add_row(str(row["image"]), str(row["class"]), f"{100 * row['confidence']:.1f} %")
+        shares = [row["confidence"], *row["probabilities"].values()]
+        table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
     console.print(table)
 
 
@@ -207,24 +230,12 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results, indent=1))
         return
+    from ..evaluation.words import rows_of
+
     table = Table(show_header=False)
-    for name, value in results["scores"].items():
-        table.add_row(name, f"{value:.4f}" if name in ("loss", "auc") else f"{100 * value:.2f} %")
-    if moves := results.get("moves"):
-        table.add_row(f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.2f} %")
-        table.add_row("change of output when moved", f"{100 * moves['change']:.2f} %")
-    table.add_row("weights", f"{results['weights']:,}")
+    for row in rows_of(results):
+        table.add_row(*row)
     console.print(table)
-
-
-def parse_widths(text: str | None) -> tuple[int, ...] | None:
-    """`8,12,16` as numbers."""
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigError(f"widths {text!r}: expected whole numbers with commas, such as 8,12,16") from None
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,23 +33,32 @@ def check(
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
     from ..data import DataError
+    from ..runs.data import look_over
     from ..tasks import find_task
 
     chosen = find_task(task)
     if chosen.check is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
-    config = chosen.defaults.updated({}, {}, data=str(path), size=size)
+    config = chosen.defaults.updated(data=str(path), size=size)
     if problems := chosen.check(path, config):
         raise DataError(problems)
-    for split in ("train", "valid", "test"):
+    splits = {}
+    for name in ("train", "valid", "test"):
         try:
-            rows = chosen.load(config, split)
+            splits[name] = chosen.load(config, name)
         except DataError as error:
-            console.print(f"{split}: not there ({error.problems[0]})")
-            continue
-        shape = "×".join(map(str, (rows.in_channels, *rows.space)))
-        console.print(f"{split}: {len(rows):,} of {shape}, classes {', '.join(rows.classes)}")
-    console.print("nothing wrong", style="green")
+            console.print(f"{name}: not there ({error.problems[0]})")
+    look = look_over(config, splits)
+    for name, found in look.surveys.items():
+        shape, counts = "×".join(map(str, found.shape)), Counter(found.labels)
+        classes = ", ".join(f"{label} {counts[label]:,}" for label in found.split.classes if label in counts)
+        values = f"{found.dtype}, values {found.low:.3g} to {found.high:.3g}"
+        console.print(
+            f"{name}: {len(found.labels):,} of {shape}, {values}" + (f", classes {classes}" if classes else "")
+        )
+    for remark in look.remarks:
+        console.print(remark)
+    console.print("nothing that stops training" if look.remarks else "nothing wrong", style="green")
 
 
 @data_app.command()

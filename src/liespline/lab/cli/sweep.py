@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,33 +12,26 @@ from ..settings import ConfigError
 from . import options as opt
 
 console = Screen()
+# What makes the runs of a set differ, and what would make them one and the same.
+CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "start_from")
 
 
+@opt.with_settings(*CHOSEN_BY_SET)
 def sweep(
     task: opt.TaskName,
-    data: opt.Data = None,
     chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
     jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
-    preset: opt.Preset = None,
-    epochs: opt.Epochs = None,
-    batch: opt.Batch = None,
-    lr: opt.Rate = None,
-    precision: opt.Precision = None,
-    accelerator: opt.Accelerator = None,
-    workers: opt.Workers = None,
-    compile: opt.Compile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
     from ..sweep.pool import plan
     from ..sweep.pool import sweep as do_all
 
-    changes = {"epochs": epochs, "batch": batch, "lr": lr, "precision": precision, "accelerator": accelerator}
-    changes |= {"workers": workers, "compile": compile}
-    own = {"data": None if data is None else str(data), "preset": preset}
-    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, changes, own)
+    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, given)
     if dry_run:
         for entry in planned:
             console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")

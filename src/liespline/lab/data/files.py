@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 SHOWN = 20
+NAMED = 5
 # Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken or hostile.
 MOST_COMPRESSED = 1032
 # Disks and folders that cannot be written to, as the kernel says it.
@@ -21,10 +23,24 @@ class DataError(ValueError):
 
     def __init__(self, problems: str | Sequence[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
-        lines = self.problems[:SHOWN]
-        if len(self.problems) > SHOWN:
-            lines.append(f"… and {len(self.problems) - SHOWN} more problems")
+        lines = grouped(self.problems)
+        if len(lines) > SHOWN:
+            lines = [*lines[:SHOWN], f"… and {len(lines) - SHOWN} more kinds of problems"]
         super().__init__("\n".join(lines))
+
+
+def grouped(problems: Sequence[str]) -> list[str]:
+    """One line for problems that differ in file and numbers alone: the first whole, the others by name."""
+    kinds: dict[str, list[str]] = {}
+    for problem in problems:
+        _, _, what = problem.partition(": ")
+        kinds.setdefault(re.sub(r"\d+", "#", what or problem), []).append(problem)
+    lines = []
+    for first, *others in kinds.values():
+        names = [other.partition(": ")[0] for other in others]
+        more = ", …" if len(names) > NAMED else ""
+        lines.append(first + (f" (and {len(names)} more like it: {', '.join(names[:NAMED])}{more})" if names else ""))
+    return lines
 
 
 def existing(path: Path, what: str) -> Path:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from .augment import quarter_turns, uniform
 from .files import DataError
 from .hdf5 import hdf5_rows
+from .rows import Array
 from .split import SPLITS, Split, as_float, check_split
 
 CLASSES = ("normal", "tumour")
@@ -69,6 +70,11 @@ def load(path: Path, split: str) -> Split:
         window=(_CENTRE, _CENTRE),
         synthetic=synthetic,
     )
+
+
+def cropped(pixels: Array) -> Array:
+    """The centre of a whole patch, as training sees it; other images as they are."""
+    return pixels[_CENTRE, _CENTRE] if pixels.shape[:2] == (PATCH, PATCH) else pixels
 
 
 class Augment(nn.Module):

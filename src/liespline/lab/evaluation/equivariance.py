@@ -21,7 +21,7 @@ IMAGES = 16
 def measure(checkpoint: Path, data: Path | None = None) -> list[dict[str, Any]]:
     """Errors of every layer and of the answer, over test images moved by the elements of the grid."""
     trained = load(checkpoint)
-    config = trained.config.updated({}, {}, data=None if data is None else str(data))
+    config = trained.config.updated(data=None if data is None else str(data))
     split = find_task(config.task).load(config, "test")
     images = as_float(split.__getitems__(list(range(min(IMAGES, len(split)))))[0])
     return layer_errors(trained, images)

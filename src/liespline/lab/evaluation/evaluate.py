@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..data import Split, as_float
-from ..data.split import SPLITS
+from ..data.record import Record
 from ..report.page import (
     Section,
     against_moves,
@@ -19,13 +18,16 @@ from ..report.page import (
     write_page,
 )
 from ..report.views import kernel_section, landmark_section, turning_section
+from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
 from ..runs.trained import Trained, load
-from ..settings import Config, ConfigError, one_of
+from ..settings import Config
 from ..tasks import find_task
-from ..tasks.networks import Signature
 from ..tasks.objectives import Classification
-from .scores import confusion, moves_of, predictions, scores, under_moves
+from .moves import moves_of, under_moves
+from .scores import confusion, predictions, scores
+from .statistics import METHOD, behind_accuracy, intervals
+from .words import rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -43,39 +45,33 @@ def weights_in(network: torch.nn.Module) -> int:
 
 def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
     """Score the run's best network and write `results.json`: then the run is finished."""
-    trained = load(run.path, best_device(config))
-    name, split = test_split(config)
+    trained, record = load(run.path, best_device(config)), read_record(run.path)
+    name, split = test_split(config, record)
+    if record is not None:
+        refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
     results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
+    results |= {"data": record.fingerprint} if record is not None else {}
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
 
 
-def test_split(config: Config) -> tuple[str, Split]:
+def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
     """The test images; the validation images of data that come without, and then every result says so."""
-    task = find_task(config.task)
-    name = "test" if "test" in task.splits(config) else "valid"
-    return name, task.load(config, name)
+    name = "test" if "test" in find_task(config.task).splits(config) else "valid"
+    return name, splits_of(config, record, name)[name]
 
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
-    """The scores of a network, and for classes what it mistakes and how it fares when images are moved."""
+    """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
     outputs, targets = predictions(trained, split)
     results = {"task": trained.config.task, "scores": scores(trained, outputs, targets), "weights": weights_in(trained)}
     if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
-        results["confusion"] = confusion(outputs, targets, len(trained.classes))
+        table = confusion(outputs, targets, len(trained.classes))
+        results |= {"confusion": table} | behind_accuracy(table, trained.classes)
+        results["interval"] = intervals(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
     return results
-
-
-def score_file(checkpoint: Path, data: Path | None, name: str) -> dict[str, Any]:
-    """Scores of a trained network on a split of its own data, or of other data in the same layout."""
-    trained = load(checkpoint)
-    config = trained.config.updated({}, {}, data=None if data is None else str(data))
-    split = find_task(config.task).load(config, one_of("split", name, SPLITS))
-    if Signature.of(split) != trained.signature:
-        raise ConfigError(f"{data}: holds {Signature.of(split)}; the network was trained on {trained.signature}")
-    return {"split": name, "images": len(split), **score(trained.to(best_device(config)), split)}
 
 
 def report_run(run: Run, config: Config) -> None:
@@ -83,7 +79,7 @@ def report_run(run: Run, config: Config) -> None:
     results = run.read_results("scores", "images", "weights", "split", "synthetic")
     epochs = run.read_metrics()
     trained = load(run.path)
-    _, split = test_split(config)
+    _, split = test_split(config, read_record(run.path))
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
@@ -118,6 +114,8 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
         f"A network of {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
         f"classes, tested on {results['images']:,} images that it did not learn from."
     )
+    if "interval" in results:
+        text += f" Numbers in brackets are intervals ({METHOD})."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."
     return text + (" The images are synthetic." if results["synthetic"] else "")
@@ -125,13 +123,7 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
 
 def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The numbers to see first."""
-    found = results["scores"]
-    names = {"accuracy": "accuracy", "success": "landmarks found", "auc": "area under the ROC curve"}
-    cards = [(words, f"{100 * found[name]:.1f} %") for name, words in names.items() if name in found]
-    if moves := results.get("moves"):
-        cards.append((f"accuracy over every {moves['axis']}", f"{100 * moves['mean_accuracy']:.1f} %"))
-        cards.append(("change of the output when moved", f"{100 * moves['change']:.1f} %"))
-    cards.append(("weights", f"{results['weights']:,}"))
+    cards = [(words, value) for words, value in rows_of(results) if not words.startswith("loss")]
     if epochs:
         speeds = sorted(row["images_per_second"] for row in epochs)
         cards.append(("images a second in training", f"{speeds[len(speeds) // 2]:,.0f}"))

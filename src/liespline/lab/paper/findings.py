@@ -177,8 +177,8 @@ def _celeba_findings(preset: str) -> Sequence[Finding]:
 
 def _network(task: str, kernel: str, **training: str) -> Callable[[int, int], Variant]:
     base = find_task(task).defaults
-    return lambda n_h, n_k: variant_of(base.updated({"kernel": kernel, "n_h": n_h, "n_k": n_k}, training))
+    return lambda n_h, n_k: variant_of(base.updated(kernel=kernel, n_h=n_h, n_k=n_k, **training))
 
 
 def _plain(scale: float, augment: str) -> Variant:
-    return variant_of(find_task("celeba").defaults.updated({"group": "none", "scale": scale}, {"augment": augment}))
+    return variant_of(find_task("celeba").defaults.updated(group="none", scale=scale, augment=augment))

@@ -6,21 +6,21 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..data.files import DataError
 from ..data.split import SPLITS
 from ..runs.folder import Run
-from ..settings import Config, ConfigError, Network, Training, one_of
+from ..settings import SETTINGS, Config, ConfigError, Network, Training, one_of
 from ..tasks import SUMMARIES, find_task
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
 SCORES = ("success", "accuracy", "auc")
 """What is reported; the first of these that a run has is what networks are compared by."""
-_ASIDE = ("accelerator", "devices", "nodes", "workers", "compile", "augment")
+_ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
 """Settings of the machine, and the augmentation, which belongs to the network."""
 
 
@@ -154,7 +154,7 @@ def plain_name(task: str) -> str:
 def unusual(task: str, variant: Variant) -> str:
     """What differs from the task's defaults, apart from the sampling of the group and the kernels on it."""
     usual, net = find_task(task).defaults, variant.network
-    words = [] if net.group in ("none", usual.network.group) else [net.group]
+    words: list[str] = [] if net.group in ("none", usual.network.group) else [net.group]
     if net.group != "none" and net.scale != 1:
         words.append(f"from scale {net.scale:g}")
     for key in ("kernel_size", "stride", "widths", "weights"):
@@ -172,7 +172,6 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         if not 0 <= value <= 1:  # NaN too
             raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
     one_of(f"{run.config_file}: augment", config.training.augment, find_task(config.task).augmentations)
-    usual: dict[str, Any] = {f.name: f.default for f in fields(Training) if f.name in _ASIDE}
     study = Study(
         task=config.task,
         preset=config.preset,
@@ -180,7 +179,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         images=results["images"],
         synthetic=results["synthetic"],
         size=config.size,
-        training=replace(config.training, **usual),
+        training=replace(config.training, **_ASIDE),
     )
     speeds = [float(row["images_per_second"]) for row in run.read_metrics()]
     return study, {

@@ -91,6 +91,13 @@ class Run:
             raise ConfigError(f"{path}: holds no run (there is no config.yaml); name the folder of a run")
         return run, Config.load(run.config_file)
 
+    def keep_config(self, config: Config, unfinished: bool) -> None:
+        """Write changed settings; a run that becomes `unfinished` loses its results first, and never has others'."""
+        if unfinished:
+            self.report_file.unlink(missing_ok=True)
+            self.results_file.unlink(missing_ok=True)
+        write_text(self.config_file, config.to_yaml())
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other process out of this run; the second one is told who is first."""

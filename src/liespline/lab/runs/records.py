@@ -21,6 +21,13 @@ RESULTS: dict[str, Any] = {
     "seconds": NUMBER,
     "upright": NUMBER,  # these two are the demonstration's
     "rotated": NUMBER,
+    "data": str,
+    "selected_by": str,
+    "seen": int,
+    "majority": NUMBER,
+    "sensitivity": {str: NUMBER},
+    "sensitivity_interval": {str: [NUMBER]},
+    "interval": {str: [NUMBER]},
     "confusion": [[int]],
     "moves": {
         "axis": str,

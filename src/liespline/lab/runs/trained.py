@@ -37,10 +37,32 @@ class Trained(nn.Module):
         return outputs
 
     @torch.no_grad()
+    def check_size(self, space: tuple[int, ...], where: str) -> None:
+        """Refuse images of a size that the network has no single answer for."""
+        wanted = self.signature.space
+        if tuple(space) == wanted:
+            return
+        said = f"{where}: is {_size(space)}; the network learned from {_size(wanted)}"
+        if len(space) != len(wanted):
+            raise DataError(said)
+        weight = next(self.parameters())
+        try:
+            fits = self.network(weight.new_zeros(1, self.signature.in_channels, *space)).shape == (1, len(self.classes))
+        except ValueError as error:
+            raise DataError(f"{said} and cannot take it ({error}): resize it") from error
+        if not fits:
+            raise DataError(f"{said} and takes no other size: resize it")
+
+    @torch.no_grad()
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
         confidence, index = self(images).float().softmax(-1).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
+
+
+def _size(space: tuple[int, ...]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
 def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:
@@ -51,11 +73,39 @@ def save_trained(run: Run, config: Config, signature: Signature, weights: dict[s
 
 def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     """A trained network from the folder of its run or from its `model.safetensors`, ready to be called."""
-    path = Path(path)
-    file = Run(path).model_file if path.is_dir() else path
+    file = model_file(Path(path))
     weights, about = read_weights(file)
     network, config, signature = described_network(about, weights, str(file))
     return Trained(network, config, signature).to(device).eval()
+
+
+def model_file(path: Path) -> Path:
+    """The file of a trained network, given by itself or by the folder of its run."""
+    if path.suffix == ".ckpt":
+        raise DataError(f"{path}: is a checkpoint to go on from; name the run's folder or its model.safetensors")
+    run = Run(path)
+    if run.config_file.is_file() and not run.model_file.is_file():
+        raise DataError(f"{path}: holds a run that is not finished; go on with `liespline train --resume {path}`")
+    return run.model_file if path.is_dir() else path
+
+
+def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
+    """Give a network the weights of the run that `start_from` names; remarks on what could not be taken over.
+
+    All tensors must fit, but for the last layer, which begins anew where the classes are others.
+    """
+    if config.training.start_from is None:
+        return ()
+    file = model_file(Path(config.training.start_from))
+    weights, _ = read_weights(file)
+    own = network.state_dict()
+    last = [name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + "."
+    anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
+    anew = [name for name in anew if own[name].shape != weights[name].shape]
+    weights |= {name: own[name] for name in anew}
+    check_fit(weights, own, str(file))
+    network.load_state_dict(weights)
+    return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
 
 
 def described_network(

@@ -32,16 +32,14 @@ class Planned:
     run: Run
 
 
-def plan(
-    task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any], own: Mapping[str, Any]
-) -> list[Planned]:
+def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
     """All runs of a task's set, seed by seed, so that every column has one run before any has two."""
     sets = find_task(task).sets
     one_of(f"set (task {task})", chosen, sets)
     runs = []
     for seed in range(seeds):
         for name, config in sets[chosen](find_task(task).defaults).items():
-            config = config.updated({}, changes, **own, seed=seed)
+            config = config.given(**changes, seed=seed)
             runs.append(Planned(f"{name} seed {seed}", config, Run(out / name / f"seed-{seed}")))
     return runs
 

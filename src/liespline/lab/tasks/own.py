@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from torch import nn
 
@@ -18,7 +17,7 @@ FEWEST_STEPS = 150
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
     """The general classifier; of the default layers, as many as the images have room for."""
     widths = fitting_widths(defaults, config.network, signature.space)
-    return make_classifier(replace(config, network=replace(config.network, widths=widths)), signature)
+    return make_classifier(config.updated(widths=widths), signature)
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,96 +1,97 @@
-"""`liespline train`: check the data, make or reopen the run's folder, train, test, report."""
+"""Before training: the settings of a run, its folder, and every problem that would stop it."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
-from lightning.fabric.utilities.rank_zero import rank_zero_only
 
-from ..data import DataError, as_float
-from ..evaluation.evaluate import evaluate_run, report_run
+from ..data import as_float
+from ..runs.data import Look, data_file, differences, look_at, read_record, refuse
 from ..runs.folder import Run, new_folder
+from ..runs.trained import warm_start
 from ..screen import Screen
-from ..settings import Config, ConfigError
+from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
 from ..tasks.networks import Signature
-from .trainer import train
-
-# Lightning starts the other processes of this machine with our command line; here they find the folder.
-SHARED_FOLDER = "LIESPLINE_RUN"
+from .train import SHARED_FOLDER, is_first
 
 
-def start_config(task: str | None, file: Path | None) -> Config:
-    """The configuration that the command line's options then change: a task's defaults, or a file's."""
+def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
+    """A task's defaults, or a file's settings, changed by what the user gave."""
     if file is not None:
         config = Config.load(file)
         if task not in (None, config.task):
             raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
-        return config
-    if task is None:
+    elif task is None:
         raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
-    return find_task(task).defaults
+    else:
+        config = find_task(task).defaults
+    return config.given(**given)
 
 
-def begin(config: Config, out: Path | None, *, progress: bool = True) -> Run | None:
-    """A new run, from the check of its data to its report; None on all processes but the first."""
-    notes = preflight(config)
+def start(config: Config, out: Path | None) -> Run:
+    """The folder of a new run, made only after everything was checked; the same one for all its processes."""
     if not is_first():
-        train(config, Run(Path(os.environ.get(SHARED_FOLDER, "."))), progress=False)
-        return None
-    for note in notes:
-        Screen().print(note)
+        return Run(out or Path(os.environ.get(SHARED_FOLDER, ".")))
+    look = preflight(config)
+    for remark in look.remarks:
+        Screen().print(remark)
     run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
-        return _complete(run, config, progress)
-
-
-def go_on(folder: Path, *, progress: bool = True) -> Run | None:
-    """The run in `folder`, from its last complete checkpoint to its report; nothing, if it is finished."""
-    run, config = Run.open(folder)
-    if not is_first():
-        if not run.finished:
-            train(config, run, progress=False)
-        return None
-    with run.locked():
-        if run.complete:
-            return run
-        preflight(config)
-        return _complete(run, config, progress)
-
-
-def is_first() -> bool:
-    """Whether this is the process that writes; torchrun, Slurm and Lightning number them."""
-    return getattr(rank_zero_only, "rank", None) in (None, 0)
-
-
-def _complete(run: Run, config: Config, progress: bool) -> Run:
-    if not run.finished:
-        os.environ[SHARED_FOLDER] = str(run.path)
-        try:
-            train(config, run, progress=progress)
-        except (KeyboardInterrupt, SystemExit):
-            again = f"liespline train --resume {shlex.quote(str(run.path))}"
-            Screen(stderr=True).print(f"Stopped. Go on with: {again}", soft_wrap=True)
-            raise
-        finally:
-            del os.environ[SHARED_FOLDER]
-        evaluate_run(run, config)
-    report_run(run, config)
+        look.record.write(data_file(run.path))
     return run
 
 
-def preflight(config: Config) -> tuple[str, ...]:
-    """Find every problem with the data and the network before any time is spent on training; remarks on the data."""
+def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
+    """The run in `folder`, changed in what may change later; more epochs make a finished run unfinished."""
+    run, config = Run.open(folder)
+    for name, value in given.items():
+        if not SETTINGS[name].later and value != config[name]:
+            raise ConfigError(
+                f"{name} = {value}: a run keeps its {name}, here {config[name]}; leave out {SETTINGS[name].option}, "
+                f"or begin another run with --start-from {folder}"
+            )
+    changed = config.updated(**given)
+    if not is_first():
+        return run, changed
+    with run.locked():
+        done = len(run.read_metrics())
+        if changed.training.epochs < min(done, config.training.epochs):
+            raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
+        longer = changed.training.epochs > config.training.epochs
+        if longer or not run.complete:
+            check_data(run, changed)
+        if changed != config:
+            run.keep_config(changed, unfinished=longer)
+    return run, changed
+
+
+def check_data(run: Run, config: Config) -> None:
+    """Look again at everything, and refuse to go on with data that are not those of the start."""
+    look, record = preflight(config), read_record(run.path)
+    if record is None:
+        look.record.write(data_file(run.path))
+        return
+    changed = differences(config, record, *record.splits)
+    refuse(changed, config, "bring it back, or start a new run")
+    if changed.added:
+        Screen().print(f"images that came later are not used: {changed.words}")
+
+
+def preflight(config: Config) -> Look:
+    """Find every problem with the machine, the data and the network before any time is spent on training."""
+    check_machine(config)
     task = find_task(config.task)
-    path = task.data_path(config)
-    if task.check is not None and path is not None and (problems := task.check(path, config)):
-        raise DataError(problems)
     task.augmentation(config)
-    split = task.load(config, "train")
+    look = look_at(config)
+    split = look.surveys["train"].split
     network = task.network(config, Signature.of(split)).eval()
     images = as_float(split.__getitems__([0])[0])
     try:
@@ -99,4 +100,17 @@ def preflight(config: Config) -> tuple[str, ...]:
     except ValueError as error:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
-    return tuple(split.notes)
+    return replace(look, remarks=(*look.remarks, *warm_start(network, config)))
+
+
+def check_machine(config: Config) -> None:
+    """Refuse devices and loggers that are not there."""
+    training = config.training
+    gpus = torch.cuda.device_count() or int(torch.backends.mps.is_available())
+    if training.accelerator == "gpu" and gpus < training.devices:
+        raise ConfigError(
+            f"accelerator = gpu with devices = {training.devices}: this machine has {gpus or 'no'} GPU that torch can "
+            "use; leave --accelerator out, or lower --devices"
+        )
+    if training.logger != "tensorboard" and importlib.util.find_spec(training.logger) is None:
+        raise ConfigError(f"logger = {training.logger}: is not installed; `pip install {training.logger}` first")

@@ -1,4 +1,4 @@
-"""From a configuration to a trained network, on Lightning."""
+"""Lightning's trainer as a run needs it: what is logged, kept and watched."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
-from lightning.pytorch.loggers import TensorBoardLogger
-from torch import distributed
+from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
 from ..runs.folder import Run
-from ..runs.trained import save_trained
 from ..settings import Config
-from ..tasks import find_task
 from ..tasks.networks import Signature
-from .learner import Batches, Learner
 from .nan_guard import StopAtNaN
 from .shared_norm import ShareStatistics
 
@@ -37,46 +33,21 @@ BESIDE_THE_POINT = (
 )
 
 
-def train(config: Config, run: Run, *, progress: bool = True) -> Trainer:
-    """Train from the last complete checkpoint of the run, or from the start, and keep the best network.
-
-    Afterwards `run.model_file` holds the network of the epoch with the best validation score.
-    """
-    task = find_task(config.task)
-    splits = {name: task.load(config, name) for name in ("train", "valid")}
-    signature = Signature.of(splits["train"])
-    with lightning_manners():
-        seed_everything(config.seed, verbose=False)
-        objective = task.objective(config, signature)
-        learner = Learner(task.network(config, signature), objective, config.training)
-        if config.training.compile:
-            learner.compile_network()
-        trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress)
-        begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
-        batches = Batches(splits, task.augmentation(config), config.training, config.seed)
-        trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
-    if trainer.is_global_zero:
-        best = SafeCheckpoints().load_checkpoint(run.best_checkpoint)
-        prefix = "network."
-        weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-        save_trained(run, config, signature, weights, best["epoch"])
-    if distributed.is_available() and distributed.is_initialized():
-        # The first process goes on alone to test and report; nothing may wait for the others then.
-        distributed.destroy_process_group()
-    return trainer
-
-
 def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, progress: bool) -> Trainer:
     """Lightning's trainer with the run's folder as its only place on disk."""
     settings = config.training
     folder = run.last_checkpoint.parent
-    callbacks: list[Callback] = [StopAtNaN(run.path, config, signature), EpochLog(run)]
+    callbacks: list[Callback] = [EpochLog(run)]
+    if settings.nan_guard:
+        callbacks.insert(0, StopAtNaN(run.path, config, signature))
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor), KeepLast(folder)]
     if settings.patience is not None:
         callbacks.append(EarlyStopping(monitor, patience=settings.patience, mode="max"))
     if progress:
         callbacks.append(Bar(leave=False))
+    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
+    deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
     several = settings.devices * settings.nodes > 1
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -85,17 +56,27 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
         devices=settings.devices,
         num_nodes=settings.nodes,
         strategy="ddp" if several else "auto",
-        precision=settings.precision,  # type: ignore[arg-type]
+        precision=settings.precision,
         max_epochs=settings.epochs,
-        logger=TensorBoardLogger(run.path, name=None, version="tensorboard"),
+        logger=make_logger(settings.logger, run),
         callbacks=callbacks,
         plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
         use_distributed_sampler=False,
-        deterministic=True,
+        deterministic=deterministic,
+        benchmark=on_gpu and not deterministic,  # cuDNN tries its algorithms, and takes the fastest
         num_sanity_val_steps=0,
         enable_model_summary=False,
         enable_progress_bar=progress,
     )
+
+
+def make_logger(name: str, run: Run) -> Logger:
+    """Where the curves go; Lightning imports Weights & Biases and MLflow only when they are asked for."""
+    if name == "wandb":
+        return WandbLogger(name=run.path.name, save_dir=run.path, project="liespline")
+    if name == "mlflow":
+        return MLFlowLogger("liespline", run_name=run.path.name, save_dir=str(run.path / "mlruns"))
+    return TensorBoardLogger(run.path, name=None, version="tensorboard")
 
 
 class Bar(RichProgressBar):
