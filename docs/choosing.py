@@ -45,7 +45,7 @@ def accuracy(net: nn.Module, rotated: bool) -> float:
 def row(name: str, n_h: int, kernel: str, n_k: int | None, window: int, weights: int | None) -> int:
     torch.manual_seed(0)
     grid = ls.uniform(ls.SO2(), n_h)
-    options = {"kernel": kernel, "n_k": n_k, "kernel_size": window, "weights": weights}
+    options = {"kernel": kernel, "n_k": n_k, "kernel_size": window, "parameters": weights}
     net = ls.models.classifier(1, 10, grid, widths=(6, 8, 12, 16), **options)
     train(net)
     net.eval()

@@ -154,6 +154,9 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "2-D residual": (Sums, (2, 12, 12)),
     "2-D scale": (lambda: models.celeba(2, 2), (3, 16, 16)),
     "3-D": (volume, (1, 10, 10, 10)),
+    "classifier": (lambda: models.classifier(1, 3, SO2, widths=(3, 4, 4, 5)), (1, 18, 21)),
+    "resnet": (lambda: models.resnet(1, 3, SO2, widths=(3, 4, 5)), (1, 18, 21)),
+    "unet": (lambda: models.unet(1, 3, SO2, widths=(3, 4, 5)), (1, 18, 21)),
 }
 
 

@@ -28,7 +28,7 @@ print(x.shape, y.shape)
 
 turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3)
 count = sum(p.numel() for p in turning.parameters())
-plain = models.classifier(1, 10, uniform(SO2(), 1), weights=count)
+plain = models.classifier(1, 10, uniform(SO2(), 1), parameters=count)
 
 # %% Both are trained as any `nn.Module` is, briefly, so that the page runs in seconds.
 

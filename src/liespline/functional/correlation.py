@@ -57,13 +57,15 @@ def correlate(
 def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
 
-    "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum.
+    "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum;
+    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
         return x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
-    return (weights.to(x) @ x.reshape(*x.shape[:3], -1)).reshape(*x.shape[:2], *x.shape[3:])
+    out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
+    return out.reshape(*out.shape[:-1], *x.shape[3:])
 
 
 def _pad(x: Tensor, window: Window, padding: tuple[Size, Size], mode: str) -> tuple[Tensor, Size]:

@@ -130,6 +130,15 @@ def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid) -> Tensor:
     return sample(basis, points, factor, axial=axial(out_grid))
 
 
+@on_cpu
+def directions(grid: Grid) -> Tensor:
+    """Return h·e₀ for every element, `(N, d)`: e₀ is the first axis; on a quotient the axis that its points are."""
+    group = grid.group
+    if group.quotient_of is not None:
+        return group.act(grid.elements, group.identity(dtype=torch.float64))
+    return group.matrix(grid.elements)[..., 0]
+
+
 def axial(out_grid: Grid) -> bool:
     """Say whether kernels have to be symmetric about the axis that the output's quotient leaves out."""
     return out_grid.group.quotient_of is not None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .base import Correlation
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
-_told: set[tuple[SplineBasis, Size]] = set()
+_told: set[object] = set()
 
 
 def count(layer: str, name: str, value: int) -> int:
@@ -133,6 +133,20 @@ def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) 
         )
 
 
+def tell_off_centre(layer: str, size: int, window: int, stride: int, before: int, after: int) -> None:
+    """Say once where windows lie off the image's centre, about which it is turned, by `shift / 2` samples."""
+    shift = after - before - (size + before + after - window) % stride
+    case = (layer, size % (2 * stride), window, stride, before, after)
+    if shift and case not in _told:
+        _told.add(case)
+        why = "an odd window" if stride == 1 else "liespline.nn.Downsample instead of the stride, or another size,"
+        warnings.warn(
+            f"{layer}: windows of {window} at stride {stride}, padding {before} and {after}, lie {abs(shift) / 2:g} "
+            f"samples off the centre of {size} samples, which costs equivariance: {why} avoids it.",
+            stacklevel=4,
+        )
+
+
 @lru_cache(maxsize=256)
 def _lost(basis: SplineBasis, grid: Grid, window: Window) -> tuple[float, float]:
     """Return the largest share of a basis function's energy that the window cuts off, and by how much it varies."""
@@ -166,6 +180,8 @@ def feature_map(layer: Correlation, x: Tensor, axes: Size, layout: str) -> None:
                 f"{name}: space axis {axis} of x has {size} samples, {size + p + q} with its padding, "
                 f"fewer than the window's {k}: x has shape {tuple(x.shape)}"
             )
+        if not torch.compiler.is_compiling() and len(layer.out_grid) > 1 and (layer.stride[axis] > 1 or p != q):
+            tell_off_centre(name, size, k, layer.stride[axis], p, q)
     if readable(layer.weight) and not layer.weight.isfinite().all():
         bad = int((~layer.weight.isfinite()).sum())
         raise ValueError(f"{name}: {bad} of the {layer.weight.numel()} weights are NaN or infinite; training diverged?")

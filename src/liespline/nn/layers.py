@@ -121,26 +121,35 @@ class GConv(Correlation):
 class Project(nn.Module):
     """Projection over H (eq. projection): `(B, C, N_h, *space)` to `(B, C, *space)`.
 
-    "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum.
+    "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
+    reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
+    scalings grows, with the input; component i runs along space axis i.
     """
 
     weights: Tensor
 
     def __init__(self, reduce: str, grid: Grid) -> None:
         super().__init__()
-        if reduce not in ("max", "mean", "sum"):
-            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean" or "sum"')
+        if reduce not in ("max", "mean", "sum", "vector"):
+            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
-        self.register_buffer("weights", grid.weights.to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("weights", self._exact_weights().to(torch.get_default_dtype()), persistent=False)
+
+    def _exact_weights(self) -> Tensor:
+        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`."""
+        if self.reduce != "vector":
+            return self.grid.weights
+        with torch.device("cpu"), torch.inference_mode(False):
+            return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Project:
         super()._apply(fn, recurse)
-        self.weights = self.grid.weights.to(self.weights)
+        self.weights = self._exact_weights().to(self.weights)
         return self
 
     def forward(self, x: Tensor) -> Tensor:
-        """Project `(B, C, N_h, *space)` to `(B, C, *space)`."""
+        """Project `(B, C, N_h, *space)` to `(B, C, *space)`, vectors to `(B, C, d, *space)`."""
         if x.ndim < 3 or x.shape[2] != len(self.grid):
             raise ValueError(
                 f"Project: x has shape {tuple(x.shape)}; expected (B, C, {len(self.grid)}, *space), "

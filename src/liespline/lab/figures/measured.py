@@ -80,7 +80,7 @@ def _accuracy() -> tuple[dict[str, list[tuple[float, float]]], int]:
     turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3)
     weights = sum(p.numel() for p in turning.parameters())
     torch.manual_seed(0)
-    plain = models.classifier(1, 10, uniform(SO2(), 1), weights=weights)
+    plain = models.classifier(1, 10, uniform(SO2(), 1), parameters=weights)
     lines = {}
     for name, net in (("2-D", plain), ("SE(2), $N_h = 8$", turning)):
         _train(net, images, targets)

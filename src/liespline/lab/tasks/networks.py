@@ -80,5 +80,5 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         kernel=network.kernel,
         n_k=None if network.group == "none" else network.n_k,
         stride=network.stride,
-        weights=network.weights,
+        parameters=network.weights,
     )

@@ -6,6 +6,7 @@ import math
 
 from torch import nn
 
+from ...nn.resample import kept
 from ..data import Split
 from ..settings import Config, Network
 from .networks import Signature, make_classifier
@@ -21,20 +22,15 @@ def fitting_network(defaults: Network, config: Config, signature: Signature) -> 
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
-    """The widths asked for; of the default ones, the first few if the last window would not fit the image.
+    """The widths asked for; of the default ones, the first few if the last window would not fit into the image.
 
-    The size is halved after all layers but the last two, and the last takes whole windows only.
+    The size is halved after every second layer, and only the last one does not pad.
     """
-    side = _thinned(min(space), network.stride)
+    side = (min(space) - 1) // network.stride + 1
     layers = 2
-    while (side := _thinned(side, 2)) >= network.kernel_size:
+    while kept(side, 2 ** (layers // 2)) >= network.kernel_size and layers < len(network.widths):
         layers += 1
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
-
-
-def _thinned(side: int, step: int) -> int:
-    """The samples left of `side` when every `step`-th is kept; an even side is centred first, and loses one."""
-    return side if step == 1 else (side - (side % 2 == 0) - 1) // step + 1
 
 
 def with_notes(defaults: Network, config: Config, split: Split) -> Split:

@@ -33,11 +33,21 @@ def test_quarter_turns_change_nothing(size, stride, kernel):
 
 
 def test_without_centring_quarter_turns_would_change_the_answer(monkeypatch):
-    """The planted fault: keep samples 0, 2, 4, … of an even image."""
+    """The planted fault: strides that keep samples 0, 2, 4, … of an even image."""
     monkeypatch.setattr(Centre, "forward", lambda self, x: x)
-    network = settled(classifier(1, 3, uniform(SO2(), 4), widths=(3, 4, 5)), (1, 16, 16))
-    x = torch.randn(2, 1, 16, 16, dtype=torch.float64)
+    network = settled(classifier(1, 3, uniform(SO2(), 4), widths=(3, 4, 5), stride=2), (1, 32, 32))
+    x = torch.randn(2, 1, 32, 32, dtype=torch.float64)
     assert change(network, x, torch.rot90(x, 1, (-2, -1))) > 1e-3
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_every_stride_is_centred_at_every_size(stride):
+    for size in range(24, 37):
+        x = torch.randn(1, 1, size, size, dtype=torch.float64)
+        found = Centre(stride)(x)
+        assert all((n - 1) % stride == 0 for n in found.shape[2:])
+        assert size - stride <= found.shape[2] <= size
+        assert (Centre(stride)(torch.rot90(x, 1, (-2, -1))) - torch.rot90(found, 1, (-2, -1))).abs().max() < 1e-14
 
 
 def test_all_24_rotations_of_the_cube_change_nothing():
@@ -75,8 +85,8 @@ def test_every_dimension_and_odd_shapes(grid, shape):
 
 @pytest.mark.parametrize("target", [2_000, 20_000, 200_000])
 @pytest.mark.parametrize("grid", [uniform(Trivial(2), 1), uniform(SO2(), 8)])
-def test_widths_are_scaled_to_a_number_of_weights(grid, target):
-    network = classifier(1, 10, grid, widths=(8, 12, 16, 24), weights=target)
+def test_widths_are_scaled_to_a_number_of_parameters(grid, target):
+    network = classifier(1, 10, grid, widths=(8, 12, 16, 24), parameters=target)
     assert sum(p.numel() for p in network.parameters()) == pytest.approx(target, rel=0.12)
 
 

@@ -1,0 +1,92 @@
+"""One run: AdamW with a one-cycle schedule, bf16 and torch.compile on a GPU, all data on the device."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from .digits import Digits, turn
+from .variants import Variant
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs have in common."""
+
+    data: Path
+    epochs: int = 40
+    batch: int = 64
+    lr: float = 4e-3
+    limit: int | None = None
+    compiled: bool = True
+
+
+def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> dict[str, float] | None:
+    """Train and test a network; None if the deadline came first."""
+    begun = time.time()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(seed)
+    torch.compiler.reset()  # compiled code is counted per function, and this process had other networks in it before
+    torch.backends.cudnn.benchmark = True
+    digits = Digits(settings.data, device, settings.limit)
+    images, labels = digits.turned("train", variant.about)
+    stored = digits.pixels[digits.rows["train"]]
+    net = variant.network().to(device)
+    steps = settings.epochs * (len(labels) // settings.batch)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=device.type == "cuda")
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.lr, total_steps=steps)
+
+    def loss_of(x: Tensor, y: Tensor) -> Tensor:
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            scores = net(x)
+        return nn.functional.cross_entropy(scores.float(), y)
+
+    compiled = torch.compile(loss_of, dynamic=False) if settings.compiled and device.type == "cuda" else loss_of
+    started = 0.0
+    for epoch in range(settings.epochs):
+        net.train()
+        order = torch.randperm(len(labels), device=device)
+        total = torch.zeros((), device=device)
+        for rows in order.split(settings.batch):
+            if len(rows) < settings.batch:
+                break
+            x = images[rows]
+            if variant.augment:
+                x = turn(stored[rows], 2 * math.pi * torch.rand(len(rows), device=device), variant.about)
+            loss = compiled(x, labels[rows])
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            total += loss.detach()
+        last = float(total) / (len(labels) // settings.batch)  # waits for the device
+        started = started or time.time()
+        per_epoch = (time.time() - started) / max(epoch, 1)
+        if time.time() + per_epoch * (settings.epochs - 1 - epoch) > deadline:
+            return None
+    return {
+        **measures(net.eval(), digits, variant.about),
+        "loss": last,
+        "weights": sum(p.numel() for p in net.parameters()),
+        "seconds": time.time() - begun,
+        "epoch_seconds": per_epoch,
+    }
+
+
+@torch.no_grad()
+def measures(net: nn.Module, digits: Digits, about: str) -> dict[str, float]:
+    """Test error in per cent, and by how much of its spread the output changes between two turns of the same digit."""
+    scores = []
+    for seed in (1, 2):
+        images, labels = digits.turned("test", about, seed)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
+            scores.append(torch.cat([net(part).float() for part in images.split(500)]))
+        if seed == 1:
+            error = 100 * float((scores[0].argmax(-1) != labels).double().mean())
+    spread = (scores[0] - scores[0].mean(0)).square().sum().sqrt()
+    return {"error": error, "change": 100 * float((scores[1] - scores[0]).norm() / spread)}

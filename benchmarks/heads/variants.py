@@ -1,0 +1,101 @@
+"""Networks that differ in one thing: the last window, where and how H is projected, dropout, depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import nn
+
+import liespline as ls
+from liespline import SO2, GConv, Lift, Project, Trivial, models, uniform
+from liespline.models.kernels import h_basis
+from liespline.nn import Downsample, FieldDropout, NormReLU
+
+SMALL = (8, 12, 12, 12, 20, 32)
+
+
+def chain(
+    *,
+    n_h: int = 16,
+    widths: tuple[int, ...] = SMALL,
+    halve_before: tuple[int, ...] = (2, 4),
+    last: int = 5,
+    padded: bool = False,
+    project: str = "max",
+    early: bool = False,
+    space: str = "mean",
+    linear: int = 2,
+    dropout: float = 0.3,
+    fields: float = 0.0,
+    kernel: str = "dense",
+    n_k: int | None = None,
+) -> nn.Module:
+    """A chain as in `models.classifier`, with everything that is varied an argument."""
+    grid = uniform(SO2(), n_h)
+    layers: list[nn.Module] = [Lift(1, widths[0], 7, grid, padding=3, bias=False)]
+    for i, (a, b) in enumerate(pairwise(widths), 1):
+        layers.append(NormReLU(a))
+        if fields:
+            layers.append(FieldDropout(fields))
+        if i in halve_before:
+            layers.append(Downsample(2))
+        final = i == len(widths) - 1
+        size, padding = (last, 0 if not padded else last // 2) if final else (5, 2)
+        if final and early:  # H is gone before the last positions meet
+            one = uniform(Trivial(2), 1)
+            layers += [Project(project, grid), nn.Unflatten(1, (a, 1)), GConv(a, b, size, one, padding=padding)]
+            grid = one
+        else:
+            basis = h_basis(grid, kernel, n_k)
+            layers.append(GConv(a, b, size, grid, h_basis=basis, padding=padding, bias=False))
+    pool = nn.AdaptiveAvgPool2d(1) if space == "mean" else nn.AdaptiveMaxPool2d(1)
+    c = widths[-1]
+    mlp = [nn.Linear(c, c), nn.ReLU(), nn.Dropout(dropout)] if linear == 2 else []
+    return nn.Sequential(*layers, NormReLU(c), Project(project, grid), pool, nn.Flatten(), *mlp, nn.Linear(c, 10))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A network and how it is trained where that differs."""
+
+    network: Callable[[], nn.Module]
+    about: str = "image"
+    augment: bool = False
+    cost: float = 1.0
+    """Time of a run over that of the small chain, roughly."""
+
+
+def _so2(n: int) -> ls.Grid:
+    return uniform(SO2(), n)
+
+
+# In the order in which they are run: what decides first.
+VARIANTS: dict[str, Variant] = {
+    "chain": Variant(chain),
+    "classifier as it comes, 16": Variant(lambda: models.classifier(1, 10, _so2(16)), cost=4),
+    "resnet as it comes, 16": Variant(lambda: models.resnet(1, 10, _so2(16)), cost=6),
+    "window sees all (7×7)": Variant(lambda: chain(last=7)),
+    "window padded": Variant(lambda: chain(padded=True)),
+    "H projected before the last window": Variant(lambda: chain(early=True)),
+    "mean over H": Variant(lambda: chain(project="mean")),
+    "maximum over space": Variant(lambda: chain(space="max")),
+    "one linear layer": Variant(lambda: chain(linear=1)),
+    "no dropout": Variant(lambda: chain(dropout=0.0)),
+    "field dropout 0.1": Variant(lambda: chain(fields=0.1)),
+    "4 layers": Variant(lambda: chain(widths=(12, 16, 24, 32), halve_before=(1, 2))),
+    "8 layers": Variant(lambda: chain(widths=(8, 10, 10, 12, 12, 12, 16, 32), halve_before=(2, 5)), cost=1.3),
+    "chain, augmented": Variant(chain, augment=True),
+    "chain, no cue": Variant(chain, about="mass"),
+    "resnet, small": Variant(lambda: models.resnet(1, 10, _so2(16), parameters=180_000), cost=1.8),
+    "classifier as it comes, 16, augmented": Variant(lambda: models.classifier(1, 10, _so2(16)), augment=True, cost=4),
+    "resnet as it comes, 16, augmented": Variant(lambda: models.resnet(1, 10, _so2(16)), augment=True, cost=6),
+    "chain, local N_k = 5": Variant(lambda: chain(kernel="local", n_k=5)),
+    "chain, 8 orientations": Variant(lambda: chain(n_h=8), cost=0.7),
+    "plain, as many weights": Variant(
+        lambda: models.classifier(1, 10, uniform(Trivial(2), 1), parameters=180_000), augment=True, cost=0.5
+    ),
+    "classifier as it comes, 16, no cue": Variant(lambda: models.classifier(1, 10, _so2(16)), about="mass", cost=4),
+    "resnet as it comes, 16, no cue": Variant(lambda: models.resnet(1, 10, _so2(16)), about="mass", cost=6),
+}

@@ -1,0 +1,131 @@
+"""The layers that the ready-made networks are built of, and widths that follow from a budget of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..grids import Grid
+from ..nn import FieldDropout, GConv, Lift, NormReLU, Project
+from .kernels import h_basis
+
+_CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
+
+Network = TypeVar("Network")
+
+
+class Kit:
+    """Makes the layers of a network on one grid and counts what they learn; a `dry` one counts and makes nothing."""
+
+    def __init__(self, grid: Grid, kernel_size: int, kernel: str, n_k: int | None, *, dry: bool = False) -> None:
+        self.grid, self.kernel_size, self.dry = grid, kernel_size, dry
+        self.d = grid.group.space_dim
+        # A basis for each layer, which learns the centres of its own deformable kernels.
+        self._basis = lambda: h_basis(grid, kernel, n_k)
+        self._n_k, learned = len(self._basis()), self._basis().trainable
+        self._n_centres = self._n_k * grid.group.dim if learned else 0
+        self.parameters = 0
+
+    def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
+        """An image to the group, in a window one ring wider than the later ones; not in 3-D, where that costs most."""
+        size = self.kernel_size + 2 if self.d < 3 else self.kernel_size
+        padding = "same" if stride == 1 else (size - 1) // 2
+        return self._make(
+            inputs * outputs * _splines(size, self.grid),
+            lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, bias=False),
+        )
+
+    def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
+        """A group correlation, without bias: a norm follows or went before."""
+        window = self.kernel_size if size is None else size
+        options = {"padding": padding, "bias": False}
+        return self._make(
+            inputs * outputs * _splines(window, self.grid) * self._n_k + self._n_centres,
+            lambda: GConv(inputs, outputs, window, self.grid, h_basis=self._basis(), **options),  # type: ignore[arg-type]
+        )
+
+    def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:
+        """Batch norm and ReLU, and dropout of whole fields if asked for."""
+        self.parameters += 2 * channels
+        if self.dry:
+            return nn.Identity()
+        return nn.Sequential(NormReLU(channels), FieldDropout(dropout)) if dropout else NormReLU(channels)
+
+    def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
+        """Feature maps to classes: a last window that sees no border, the maximum over H, the mean over space, an MLP.
+
+        Positions meet in that window before H is projected: features projected first would lose their relative poses.
+        """
+        linear = [self._linear(width, width), nn.ReLU(), nn.Dropout(dropout), self._linear(width, classes)]
+        window = [AtLeast(self.kernel_size), self.conv(inputs, width, padding=0), self.norm(width)]
+        return [*window, Project("max", self.grid), _AVERAGE[self.d - 1](1), nn.Flatten(), *linear]
+
+    def points(self, inputs: int, outputs: int) -> nn.Module:
+        """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
+        return self._make((inputs + 1) * outputs, lambda: _CONV[self.d - 1](inputs, outputs, 1))
+
+    def _linear(self, inputs: int, outputs: int) -> nn.Module:
+        return self._make((inputs + 1) * outputs, lambda: nn.Linear(inputs, outputs))
+
+    def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
+        self.parameters += parameters
+        return nn.Identity() if self.dry else layer()
+
+
+class AtLeast(nn.Module):
+    """Pad space with zeros, on both sides alike, where it is smaller than a window."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `(B, C, N_h, *space)` with at least `size` samples along each space axis."""
+        missing = [max(0, (self.size - n + 1) // 2) for n in reversed(x.shape[3:])]
+        return F.pad(x, [side for pad in missing for side in (pad, pad)]) if any(missing) else x
+
+
+@lru_cache(maxsize=256)
+def _splines(window: int, grid: Grid) -> int:
+    """How many spatial splines a layer has by default."""
+    return Lift(1, 1, window, grid).weight.shape[-1]
+
+
+def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
+    """Return widths, or say what they have to be."""
+    if len(widths) < least or not all(isinstance(width, int) and width >= 1 for width in widths):
+        raise ValueError(f"{model}: widths = {tuple(widths)}; needs {least} or more whole numbers ≥ 1")
+    return tuple(widths)
+
+
+def build(
+    network: Callable[[Kit, Sequence[int]], Network],
+    widths: Sequence[int],
+    parameters: int | None,
+    grid: Grid,
+    kernel_size: int,
+    kernel: str,
+    n_k: int | None,
+) -> Network:
+    """Build a network of these widths, or times a factor that gives it as nearly as possible `parameters` numbers."""
+
+    def count(candidate: Sequence[int]) -> int:
+        kit = Kit(grid, kernel_size, kernel, n_k, dry=True)
+        network(kit, candidate)
+        return kit.parameters
+
+    def times(factor: float) -> tuple[int, ...]:
+        return tuple(max(1, round(factor * width)) for width in widths)
+
+    if parameters is not None:
+        # The count grows about as the square of the factor: try finely around where that puts it.
+        guess = math.sqrt(parameters / count(widths))
+        candidates = {times(guess * 2 ** (i / 64)) for i in range(-128, 129)}
+        widths = min(candidates, key=lambda candidate: (abs(count(candidate) - parameters), candidate))
+    return network(Kit(grid, kernel_size, kernel, n_k), widths)

@@ -1,0 +1,96 @@
+"""A residual network with pre-activation, for images, volumes or signals, equivariant to any group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from ..grids import Grid
+from ..nn import Downsample
+from .kit import Kit, build, checked
+
+
+def resnet(
+    in_channels: int,
+    classes: int,
+    grid: Grid,
+    *,
+    widths: Sequence[int] = (16, 16, 32, 32, 48, 48),
+    kernel_size: int = 5,
+    kernel: str = "dense",
+    n_k: int | None = None,
+    dropout: float = 0.3,
+    field_dropout: float = 0.0,
+    features: bool = False,
+    parameters: int | None = None,
+) -> nn.Module:
+    """Residual blocks on the group, one for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
+
+    Where the width changes a new stage begins, at half the size. The last window sees no border; then come the maximum
+    over the group, the mean over space and two linear layers. `features=True` leaves these out and returns the pyramid
+    for heads of your own: a tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in
+    the blocks, `dropout` between the linear layers; `parameters` scales all widths to about that many numbers to learn.
+
+    (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
+    """
+    widths = checked("resnet", widths, least=1)
+
+    def network(kit: Kit, candidate: Sequence[int]) -> nn.Module:
+        stages: list[list[nn.Module]] = []
+        # A stage begins where the widths asked for change: two of them may be scaled to the same.
+        pairs = zip(pairwise((widths[0], *widths)), pairwise((candidate[0], *candidate)), strict=True)
+        for (before, after), (inputs, outputs) in pairs:
+            if before != after or not stages:
+                stages.append([Downsample(2)] if stages else [])
+            stages[-1].append(Residual(kit, inputs, outputs, field_dropout))
+        stem = kit.lift(in_channels, candidate[0])
+        head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
+        norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
+        return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
+
+    return build(network, widths, parameters, grid, kernel_size, kernel, n_k)
+
+
+def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:
+    return nn.Sequential(kit.norm(width), *kit.head(width, width, classes, dropout))
+
+
+def _ends(widths: Sequence[int], candidate: Sequence[int]) -> list[int]:
+    """The width of each stage's last block."""
+    last = [i for i, (a, b) in enumerate(pairwise(widths)) if a != b]
+    return [candidate[i] for i in (*last, len(widths) - 1)]
+
+
+class Residual(nn.Module):
+    """x + conv(relu(norm(conv(relu(norm(x)))))); a 1-sample window brings x to a new width."""
+
+    def __init__(self, kit: Kit, inputs: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.skip = nn.Identity() if inputs == outputs else kit.conv(inputs, outputs, size=1)
+        first, second = kit.conv(inputs, outputs), kit.conv(outputs, outputs)
+        self.branch = nn.Sequential(kit.norm(inputs), first, kit.norm(outputs, dropout), second)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add what the branch finds to the feature map."""
+        return self.skip(x) + self.branch(x)
+
+
+class ResNet(nn.Module):
+    """A lifting layer, stages of residual blocks, and a head, or a norm for the output of every stage."""
+
+    def __init__(self, stem: nn.Module, stages: list[nn.Sequential], norms: list[nn.Module], head: nn.Module) -> None:
+        super().__init__()
+        self.stem, self.stages, self.norms, self.head = stem, nn.ModuleList(stages), nn.ModuleList(norms), head
+
+    def forward(self, x: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """Map images `(B, in_channels, *space)` to classes, or to the pyramid of feature maps."""
+        x = self.stem(x)
+        pyramid = []
+        for stage in self.stages:
+            x = stage(x)
+            pyramid.append(x)
+        if self.norms:
+            return tuple(norm(feature) for norm, feature in zip(self.norms, pyramid, strict=True))
+        return self.head(x)

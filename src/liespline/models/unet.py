@@ -1,0 +1,72 @@
+"""A U-Net for segmentation and other maps of images, volumes or signals, equivariant to any group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from ..grids import Grid
+from ..nn import Downsample, Project, Upsample
+from .kit import Kit, build, checked
+
+
+def unet(
+    in_channels: int,
+    out_channels: int,
+    grid: Grid,
+    *,
+    widths: Sequence[int] = (16, 24, 32, 48),
+    kernel_size: int = 5,
+    kernel: str = "dense",
+    n_k: int | None = None,
+    field_dropout: float = 0.0,
+    features: bool = False,
+    parameters: int | None = None,
+) -> nn.Module:
+    """Two group correlations at every size, down by halves and up again, with skips between equal sizes.
+
+    One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
+    at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
+    out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
+    `field_dropout` acts on whole fields; `parameters` scales all widths to about that many numbers to learn.
+
+    (B, in_channels, *space) -> (B, out_channels, *space), moved as the group moves the image.
+    """
+    widths = checked("unet", widths, least=1)
+
+    def network(kit: Kit, widths: Sequence[int]) -> nn.Module:
+        def pair(first: nn.Module, width: int) -> nn.Sequential:
+            second = kit.conv(width, width)
+            return nn.Sequential(first, kit.norm(width), second, kit.norm(width, field_dropout))
+
+        down = [pair(kit.lift(in_channels, widths[0]), widths[0])]
+        down += [nn.Sequential(Downsample(2), pair(kit.conv(a, b), b)) for a, b in pairwise(widths)]
+        up = [pair(kit.conv(fine + coarse, fine), fine) for fine, coarse in pairwise(widths)]
+        head = [] if features else [Project("max", grid), kit.points(widths[0], out_channels)]
+        return UNet(down, up[::-1], nn.Sequential(*head))
+
+    return build(network, widths, parameters, grid, kernel_size, kernel, n_k)
+
+
+class UNet(nn.Module):
+    """Stages that go down, stages that come up and take the skip of their own size along, and a head."""
+
+    def __init__(self, down: list[nn.Sequential], up: list[nn.Sequential], head: nn.Module) -> None:
+        super().__init__()
+        self.down, self.up, self.head = nn.ModuleList(down), nn.ModuleList(up), head
+        self.finer = Upsample(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map images `(B, in_channels, *space)` to maps of the same size."""
+        skips = []
+        for stage in self.down:
+            x = stage(x)
+            skips.append(x)
+        skips.pop()
+        for stage in self.up:
+            skip = skips.pop()
+            x = stage(torch.cat((skip, self.finer(x, skip.shape[3:])), 1))
+        return self.head(x)

@@ -1,0 +1,121 @@
+"""Coarser and finer space about one centre, for `(B, C, N_h, *space)` feature maps in 1, 2 and 3 dimensions.
+
+Where samples lie, for every size n and factor f: ⌈n/f⌉ samples, f apart, symmetric about the image's centre (n − 1)/2.
+Halving keeps samples 0, 2, 4, … of an odd size, and takes the points 0.5, 2.5, … between the samples of an even one.
+So turns and flips about the centre go through at every size, and what went down comes up again at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ..grids.grid import on_cpu
+from ..splines import bspline
+from .arguments import count
+from .pool import OverSpace
+
+
+class Downsample(OverSpace):
+    """Anti-aliased down-sampling: a B-spline of the new spacing as low-pass filter, read at every `factor`-th point.
+
+    Max pooling lets high frequencies alias and costs equivariance; this keeps it. `(B, C, N_h, *space)` to
+    `(B, C, N_h, *⌈space/factor⌉)`, symmetric about the image's centre at every size.
+    """
+
+    taps: Tensor
+
+    def __init__(self, factor: int = 2, *, degree: int = 3) -> None:
+        super().__init__()
+        self.factor, self.degree = count("Downsample", "factor", factor), degree
+        self.register_buffer("taps", self._taps().to(torch.get_default_dtype()), persistent=False)
+
+    @on_cpu
+    def _taps(self) -> Tensor:
+        """Return the filter at whole and half samples from its middle to where it is zero."""
+        if self.factor == 1:
+            return torch.tensor([1.0, 0.0], dtype=torch.float64)
+        steps = torch.arange((self.degree + 1) * self.factor + 1, dtype=torch.float64)
+        return bspline(steps / (2 * self.factor), self.degree)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Downsample:
+        super()._apply(fn, recurse)
+        self.taps = self._taps().to(self.taps)  # from float64, so that no precision is lost on the way
+        return self
+
+    def space(self, x: Tensor) -> Tensor:
+        """Filter and thin out one axis after another; at the border, by the part of the filter that is inside."""
+        return _along_axes(x, lambda axis: self._matrix(x.shape[axis]))
+
+    def _matrix(self, size: int) -> Tensor:
+        """Return the filter as a matrix `(samples kept, size)`."""
+        fine = 2 * torch.arange(size, device=self.taps.device)
+        distances = (_places(size, self.factor, fine.device).unsqueeze(1) - fine).abs()
+        matrix = self.taps[distances.clamp(max=len(self.taps) - 1)]
+        return matrix / matrix.sum(1, keepdim=True)
+
+    def extra_repr(self) -> str:
+        """Show the factor."""
+        return f"{self.factor}, degree={self.degree}"
+
+
+class Upsample(OverSpace):
+    """Linear up-sampling of space by a whole factor, back to where `Downsample` took its samples from.
+
+    `up(x, size)` returns to that size, which has to be one that the factor brings to x's: `up(low, skip.shape[3:])`.
+    Without it the size is `factor` times that of x, and the numbers are those of `nn.Upsample` (corners not aligned).
+    """
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        self.factor = count("Upsample", "factor", factor)
+
+    def forward(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
+        """Interpolate `(B, C, N_h, *space)` to `(B, C, N_h, *size)`."""
+        return self.over_space(x, lambda flat: self.space(flat, size))
+
+    def space(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
+        """Interpolate `(B, channels, *space)` linearly between samples, the border continued by its edge value."""
+        sizes = [self.factor * n for n in x.shape[2:]] if size is None else list(size)
+        if len(sizes) != x.ndim - 2 or any(kept(m, self.factor) != n for m, n in zip(sizes, x.shape[2:], strict=False)):
+            raise ValueError(
+                f"Upsample: size = {tuple(sizes)}, which factor {self.factor} brings to "
+                f"{tuple(kept(m, self.factor) for m in sizes)}, but x has {tuple(x.shape[2:])}"
+            )
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        # As matrix products: torch's own gradient sorts indices on a GPU where it must be the same every time.
+        return _along_axes(x, lambda axis: self._matrix(sizes[axis - 2], dtype, x.device))
+
+    def _matrix(self, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Return the weights `(size, ⌈size/factor⌉)` of the samples that each new one lies between."""
+        fine = 2 * torch.arange(size, device=device).unsqueeze(1)
+        distances = (fine - _places(size, self.factor, device)).abs()
+        matrix = (1 - distances.to(dtype) / (2 * self.factor)).relu()
+        return matrix / matrix.sum(1, keepdim=True)
+
+    def extra_repr(self) -> str:
+        """Show the factor."""
+        return str(self.factor)
+
+
+def kept(size: int, factor: int) -> int:
+    """How many samples down-sampling by a factor leaves of `size`."""
+    return (size + factor - 1) // factor
+
+
+def _places(size: int, factor: int, device: torch.device) -> Tensor:
+    """Where the samples that are kept lie, counted from sample 0 in half samples, so that they are whole numbers."""
+    coarse = torch.arange(kept(size, factor), device=device)
+    return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)
+
+
+def _along_axes(x: Tensor, matrix_of: Callable[[int], Tensor]) -> Tensor:
+    """Apply to every space axis of `(B, channels, *space)` its matrix."""
+    for axis in range(2, x.ndim):
+        # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
+        matrix = matrix_of(axis).to(x.dtype)
+        rest = x.shape[axis + 1 :]
+        x = (matrix @ x.flatten(axis + 1)).unflatten(-1, rest) if rest else x @ matrix.T
+    return x
