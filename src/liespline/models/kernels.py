@@ -35,7 +35,7 @@ def _spread(grid: Grid, n: int) -> Grid:
     if isinstance(group, SO2) or (isinstance(group, SO3) and n in (12, 24, 60)):
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
-        return uniform(group, n, spacing=grid.spacing * (len(grid) - 1) / max(n - 1, 1))
+        return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))
     if isinstance(group, SO3):
         return repulsion(group, n)
     raise ValueError(f"n_k = {n} splines cannot be spread over {grid!r}; leave n_k out or use a local kernel")

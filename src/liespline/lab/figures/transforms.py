@@ -63,12 +63,13 @@ def _moved(
     points = stack.square(90, _HALF)
     sets, kernels = [], []
     for h in moves:
-        sets.append(affine.product(Element(origin, h), face))
-        back = affine.inverse(Element(origin, h))
+        move = affine.join(origin, h)
+        sets.append(affine.split(affine.product(move, affine.join(*face))))
+        back = affine.inverse(move)
         space = on_space(affine.act(back, points))  # (rows, columns, elements)
         # A line turned by half a turn is the same line: the kernel has a spline at both.
         both = (levels, levels + math.pi) if isinstance(group, SO2) else (levels,)
-        heights = sum(on_group(group.product(back.h, at)) for at in both)
+        heights = sum(on_group(group.product(affine.split(back).h, at)) for at in both)
         kernels.append(torch.einsum("yxi,li->lyx", space, heights))
     return Data(names, tuple(sets), tuple(kernels), levels, labels)
 
