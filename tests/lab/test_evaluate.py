@@ -84,7 +84,7 @@ def upper():
 def test_accuracy_and_change_under_turns(upper):
     trained, split = upper
     outputs, targets = predictions(trained, split)
-    assert scores(trained, outputs, targets)["accuracy"] == 1
+    assert scores(trained, [(outputs, targets)])["accuracy"] == 1
     assert confusion(outputs, targets, 2) == [[3, 0], [0, 3]]
     found = under_moves(trained, split, moves_of(trained), limit=4)
     by_angle = dict(zip(found["labels"], found["accuracy"], strict=True))

@@ -205,6 +205,21 @@ def test_runs_that_must_not_be_mixed(tmp_path):
     assert "not the official data" in page
 
 
+def test_runs_on_other_data_are_another_study(tmp_path):
+    config = find_task("images").defaults
+    for seed, (data, accuracy) in enumerate([("aaaa", 0.9), ("aaaa", 0.8), ("bbbb", 0.5), (None, 0.1)]):
+        more = {} if data is None else {"data": data}
+        write(tmp_path / str(seed), config.updated(seed=seed), {"accuracy": accuracy}, **more)
+    collection = read_runs(tmp_path)
+    means = {
+        study.data: average.mean() for study, networks in collection.studies.items() for average in networks.values()
+    }
+    assert means == pytest.approx({"aaaa": 0.85, "bbbb": 0.5, None: 0.1})
+    page = write_results_page(collection, tmp_path).read_text()
+    assert "images: 300 test images, data aaaa" in page
+    assert "images: 300 test images, data bbbb" in page
+
+
 def test_the_command_writes_the_page_and_the_pictures(tmp_path):
     write_runs(tmp_path / "runs", "pcam", {"dense-1-1": 0.8, "unturned-12-12": 0.9})
     unfinished = tmp_path / "runs" / "begun"

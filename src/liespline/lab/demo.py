@@ -121,7 +121,7 @@ def one_network(name: str, config: Config, folder: Path, rotated: Split) -> Row:
     results, trained = run.read_results("scores", "moves", "seconds"), load(folder)
     outputs, targets = predictions(trained, rotated)
     matrix = confusion(outputs, targets, len(trained.classes))
-    upright, at_rotated = results["scores"]["accuracy"], scores(trained, outputs, targets)["accuracy"]
+    upright, at_rotated = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]
     return Row(name, run, trained, upright, at_rotated, results["moves"], matrix, results["seconds"])
 
 

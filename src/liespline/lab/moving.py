@@ -1,4 +1,4 @@
-"""Images and volumes moved by group elements, to see how a network follows."""
+"""Images and volumes moved about their centre: the one place that turns and scales pixels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,24 @@ from torch import Tensor
 
 from ..groups import Group
 from ..splines import bspline
+
+
+def resampled(images: Tensor, matrix: Tensor, size: Sequence[int] | None = None, mode: str = "bilinear") -> Tensor:
+    """Images f(Ax) of their own matrices A (B, d, d), x in samples from the centre, zeros moving in: (B, C, *size).
+
+    Fast, for training and for making data sets; `moved` is the exact one.
+    """
+    space, size = images.shape[2:], tuple(size or images.shape[2:])
+    old, new = (torch.tensor(n, dtype=matrix.dtype, device=matrix.device) / 2 for n in (space, size))
+    theta = (matrix * new / old.unsqueeze(-1)).flip(-2, -1)  # torch counts axes from the last, in half images
+    theta = torch.cat([theta, theta.new_zeros(*theta.shape[:-1], 1)], -1).to(images)
+    grid = torch.nn.functional.affine_grid(theta, [*images.shape[:2], *size], align_corners=False)
+    return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
+
+
+def rotations(angles: Tensor) -> Tensor:
+    """The matrices f(A x) that turn images counter-clockwise by these angles: (B, 2, 2)."""
+    return torch.stack([angles.cos(), angles.sin(), -angles.sin(), angles.cos()], -1).view(-1, 2, 2)
 
 
 def moved(images: Tensor, group: Group, element: Tensor) -> Tensor:
@@ -53,6 +71,22 @@ def _inverse(size: int) -> Tensor:
     """The matrix from samples to the coefficients of the cubic spline through them, zero beyond both ends."""
     offsets = torch.arange(size, dtype=torch.float64)
     return torch.linalg.inv(bspline(offsets - offsets.unsqueeze(-1), 3))
+
+
+def radii(space: Sequence[int]) -> Tensor:
+    """The distance of each sample from the centre: (*space)."""
+    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in space]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).norm(dim=-1)
+
+
+def rim_colour(images: Tensor) -> Tensor:
+    """The mean colour of each image along the rim of its largest disc, two samples wide: (B, C, 1, …).
+
+    What most likely lies around an image that is turned: black around black, tissue around tissue.
+    """
+    radius, largest = radii(images.shape[2:]), (min(images.shape[2:]) - 1) / 2
+    rim = ((radius <= largest) & (radius > largest - 2)).to(images)
+    return (images * rim).sum(tuple(range(2, images.ndim)), keepdim=True) / rim.sum()
 
 
 def shown(space: Sequence[int], group: Group, element: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
+from .kernels import guarded
 from .kit import Kit, build, checked
 
 
@@ -50,7 +51,7 @@ def classifier(
                 layers.append(kit.conv(before, width))
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    return nn.Sequential(*build(network, widths, parameters, grid, kernel_size, kernel, n_k))
+    return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernel_size, kernel, n_k)))
 
 
 class Centre(nn.Module):

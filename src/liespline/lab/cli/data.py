@@ -58,7 +58,7 @@ def check(
         )
     for remark in look.remarks:
         console.print(remark)
-    console.print("nothing that stops training" if look.remarks else "nothing wrong", style="green")
+    console.print("nothing here stops training", style="green")
 
 
 @data_app.command()

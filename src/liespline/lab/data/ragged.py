@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .files import lock, replaced, replacing
-from .rows import Array, _cache_folder, digest
+from .rows import Array, cache_folder, digest
 
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 IGNORE = 255  # the class number of voxels that are neither learned from nor scored
@@ -64,7 +64,7 @@ Content = tuple[dict[str, Array], Iterator[Item]]  # what to keep about all item
 
 def cached_items(source: Path, key: str, build: Callable[[], Content]) -> Ragged:
     """What `build()` reads from `source`, kept beside it until `key`, whatever the content depends on, changes."""
-    folder = _cache_folder(source)
+    folder = cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(key)}.pairs"
     index = target.with_suffix(".npz")

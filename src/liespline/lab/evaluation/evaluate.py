@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..data import Split, as_float
+from ..data.celeba import BLUR
+from ..data.landmarks import found, locate
 from ..data.record import Record
 from ..report.page import (
     Section,
@@ -25,9 +29,9 @@ from ..settings import Config
 from ..tasks import find_task
 from ..tasks.objectives import Classification
 from .moves import moves_of, under_moves
-from .scores import confusion, predictions, scores
-from .statistics import METHOD, behind_accuracy, intervals
-from .words import rows_of
+from .scores import answers, confusion, predictions, scores
+from .statistics import METHOD, behind_accuracy, intervals, success_interval
+from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -51,6 +55,7 @@ def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
         refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
     results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
     results |= {"data": record.fingerprint} if record is not None else {}
+    results["selected_by"] = trained.selected_by
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
@@ -64,13 +69,24 @@ def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
-    outputs, targets = predictions(trained, split)
-    results = {"task": trained.config.task, "scores": scores(trained, outputs, targets), "weights": weights_in(trained)}
+    results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
     if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+        outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
-        results |= {"confusion": table} | behind_accuracy(table, trained.classes)
+        results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
+        results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+        return results
+    hits: list[Tensor] = []
+
+    def watched() -> Iterator[tuple[Tensor, Tensor]]:
+        for maps, landmarks in answers(trained, split):
+            hits.append(found(locate(maps, BLUR[trained.config.preset]), landmarks))
+            yield maps, landmarks
+
+    results["scores"] = scores(trained, watched())
+    results["interval"] = {"success": success_interval(torch.cat(hits))}
     return results
 
 
@@ -83,9 +99,7 @@ def report_run(run: Run, config: Config) -> None:
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    sections: list[Section | None] = [
-        learning_curves({"network": epochs}, find_task(config.task).objective(config, trained.signature).monitor)
-    ]
+    sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
@@ -116,6 +130,8 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
+    if "selected_by" in results:
+        text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."
     return text + (" The images are synthetic." if results["synthetic"] else "")

@@ -12,7 +12,7 @@ from torch import Tensor
 from ...grids import repulsion, uniform
 from ...groups import SO2, SO3, Group, Scale
 from ..data import Split
-from ..moving import moved
+from ..moving import moved, radii, rim_colour
 from ..runs.trained import Trained
 from .scores import batches
 
@@ -83,14 +83,9 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
 def in_disc(images: Tensor) -> tuple[Tensor, Tensor]:
     """Images (B, C, *space) as a part that is zero outside the largest disc, and the colour to lay under it.
 
-    The disc's edge is one sample wide; the colour is the mean over its rim, the outermost two samples.
+    The disc's edge is one sample wide.
     """
-    space = images.shape[2:]
-    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in space]
-    radius = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).norm(dim=-1)
-    largest = (min(space) - 1) / 2
-    disc = (largest + 0.5 - radius).clamp(0, 1).to(images)
-    rim = ((radius <= largest) & (radius > largest - 2)).to(images)
-    flat = tuple(range(2, images.ndim))
-    colour = (images * rim).sum(flat, keepdim=True) / rim.sum()
+    largest = (min(images.shape[2:]) - 1) / 2
+    disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)
+    colour = rim_colour(images)
     return (images - colour) * disc, colour

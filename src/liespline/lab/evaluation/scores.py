@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
+from torchmetrics import MeanMetric
+from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from ..data import Split, as_float
 from ..runs.trained import Trained
@@ -26,25 +28,30 @@ def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Te
 
 
 @torch.no_grad()
-def predictions(trained: Trained, split: Split, limit: int | None = None) -> tuple[Tensor, Tensor]:
-    """Outputs and targets over a split, on the CPU."""
+def answers(trained: Trained, split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+    """Outputs and targets, a batch at a time, on the CPU."""
     device = next(trained.parameters()).device
-    pairs = [(trained(x.to(device)).float().cpu(), y) for x, y in batches(split, limit)]
-    outputs, targets = zip(*pairs, strict=True)
+    for images, targets in batches(split, limit):
+        yield trained(images.to(device)).float().cpu(), targets
+
+
+def predictions(trained: Trained, split: Split, limit: int | None = None) -> tuple[Tensor, Tensor]:
+    """All outputs and targets of a split, for classes: heatmaps would be hundreds of MB."""
+    outputs, targets = zip(*answers(trained, split, limit), strict=True)
     return torch.cat(outputs), torch.cat(targets)
 
 
-def scores(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, float]:
-    """Loss and scores of outputs that `predictions` gave."""
+def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    """Loss and scores of batches of outputs and targets, none of which is kept."""
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
-    counters = objective.scores()
-    counters.update(outputs, targets)
-    values = {name: float(value) for name, value in counters.compute().items()}
-    return {"loss": float(objective.loss(outputs, targets)), **values}
+    counters, loss = objective.scores(), MeanMetric()
+    for outputs, targets in pairs:
+        counters.update(outputs, targets)
+        loss.update(objective.loss(outputs, targets), len(outputs))
+    return {"loss": float(loss.compute()), **{name: float(value) for name, value in counters.compute().items()}}
 
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
     """How many images of each true class (rows) were taken for each class (columns)."""
-    pairs = targets * classes + outputs.argmax(-1)
-    table = torch.bincount(pairs, minlength=classes * classes).view(classes, classes)
-    return [[int(value) for value in row] for row in table]
+    table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
+    return table

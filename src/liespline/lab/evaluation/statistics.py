@@ -42,17 +42,23 @@ def wilson(right: int, total: int) -> list[float]:
 def intervals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
     """Intervals of accuracy, balanced accuracy and, for two classes, AUC, of outputs (N, classes)."""
     hits = outputs.argmax(-1) == targets
-    found = {"accuracy": wilson(int(hits.sum()), len(hits))}
+    limits = {"accuracy": wilson(int(hits.sum()), len(hits))}
     classes = torch.nn.functional.one_hot(targets, outputs.shape[-1]).double()  # (N, classes)
 
     def balanced(times: Tensor) -> Tensor:
         return torch.nanmean((times @ (classes * hits.unsqueeze(-1))) / (times @ classes), -1)
 
-    found["balanced_accuracy"] = bootstrap(balanced, len(targets))
+    limits["balanced_accuracy"] = bootstrap(balanced, len(targets))
     if outputs.shape[-1] == 2 and 0 < int(targets.sum()) < len(targets):
         ranks = outputs.double().softmax(-1)[:, 1].unique(return_inverse=True)[1]
-        found["auc"] = bootstrap(lambda times: area(times, ranks, targets), len(targets))
-    return found
+        limits["auc"] = bootstrap(lambda times: area(times, ranks, targets), len(targets))
+    return limits
+
+
+def success_interval(hits: Tensor) -> list[float]:
+    """The interval of the success rate, from which landmarks were found, (N, L): those of one image go together."""
+    shares = hits.double().mean(-1)
+    return bootstrap(lambda times: (times @ shares) / times.sum(-1), len(shares))
 
 
 def area(times: Tensor, ranks: Tensor, targets: Tensor) -> Tensor:
@@ -71,12 +77,12 @@ def bootstrap(value: Any, count: int) -> list[float]:
     `value` takes how often each image was drawn, (draws, count), and answers (draws,).
     """
     generator = torch.Generator().manual_seed(0)
-    found = []
+    values = []
     step = max(1, 4_000_000 // count)
     for start in range(0, DRAWS, step):
         rows = torch.randint(count, (min(step, DRAWS - start), count), generator=generator)
         times = torch.zeros(rows.shape, dtype=torch.float64).scatter_add_(1, rows, torch.ones(rows.shape).double())
-        found.append(value(times))
-    values = torch.cat(found)
-    values = values[values.isfinite()]
-    return [float(values.quantile(q)) for q in (0.025, 0.975)]
+        values.append(value(times))
+    drawn = torch.cat(values)
+    drawn = drawn[drawn.isfinite()]
+    return [float(drawn.quantile(q)) for q in (0.025, 0.975)]

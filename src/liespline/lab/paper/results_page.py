@@ -12,7 +12,10 @@ from .findings import RULE, Difference, Verdict, findings_of, judge, missing
 from .seed_averages import PAPER, Average, Collection, Study, Variant, name_of
 
 SPLIT_WORDS = {"test": "test", "valid": "validation", "train": "training"}
-_HEADS = {"success": "landmarks found, %", "accuracy": "accuracy, %", "auc": "AUC, %"}
+_HEADS = {
+    "success": "landmarks found, %", "accuracy": "accuracy, %", "balanced_accuracy": "balanced accuracy, %",
+    "auc": "AUC, %",
+}  # fmt: skip
 _FINDINGS_HEAD = ("finding", "verdict", "differences of means, percentage points")
 
 
@@ -41,7 +44,8 @@ def title_of(study: Study) -> str:
     """A study in one line: the task, the preset, and the images that were scored."""
     made_up = "synthetic " if study.synthetic else ""
     preset = f", preset {study.preset}" if study.task in PAPER else ""
-    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images"
+    data = f", data {_text(study.data)}" if study.data else ""
+    return f"{study.task}{preset}: {study.images:,} {made_up}{SPLIT_WORDS[study.split]} images{data}"
 
 
 def about(study: Study, averages: Sequence[Average]) -> str:

@@ -18,7 +18,7 @@ from ..tasks import SUMMARIES, find_task
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
-SCORES = ("success", "accuracy", "auc")
+SCORES = ("success", "accuracy", "balanced_accuracy", "auc")
 """What is reported; the first of these that a run has is what networks are compared by."""
 _ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
 """Settings of the machine, and the augmentation, which belongs to the network."""
@@ -34,6 +34,8 @@ class Study:
     images: int
     synthetic: bool
     size: int | None
+    data: str | None
+    """Fingerprint of the images and their splits; None for runs that were begun before runs knew it."""
     training: Training
     """Without the augmentation, which belongs to the network, and without the machine."""
 
@@ -179,6 +181,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         images=results["images"],
         synthetic=results["synthetic"],
         size=config.size,
+        data=results.get("data"),
         training=replace(config.training, **_ASIDE),
     )
     speeds = [float(row["images_per_second"]) for row in run.read_metrics()]

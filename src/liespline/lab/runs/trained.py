@@ -27,6 +27,8 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
+        self.selected_by = find_task(config.task).objective(config, signature).monitor
+        """The validation score whose best epoch this is."""
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -65,9 +67,11 @@ def _size(space: tuple[int, ...]) -> str:
     return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
-def save_trained(run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], epoch: int) -> None:
-    """Write a network into the one file that `load` reads."""
-    about = {"config": asdict(config), "signature": asdict(signature), "epoch": epoch}
+def save_trained(
+    run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
+) -> None:
+    """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
+    about = {"config": asdict(config), "signature": asdict(signature), **more}
     save_weights(run.model_file, weights, about)
 
 
@@ -76,7 +80,9 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     file = model_file(Path(path))
     weights, about = read_weights(file)
     network, config, signature = described_network(about, weights, str(file))
-    return Trained(network, config, signature).to(device).eval()
+    trained = Trained(network, config, signature).to(device).eval()
+    trained.selected_by = str(about.get("selected_by", trained.selected_by))[:40]
+    return trained
 
 
 def model_file(path: Path) -> Path:
@@ -97,14 +103,18 @@ def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
     if config.training.start_from is None:
         return ()
     file = model_file(Path(config.training.start_from))
-    weights, _ = read_weights(file)
-    own = network.state_dict()
+    weights, about = read_weights(file)
+    source, _, _ = described_network(about, weights, str(file))
+    weights, own = source.state_dict(), network.state_dict()
     last = [name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + "."
     anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
     anew = [name for name in anew if own[name].shape != weights[name].shape]
-    weights |= {name: own[name] for name in anew}
+    weights.update({name: own[name] for name in anew})
     check_fit(weights, own, str(file))
-    network.load_state_dict(weights)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:  # splines of another width
+        raise DataError(f"{file}: {error}") from error
     return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
 
 

@@ -18,7 +18,7 @@ from .objectives import Classification, Objective
 
 def classification(config: Config, signature: Signature) -> Objective:
     """The objective of every task that sorts images into classes."""
-    return Classification(signature.classes)
+    return Classification(signature.classes, config.training.class_weights)
 
 
 @dataclass(frozen=True)

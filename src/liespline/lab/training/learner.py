@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler, Sampler
 from torchmetrics import MeanMetric
 
 from ..data import DataError, Split, as_float, batched
+from ..data.augment import Draws
 from ..runs.checkpoint import check_fit
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
@@ -135,8 +136,9 @@ class Batches(LightningDataModule):
             return as_float(images).to(dtype), targets
         if self._generator is None or self._generator.device != images.device:
             self._generator = torch.Generator(images.device)
-        self._generator.manual_seed(stable_hash(self.seed, trainer.global_step, trainer.global_rank))
-        images, targets = self.augment(images, targets, self._generator)
+        self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
+        draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
+        images, targets = self.augment(images, targets, draws)
         return images.to(dtype), targets
 
     @property

@@ -67,26 +67,26 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
             raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
         longer = changed.training.epochs > config.training.epochs
         if longer or not run.complete:
-            check_data(run, changed)
+            check_same_data(run, changed, preflight(changed))
         if changed != config:
             run.keep_config(changed, unfinished=longer)
     return run, changed
 
 
-def check_data(run: Run, config: Config) -> None:
-    """Look again at everything, and refuse to go on with data that are not those of the start."""
-    look, record = preflight(config), read_record(run.path)
+def check_same_data(run: Run, config: Config, look: Look) -> None:
+    """Refuse to go on with other data than the run began with; one that has no record of them yet gets it."""
+    record = read_record(run.path)
     if record is None:
         look.record.write(data_file(run.path))
         return
     changed = differences(config, record, *record.splits)
-    refuse(changed, config, "bring it back, or start a new run")
+    refuse(changed, config, "bring it back, or begin another run")
     if changed.added:
         Screen().print(f"images that came later are not used: {changed.words}")
 
 
 def preflight(config: Config) -> Look:
-    """Find every problem with the machine, the data and the network before any time is spent on training."""
+    """Find every problem with the machine, the data and the network before time is spent; remarks on the data."""
     check_machine(config)
     task = find_task(config.task)
     task.augmentation(config)

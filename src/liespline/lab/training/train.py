@@ -42,6 +42,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
+                objective.look_at(splits["train"].targets)
                 learner = Learner(task.network(config, signature), objective, config.training)
                 warm_start(learner.network, config)
                 if config.training.compile:
@@ -54,17 +55,17 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 # The first process goes on alone to test and report; nothing may wait for the others then.
                 distributed.destroy_process_group()
             if first:
-                keep_best(config, run, signature)
+                keep_best(config, run, signature, objective.monitor)
                 evaluate_run(run, config)
         if first and not run.complete:
             report_run(run, config)
 
 
-def keep_best(config: Config, run: Run, signature: Signature) -> None:
+def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
     """Write the weights of the best epoch into the file that `liespline.load` reads."""
     best, prefix = SafeCheckpoints().load_checkpoint(run.best_checkpoint), "network."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-    save_trained(run, config, signature, weights, best["epoch"])
+    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": score})
 
 
 def is_first() -> bool:

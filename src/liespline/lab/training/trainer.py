@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import resource
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
@@ -94,7 +94,7 @@ class EpochLog(Callback):
     """One JSON line an epoch: losses, scores, seconds, images a second, peak memory."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self._begun, self._seconds, self._images = run, 0.0, 0.0, 0
+        self.run, self._begun, self._seconds, self._images, self._memory = run, 0.0, 0.0, 0, 0.0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget epochs that are about to be done again."""
@@ -110,6 +110,7 @@ class EpochLog(Callback):
     ) -> None:
         """Count images; the clock stops with the last batch, before validation."""
         self._images += len(batch[0])
+        self._memory = max(self._memory, memory_in_use(trainer.strategy.root_device))
         self._seconds = time.perf_counter() - self._begun
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -120,15 +121,15 @@ class EpochLog(Callback):
         speed = self._images * trainer.world_size / self._seconds
         row: dict[str, Any] = {"epoch": trainer.current_epoch, "step": trainer.global_step, **values}
         row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
-        row |= {"images_per_second": round(speed, 1), "memory_mib": peak_memory(trainer.strategy.root_device)}
+        row |= {"images_per_second": round(speed, 1), "memory_mib": self._memory}
         self.run.append_metrics(row)
 
 
-def peak_memory(device: torch.device) -> float:
-    """The most memory in use so far, in MiB: the GPU's if there is one, else the process's."""
+def memory_in_use(device: torch.device) -> float:
+    """Memory in MiB: the most so far of a GPU, else what the process has now."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, 1)
+    return round(psutil.Process().memory_info().rss / 2**20, 1)
 
 
 @contextmanager
