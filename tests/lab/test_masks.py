@@ -36,7 +36,10 @@ def test_loss_is_what_a_loop_over_voxels_gives():
                 truth[t] += 1
     soft = (2 * both + 1) / (shares + truth + 1)
     expected = entropy / weight_sum + 1 - soft[1:].mean()
-    objective = Segmentation(("a", "b", "c"), weights)
+    objective = Segmentation(("a", "b", "c"), weighted=True)
+    objective.weights = torch.tensor(weights)
+    assert float(objective.eval().loss(LOGITS, TARGET)) != pytest.approx(expected, rel=1e-5)
+    objective.train()
     assert float(objective.loss(LOGITS, TARGET)) == pytest.approx(expected, rel=1e-5)
     assert np.allclose(soft_dice(LOGITS, TARGET, range(3)), soft, rtol=1e-5)
 
@@ -54,29 +57,30 @@ def test_scores_are_scikit_learns():
     scores = MaskScores(("a", "b", "c"))
     scores.update(LOGITS[:1], TARGET[:1])
     scores.update(LOGITS[1:], TARGET[1:])
-    found = scores.compute()
+    found = scores.per_class()
     known = TARGET != IGNORE
     truth, answer = TARGET[known].numpy(), LOGITS.argmax(1)[known].numpy()
-    kinds = {"dice": f1_score, "iou": jaccard_score, "sensitivity": recall_score}
+    kinds = {"Dice": f1_score, "IoU": jaccard_score, "sensitivity": recall_score}
     for kind, score in kinds.items():
         expected = score(truth, answer, average=None)
-        assert np.allclose([float(found[f"{kind} {name}"]) for name in "abc"], expected)
-    assert float(found["dice"]) == pytest.approx(f1_score(truth, answer, average=None)[1:].mean())
+        assert np.allclose([found[f"{kind}, {name}"] for name in "abc"], expected)
+    assert float(scores.compute()) == pytest.approx(f1_score(truth, answer, average=None)[1:].mean())
 
 
 def test_absent_classes_have_no_scores_and_do_not_count():
     scores = MaskScores(("a", "b", "c"))
     target = torch.tensor([[[0, 0, 1, 1]]])
     scores.update(torch.tensor([[[0, 1, 1, 1]]]), target)
-    found = scores.compute()
-    assert "dice c" not in found
-    assert float(found["dice"]) == pytest.approx(2 * 2 / 5)
+    assert "Dice, c" not in scores.per_class()
+    assert float(scores.compute()) == pytest.approx(2 * 2 / 5)
 
 
 def test_weights():
-    assert balanced_weights([75, 25]) == pytest.approx([2 / (1 + math.sqrt(3)), 2 * math.sqrt(3) / (1 + math.sqrt(3))])
-    with pytest.raises(ValueError, match="expected 2 positive numbers"):
-        Segmentation(("a", "b"), [1.0])
+    root = math.sqrt(3)
+    assert balanced_weights(torch.tensor([75, 25])).tolist() == pytest.approx([2 / (1 + root), 2 * root / (1 + root)])
+    objective = Segmentation(("a", "b"), weighted=True)
+    objective.look_at(torch.tensor([[70, 20], [5, 5]]))
+    assert objective.weights.tolist() == pytest.approx([2 / (1 + root), 2 * root / (1 + root)])
 
 
 def test_no_black_corners():

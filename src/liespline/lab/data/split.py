@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -61,6 +61,19 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
         """A batch: images (B, C, *space) and targets (B, …). Use with `collate_fn=batched`."""
         return in_colours(self._read(indices), self.in_channels), self.targets[torch.as_tensor(indices)]
+
+    def blocks(self, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """All images with their targets, `rows` at a time."""
+        for start in range(0, len(self), rows):
+            yield self.__getitems__(range(start, min(start + rows, len(self))))
+
+    def to_learn_from(self, seed: int) -> Dataset[tuple[Tensor, Tensor]]:
+        """What training sees of it."""
+        return self
+
+    def to_pick_by(self) -> Dataset[tuple[Tensor, Tensor]]:
+        """What the best epoch is picked by."""
+        return self
 
     @property
     def names(self) -> list[str]:

@@ -42,9 +42,7 @@ def survey(split: Split) -> Survey:
     labels: list[str] = []
     marks: list[str] = []
     low, high, dtype = float("inf"), float("-inf"), ""
-    for start in range(0, len(split), _BLOCK):
-        rows = range(start, min(start + _BLOCK, len(split)))
-        images, targets = split.__getitems__(rows)
+    for images, targets in split.blocks(_BLOCK):
         values = as_float(images)
         dtype = str(images.dtype).removeprefix("torch.")
         low, high = min(low, float(values.min())), max(high, float(values.max()))

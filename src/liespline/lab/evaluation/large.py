@@ -12,7 +12,7 @@ from torch import Tensor
 from ..data.large import Windows, read_window
 from ..data.large.write import Bands
 from ..data.rows import Array
-from .tiles import Tiling
+from ..tiles import Tiling
 
 Progress = Callable[[int, int], None]
 

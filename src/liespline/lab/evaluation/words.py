@@ -7,6 +7,7 @@ from typing import Any
 NAMES = {
     "loss": "loss", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
     "auc": "area under the ROC curve", "success": "landmarks found",
+    "dice": "Dice, mean of all classes but the first", "dice_per_image": "Dice, mean of single images",
 }  # fmt: skip
 MOST_CLASSES = 12
 
@@ -29,6 +30,11 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
             rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
         rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
         rows.append(("change of the output when moved", percent(moves["change"])))
+    if turned := results.get("turned"):
+        these = f"in the disc that stays in view, {turned['images']:,} images"
+        rows.append((f"Dice as they lie, {these}", percent(turned["upright"])))
+        rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
+        rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
     return [*rows, ("weights", f"{results['weights']:,}")]
 
 

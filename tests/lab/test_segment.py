@@ -1,0 +1,124 @@
+"""`liespline train segment`, from a folder to a report, and what becomes of the network afterwards."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lab.segment_folder import discs
+from lab.small_runs import new_run, resumed_run
+from liespline.lab.data import DataError
+from liespline.lab.runs.trained import load
+from liespline.lab.tasks import find_task
+from liespline.lab.training.learner import EpochNumbers
+
+
+def settings(folder, **changes):
+    small = {"n_h": 4, "widths": (4, 6), "epochs": 8, "batch": 4, "patch": 32, "accelerator": "cpu", "lr": 0.02}
+    return find_task("segment").defaults.updated(**small | {"data": str(folder)} | changes)
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory):
+    """A finished run on discs."""
+    folder = discs(tmp_path_factory.mktemp("discs"))
+    return new_run(settings(folder), tmp_path_factory.mktemp("runs") / "segment")
+
+
+def test_discs_are_found(segmented):
+    results = segmented.read_results("scores", "turned", "confusion", "weights")
+    scores = results["scores"]
+    assert scores["dice"] > 0.85
+    assert scores["Dice, 1"] == pytest.approx(scores["dice"])
+    assert scores["IoU, 1"] == pytest.approx(scores["dice"] / (2 - scores["dice"]))
+    table = np.array(results["confusion"])
+    assert scores["sensitivity, 1"] == pytest.approx(table[1, 1] / table[1].sum())
+    assert results["turned"]["follows"] > 0.85
+    assert results["images"] == 2
+
+
+def test_the_scores_are_those_of_the_files(segmented):
+    """The masks that the network draws, compared with the files of the test split pixel by pixel."""
+    trained = load(segmented.path)
+    record = json.loads((segmented.path / "data.json").read_text())
+    both = answered = true = 0
+    for name in record["splits"]["test"]:
+        folder = trained.config.data
+        image = torch.from_numpy(np.asarray(Image.open(f"{folder}/images/{name}.png")) / np.float32(255))
+        mask = np.asarray(Image.open(f"{folder}/masks/{name}.png"))
+        with torch.no_grad():
+            found = trained.in_tiles(image[None, None]).argmax(1)[0].numpy()
+        both, answered, true = both + (found & mask).sum(), answered + found.sum(), true + mask.sum()
+    expected = 2 * both / (answered + true)
+    assert segmented.read_results("scores")["scores"]["dice"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_report_shows_truth_answer_and_error(segmented):
+    page = segmented.report_file.read_text()
+    for words in ("Truth, answer and error", "how well masks follow", "Dice turned by 45°"):
+        assert words in page
+
+
+def test_tiles_of_a_trained_network_give_what_one_piece_gives(segmented):
+    trained = load(segmented.path)
+    image = torch.rand(1, 1, 150, 133)
+    with torch.no_grad():
+        whole, tiled = trained.in_tiles(image, 1000), trained.in_tiles(image, 72)
+    assert trained.tiling((150, 133), 72).core < 72
+    assert whole.shape == (1, 2, 150, 133)
+    assert float((whole - tiled).abs().max()) < 1e-4
+
+
+def test_a_run_goes_on(tmp_path):
+    folder = discs(tmp_path / "set", 8, 36)
+    new_run(settings(folder, epochs=2, augment="flip-rotate"), tmp_path / "run")
+    run = resumed_run(tmp_path / "run", epochs=3)
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1, 2]
+
+
+def test_patches_are_new_in_every_epoch():
+    numbers = EpochNumbers(range(6), 1, 0, shuffle=True, seed=0)
+    first = list(numbers)
+    numbers.set_epoch(2)
+    assert sorted(first) == list(range(6))
+    assert sorted(numbers) == list(range(12, 18))
+
+
+def test_changed_masks_are_noticed(tmp_path, segmented):
+    folder = discs(tmp_path / "set", 8, 36)
+    run = new_run(settings(folder, epochs=1), tmp_path / "run")
+    record = json.loads((run.path / "data.json").read_text())
+    name = next(iter(record["splits"]["test"]))
+    mask = np.asarray(Image.open(folder / "masks" / f"{name}.png")).copy()
+    mask[:3] = 1
+    Image.fromarray(mask).save(folder / "masks" / f"{name}.png")
+    from liespline.lab.evaluation.external import score_file
+
+    with pytest.raises(DataError, match=f"is not what the run began with.*{name}"):
+        score_file(run.path, None, "test")
+
+
+@pytest.mark.parametrize(("group", "n_h"), [("o2", 8), ("none", 1), ("scale", 2)])
+def test_other_groups(tmp_path, group, n_h):
+    folder = discs(tmp_path / "set", 8, 36)
+    config = settings(folder, epochs=1, group=group, n_h=n_h, kernel="dense" if group == "o2" else "local")
+    assert new_run(config, tmp_path / "run").finished
+
+
+def test_faults_come_before_any_folder(tmp_path, liespline):
+    folder = discs(tmp_path / "set", 8, 36)
+    Image.fromarray(np.zeros((3, 3), np.uint8)).save(folder / "masks" / "03.png")
+    (folder / "masks" / "04.png").unlink()
+    status, said = liespline("train", "segment", "--data", folder, "--out", tmp_path / "run")
+    assert status == 2 or status == 1
+    assert "04.png: has no mask" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_patch_that_cannot_be_halved(tmp_path, liespline):
+    folder = discs(tmp_path / "set", 8, 36)
+    status, said = liespline("train", "segment", "--data", folder, "--patch", 30)
+    assert status
+    assert "take a multiple of 8" in said
