@@ -2,21 +2,24 @@
 
 import json
 
+import nibabel
 import numpy as np
 import pytest
+import tifffile
 import torch
 from PIL import Image
 
+from lab.scan_files import nifti
 from lab.segment_folder import discs
 from lab.small_runs import new_run, resumed_run
 from liespline.lab.data import DataError
-from liespline.lab.runs.trained import load
+from liespline.lab.runs.trained import Trained, load
 from liespline.lab.tasks import find_task
 from liespline.lab.training.learner import EpochNumbers
 
 
 def settings(folder, **changes):
-    small = {"n_h": 4, "widths": (4, 6), "epochs": 8, "batch": 4, "patch": 32, "accelerator": "cpu", "lr": 0.02}
+    small = {"n_h": 4, "widths": (4, 6), "epochs": 2, "batch": 8, "patch": 32, "accelerator": "cpu", "lr": 0.02}
     return find_task("segment").defaults.updated(**small | {"data": str(folder)} | changes)
 
 
@@ -122,3 +125,82 @@ def test_a_patch_that_cannot_be_halved(tmp_path, liespline):
     status, said = liespline("train", "segment", "--data", folder, "--patch", 30)
     assert status
     assert "take a multiple of 8" in said
+
+
+def test_masks_of_new_files(tmp_path, segmented, liespline):
+    folder = discs(tmp_path / "new", 2, 50, seed=5)
+    big = np.asarray(Image.open(folder / "images" / "00.png"))
+    tags = [(33550, "d", 3, (0.5, 0.5, 0.0), True)]
+    tifffile.imwrite(folder / "images" / "big.tif", np.tile(big, (3, 4)), tile=(32, 32), extratags=tags)
+    (folder / "images" / "notes.txt").touch()
+    out = tmp_path / "out"
+    status, said = liespline("predict", segmented.path, folder / "images", "--out", out, "--tile", 96, "--json")
+    assert status == 0, said
+    assert "1 entries are left out: notes.txt" in said
+    truth = np.asarray(Image.open(folder / "masks" / "00.png"))
+    found = np.asarray(Image.open(out / "00.png"))
+    assert 2 * (truth & found).sum() / (truth.sum() + found.sum()) > 0.8
+    trained = load(segmented.path)
+    whole = torch.from_numpy(np.tile(big, (3, 4)).astype(np.float32) / 255)[None, None]
+    with torch.no_grad():
+        expected = trained.in_tiles(whole, 1000).argmax(1)[0].numpy()
+    with tifffile.TiffFile(out / "big.tif") as file:
+        assert np.array_equal(file.pages[0].asarray(), expected)
+        assert file.pages[0].tags[33550].value == (0.5, 0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "--out is missing"),
+        (("--out", "{out}", "{folder}/images/absent.png"), "absent.png: does not exist"),
+        (("--out", "{out}", "{folder}/images/colour.tif"), "has 5 channels; the network learned from 1"),
+    ],
+)
+def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
+    folder = discs(tmp_path / "new", 1, 40)
+    stack = np.zeros((32, 32, 5), np.uint8)
+    tifffile.imwrite(folder / "images" / "colour.tif", stack, photometric="minisblack", planarconfig="contig")
+    given = [part.format(out=tmp_path / "out", folder=folder) for part in arguments]
+    status, said = liespline("predict", segmented.path, folder / "images" / "00.png", *given)
+    assert status
+    assert says in said
+
+
+def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run, liespline):
+    status, said = liespline("predict", tiny_run.path, tmp_path, "--out", tmp_path)
+    assert status
+    assert "are for masks" in said
+
+
+@pytest.fixture(scope="module")
+def brain(tmp_path_factory):
+    """A run on small volumes of unequal voxels whose axes are not in our order."""
+    root = tmp_path_factory.mktemp("brain")
+    affine = np.array([[0, 0, 1.5, 0], [-1.5, 0, 0, 0], [0, 3.0, 0, 0], [0, 0, 0, 1.0]])
+    for part in ("images", "labels"):
+        (root / part).mkdir()
+    draw = np.random.default_rng(0)
+    for i in range(7):
+        mask = np.zeros((16, 10, 18), np.uint8)
+        at = draw.integers(2, 8, 3)
+        mask[at[0] : at[0] + 6, at[1] // 2 : at[1] // 2 + 4, at[2] : at[2] + 6] = 1
+        values = 500.0 * mask + draw.normal(1000, 50, mask.shape)
+        nifti(root / "images" / f"{i}.nii.gz", values.astype(np.int16), affine)
+        nifti(root / "labels" / f"{i}.nii.gz", mask, affine)
+    small = {"group": "none", "n_h": 1, "widths": (2, 3), "patch": 8, "epochs": 1, "kernel_size": 3}
+    return new_run(settings(root, **small), tmp_path_factory.mktemp("runs") / "brain"), root
+
+
+def test_volumes_come_back_on_their_own_grid(tmp_path, brain, liespline, monkeypatch):
+    run, root = brain
+    # A threshold in place of what was learned: it finds the bright block wherever it lies.
+    monkeypatch.setattr(Trained, "in_tiles", lambda self, images, side: torch.cat([1.5 - images, images - 1.5], 1))
+    assert load(run.path).signature.spacing == pytest.approx((1.5 * 1.5 * 3) ** (1 / 3), abs=1e-3)
+    status, said = liespline("predict", run.path, root / "images" / "0.nii.gz", "--out", tmp_path)
+    assert status == 0, said
+    mask, truth = nibabel.load(tmp_path / "0.nii.gz"), nibabel.load(root / "labels" / "0.nii.gz")
+    assert np.allclose(mask.affine, truth.affine)
+    assert mask.shape == truth.shape
+    found, true = np.asarray(mask.dataobj) > 0, np.asarray(truth.dataobj) > 0
+    assert 2 * (found & true).sum() / (found.sum() + true.sum()) > 0.8

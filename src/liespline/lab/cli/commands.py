@@ -167,9 +167,18 @@ def predict(
     ],
     as_json: opt.Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="For segment: the folder that masks go to.")] = None,
+    tile: Annotated[int | None, typer.Option(help="For segment: side of the tiles in samples.", min=16)] = None,
+    level: Annotated[int, typer.Option(help="For segment: level of a pyramid, 0 is the finest.", min=0)] = 0,
 ) -> None:
-    """Print class, confidence and the probability of every class, for image files and folders."""
-    from ..evaluation.predict import predict_files
+    """Print class, confidence and the probability of every class; a network of task segment writes masks to --out."""
+    from ..evaluation.predict import predict_files, task_of
+
+    if task_of(checkpoint) == "segment":
+        write_masks(checkpoint, images, out, tile, level, as_json)
+        return
+    if out is not None or tile is not None or level:
+        raise ConfigError(f"--out, --tile and --level are for masks; {checkpoint} is of task {task_of(checkpoint)}")
 
     rows, remarks = predict_files(checkpoint, images)
     for remark in remarks:
@@ -194,6 +203,32 @@ def predict(
         shares = [row["confidence"], *row["probabilities"].values()]
         table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
     console.print(table)
+
+
+def write_masks(
+    checkpoint: Path, paths: list[Path], out: Path | None, tile: int | None, level: int, as_json: bool
+) -> None:
+    """Masks of images and volumes, with a bar."""
+    from rich.progress import Progress
+
+    from ..evaluation.predict_masks import predict_masks
+
+    if out is None:
+        raise ConfigError("--out is missing: name the folder that the masks go to")
+    with Progress(console=Screen(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def told(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        rows, remarks = predict_masks(checkpoint, paths, out, side=tile, level=level, progress=told)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        console.print(f"{row['image']} → {row['mask']}")
 
 
 @app.command()

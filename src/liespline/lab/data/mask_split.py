@@ -15,7 +15,8 @@ from .patches import Drawn, Laid, cut
 from .split import Split
 
 PATCH = {2: 96, 3: 32}
-MOST_DRAWN = 16  # patches of one image in an epoch
+MOST_DRAWN = 16  # patches of one image in an epoch, if there are many images
+LEAST_DRAWN = 128  # patches of all images in an epoch: few images have many voxels to learn from
 
 
 class MaskSplit(Split):
@@ -83,10 +84,11 @@ class MaskSplit(Split):
         return copy(self)
 
     def to_learn_from(self, seed: int) -> Drawn:
-        """Random patches; an epoch sees about as many samples as the images have."""
+        """Random patches; an epoch sees about as many samples as the images have, or more if that is little."""
         sizes = sorted(math.prod(size) for size in self.pairs.sizes())
         count = round(sizes[len(sizes) // 2] / math.prod(self.space))
-        return Drawn(self.pairs.items, self.pairs.rows, self.space, min(max(1, count), MOST_DRAWN), seed)
+        count = max(1, min(count, MOST_DRAWN), -(-LEAST_DRAWN // len(self)))
+        return Drawn(self.pairs.items, self.pairs.rows, self.space, count, seed)
 
     def to_pick_by(self) -> Laid:
         """Patches that cover every image once."""

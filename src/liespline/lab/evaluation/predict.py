@@ -49,6 +49,11 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
     return [row for batch in _batches(found) for row in _answers(trained, batch)], remarks
 
 
+def task_of(checkpoint: Path) -> str:
+    """The task that a network was trained for."""
+    return load(checkpoint).config.task
+
+
 def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path], list[str]]:
     """The files that are named, and those in folders that are named, and what of these is left out."""
     files: list[Path] = []

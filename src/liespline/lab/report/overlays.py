@@ -42,7 +42,7 @@ def overlay_section(trained: Trained, split: MaskSplit) -> Section:
     ]
     text = (
         "Each class but the first has its colour. In the last row, orange pixels are of a class that the network did "
-        "not find there, blue ones of a class that it saw and that is not there. Of volumes, the slice with most to find."
+        "not find there, blue ones of a class that it saw and that is not there. Of volumes, one slice."
     )
     return Section("overlays", "Truth, answer and error", text, strip(drawn, heads))
 
