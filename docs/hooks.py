@@ -1,4 +1,4 @@
-"""Render the tutorials, which are scripts, as pages: comments that begin with `# %%` are text, the rest is code."""
+"""Make pages of what is written elsewhere: the README, the tutorials' scripts, and what was measured."""
 
 from __future__ import annotations
 
@@ -10,8 +10,22 @@ from mkdocs.structure.files import File, Files
 
 from liespline.lab import explore
 
-PICTURE = r"!\[(.*?)\]\(\.\./docs/(.*?)-light\.png\)"
+# Pages of the site that are files of the repository. Each is written once and read in both places.
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "experiments/README.md": "experiments.md",
+    "benchmarks/README.md": "speed.md",
+}
+PICTURE = r"!\[(.*?)\]\((.*?)-light\.png\)"
 BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
+
+
+def moved(text: str) -> str:
+    """Return a page of the repository as a page of the site: links lead to the site, pictures follow the theme."""
+    for source, name in ELSEWHERE.items():
+        text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}\)", f"]({name})", text)
+    return re.sub(PICTURE, BOTH_THEMES, re.sub(r"\]\((?:\.\./)?docs/", "](", text))
 
 
 def page(script: str) -> str:
@@ -30,9 +44,9 @@ def page(script: str) -> str:
 def on_files(files: Files, config: Any) -> Files:
     """Add a page for every tutorial, the page to play with, and what was measured."""
     files.append(File.generated(config, "explore.html", content=explore.page()))
-    for source, name in (("experiments", "experiments.md"), ("benchmarks", "speed.md")):
-        text = (Path(config.docs_dir).parent / source / "README.md").read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=re.sub(PICTURE, BOTH_THEMES, text)))
+    for source, name in ELSEWHERE.items():
+        text = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=moved(text)))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))
