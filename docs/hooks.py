@@ -8,7 +8,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.lab import explore
+from liespline.extras import explore
+from liespline.lab.cli.options import default
+from liespline.lab.settings import SETTINGS
 
 # Pages of the site that are files of the repository. Each is written once and read in both places.
 ELSEWHERE = {
@@ -41,9 +43,37 @@ def page(script: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def settings_page() -> str:
+    """Return the reference of all settings, from their one definition."""
+    lines = [
+        "# Settings",
+        "",
+        "Every setting is an option of `liespline train`, and a line of the `config.yaml` that each run keeps; "
+        "`liespline train --config FILE` starts from such a file. An option that does nothing for a task is refused.",
+    ]
+    for title, part in {"Data": "", "Network": "network", "Training": "training"}.items():
+        lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
+        for setting in (one for one in SETTINGS.values() if one.part == part):
+            choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
+            tasks = "all" if setting.only is None else ", ".join(setting.only)
+            later = " May change with `--resume`." if setting.later else ""
+            lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
+    return "\n".join([*lines, "", ENVIRONMENT])
+
+
+ENVIRONMENT = """## Environment
+
+| variable | what it does |
+|---|---|
+| `LIESPLINE_CACHE` | The folder for decoded copies of packed data (HDF5, `.npz`), which are made once and read in place ever after. By default it is `.liespline-cache` beside the data or, where that cannot be written, `~/.cache/liespline`. It can be removed at any time. |
+| `LIESPLINE_DEBUG` | If set, an error shows its whole traceback instead of one line. |
+"""
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add a page for every tutorial, the page to play with, and what was measured."""
     files.append(File.generated(config, "explore.html", content=explore.page()))
+    files.append(File.generated(config, "settings.md", content=settings_page()))
     for source, name in ELSEWHERE.items():
         text = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=moved(text)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
-RESULTS = ("weights", *NAMES.values(), "turned", "change", "scored on")
+RESULTS = ("weights", *NAMES.values(), "same images, as they lie", "turned", "change", "scored on")
 COLUMNS = ("run", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 
@@ -35,6 +35,8 @@ def final(results: dict[str, Any]) -> dict[str, str]:
     scores, moves = results["scores"], results.get("moves")
     (key,) = (key for key in NAMES if key in scores)
     turned = {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
+    if moves and "upright" in moves:  # on the same images; runs from before that was kept are measured anew or say so
+        turned = {"same images, as they lie": f"{moves['upright']:.2%}", **turned}
     images = f"{results['split']}, {results['images']:,} images"
     return {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}", **turned, "scored on": images}
 

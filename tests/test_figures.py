@@ -15,9 +15,9 @@ from matplotlib.collections import LineCollection
 from PIL import Image
 
 from liespline import SO2, Scale, Sphere, SplineBasis, repulsion
-from liespline.lab import figures
-from liespline.lab.figures import bsplines, lifting, measured, results, sphere, transforms
-from liespline.lab.figures.style import DARK, LIGHT, in_theme, save
+from liespline.extras import figures
+from liespline.extras.figures import bsplines, lifting, measured, results, sphere, transforms
+from liespline.extras.figures.style import DARK, LIGHT, in_theme, save
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from PIL import Image
 
+from liespline.extras.figures.results import prepare as read_sweep
+from liespline.extras.synthetic import faces
 from liespline.lab.data import celeba, images, mnist, pcam, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
-from liespline.lab.data.synthetic import faces
-from liespline.lab.figures.results import prepare as read_sweep
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load

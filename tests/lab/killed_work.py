@@ -16,7 +16,7 @@ from killing import AGAIN, DONE, Campaign, Work
 from lab.small_runs import new_run, resumed_run
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
-from liespline.lab.sweep import pool as sweeping
+from liespline.lab.sweep import plan as sweeping
 from liespline.lab.tasks import digits
 
 torch.set_num_threads(1)
@@ -88,7 +88,7 @@ def one_by_one(folder: Path) -> int:
 
 def sweep(folder: Path) -> int:
     said = []
-    failed = sweeping.sweep(planned(folder), 1, lambda name, what: said.append(what))
+    failed = sweeping.sweep(planned(folder), lambda name, what: said.append(what), 1)
     if failed and not all("is working there" in what for what in said if what.startswith(("failed", "left out"))):
         raise RuntimeError(str(said))
     return AGAIN if failed else DONE

@@ -121,7 +121,7 @@ def test_what_is_left_out_is_said(tmp_path):
     (tmp_path / "data" / "cat" / ".hidden.png").write_text("")
     notes = images.load(tmp_path / "data", "train").notes
     assert len(notes) == 1
-    assert notes[0].startswith("2 entries are no PNG, JPEG or TIFF files")
+    assert notes[0].startswith("2 entries are left out, not PNG, JPEG or TIFF")
 
 
 def bomb(path: Path) -> None:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from lab.small_runs import new_run
+from liespline.extras.synthetic import faces, tissue
 from liespline.lab.data import celeba
-from liespline.lab.data.synthetic import faces, tissue
 from liespline.lab.evaluation import evaluate as finish
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Training

@@ -59,8 +59,8 @@ def test_csv_table_and_what_is_left_out(sized, liespline):
     (sized / "data" / "notes.txt").write_text("no image")
     status, text = liespline("predict", sized / "run", sized / "data", "--csv")
     assert status == 0
-    assert "1 files are not" in text
-    rows = list(csv.DictReader(io.StringIO(text[: text.index("1 files are not")])))
+    assert "1 file is left out" in text
+    rows = list(csv.DictReader(io.StringIO(text[: text.index("1 file is left out")])))
     assert len(rows) == 20
     assert rows[0].keys() == {"image", "class", "confidence", "p(dark)", "p(light)"}
     for row in rows:

@@ -79,12 +79,24 @@ def radii(space: Sequence[int]) -> Tensor:
     return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).norm(dim=-1)
 
 
-def rim_colour(images: Tensor) -> Tensor:
+def in_disc(images: Tensor, magnified: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Images (B, C, *space) as a part that is zero outside a disc, and the colour to lay under it.
+
+    The disc is the largest that stays in view however it is turned, and magnified so many times; its edge is one
+    sample wide. Whoever moves the part and lays the same colour under it moves all that can be seen, and nothing else.
+    """
+    largest = (min(images.shape[2:]) - 1) / 2 / magnified
+    disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)
+    colour = rim_colour(images, largest)
+    return (images - colour) * disc, colour
+
+
+def rim_colour(images: Tensor, largest: float | None = None) -> Tensor:
     """The mean colour of each image along the rim of its largest disc, two samples wide: (B, C, 1, …).
 
     What most likely lies around an image that is turned: black around black, tissue around tissue.
     """
-    radius, largest = radii(images.shape[2:]), (min(images.shape[2:]) - 1) / 2
+    radius, largest = radii(images.shape[2:]), largest or (min(images.shape[2:]) - 1) / 2
     rim = ((radius <= largest) & (radius > largest - 2)).to(images)
     return (images * rim).sum(tuple(range(2, images.ndim)), keepdim=True) / rim.sum()
 

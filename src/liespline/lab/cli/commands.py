@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.metadata
 import json
 import sys
@@ -17,7 +18,6 @@ from ..settings import ConfigError
 from . import options as opt
 from .data import data_app
 from .errors import clear_messages, ended_in_order
-from .figures import register
 from .sweep import sweep
 
 app = typer.Typer(
@@ -51,7 +51,8 @@ def options(
 
 app.add_typer(data_app, name="data")
 app.command()(sweep)
-register(app)
+# By name: what is beside the lab builds on it, and the lab does not know what is there.
+importlib.import_module("liespline.extras.commands").register(app, data_app)
 console = Screen()
 MOST_COLUMNS = 6
 

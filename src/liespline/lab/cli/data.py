@@ -92,31 +92,6 @@ def prepare(
     console.print_json(data=summary)
 
 
-@data_app.command()
-def synthesize(
-    task: TaskArgument,
-    out: Target,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes that draw.")] = 1,
-    count: Annotated[
-        int | None,
-        typer.Option(help="pcam: training patches (a quarter as many again to validate, and to test); celeba: people."),
-    ] = None,
-) -> None:
-    """Draw synthetic tissue (pcam) or faces (celeba) in the official files' format."""
-    one_of("task to synthesize", task, ["pcam", "celeba"])
-    from ..data.synthetic import faces, tissue
-
-    with progress_bar() as report:
-        if task == "pcam":
-            sizes = {} if count is None else {"train": count, "valid": count // 4, "test": count // 4}
-            tissue.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
-        else:
-            sizes = {} if count is None else {"identities": count}
-            faces.synthesize(out, **sizes, seed=seed, jobs=jobs, progress=report)
-    console.print(f"{out}: synthetic {task} files")
-
-
 @contextmanager
 def progress_bar() -> Iterator[Report]:
     """A bar a kind of work, moved by `report(what, done, total)`."""

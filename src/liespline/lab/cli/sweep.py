@@ -22,20 +22,26 @@ def sweep(
     chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
-    jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
+    engine: Annotated[
+        str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")
+    ] = "processes",
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at the same time; by default one here, and as many as fit on a cluster."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
     *,
     given: dict[str, Any],
 ) -> None:
     """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
-    from ..sweep.pool import plan
-    from ..sweep.pool import sweep as do_all
+    from ..sweep.plan import plan
+    from ..sweep.plan import sweep as do_all
 
     planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, given)
     if dry_run:
         for entry in planned:
             console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
-    failed = do_all(planned, jobs, lambda name, what: console.print(f"{name}: {what}"))
+    failed = do_all(planned, lambda name, what: console.print(f"{name}: {what}"), jobs, engine)
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

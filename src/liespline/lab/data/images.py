@@ -63,7 +63,8 @@ def transparent(path: Path) -> list[str]:
     files = [file for folder in folders for file in _list(folder).files]
     with strict_pillow(), ThreadPoolExecutor() as pool:
         found = [file for file, seen in zip(files, pool.map(has_transparency, files), strict=True) if seen]
-    return [f"{len(found)} images have transparent parts, which are shown on white: {_some(found, path)}"] * bool(found)
+    images = "1 image has" if len(found) == 1 else f"{len(found)} images have"
+    return [f"{images} transparent parts, which are shown on white: {_some(found, path)}"] * bool(found)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def _list(path: Path, fewest: int = FEWEST) -> Listing:
         labels += [label] * len(images)
     if problems:
         raise DataError(problems)
-    notes = [f"{len(others)} entries are no PNG, JPEG or TIFF files and are left out: {_some(others, path)}"]
+    count = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
+    notes = [f"{count} left out, not PNG, JPEG or TIFF: {_some(others, path)}"]
     classes = tuple(folder.name for folder in folders)
     return Listing(files, np.array(labels, np.int64), classes, tuple(notes * bool(others)))
 

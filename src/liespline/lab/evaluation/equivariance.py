@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from ...grids import Grid
 from ...nn import GConv, Lift
 from ..data import as_float
-from ..moving import moved, shown
+from ..moving import in_disc, moved, shown
+from ..runs.data import read_record
 from ..runs.trained import Trained, load
-from ..tasks import find_task
+from .evaluate import test_split
 
 IMAGES = 16
 
@@ -22,7 +23,7 @@ def measure(checkpoint: Path, data: Path | None = None) -> list[dict[str, Any]]:
     """Errors of every layer and of the answer, over test images moved by the elements of the grid."""
     trained = load(checkpoint)
     config = trained.config.updated(data=None if data is None else str(data))
-    split = find_task(config.task).load(config, "test")
+    _, split = test_split(config, read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent))
     images = as_float(split.__getitems__(list(range(min(IMAGES, len(split)))))[0])
     return layer_errors(trained, images)
 
@@ -41,11 +42,13 @@ def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
     grid = layers[0].grid
     group, first = grid.group, grid.elements[:1]
     moves = group.product(grid.elements[1:], group.inverse(first))
-    reference = _features(trained, layers, images)
+    # Only what stays in view is moved, or the answer would change with what moves in.
+    inside, around = in_disc(images, float(group.det(moves).abs().max()) ** (1 / group.space_dim))
+    reference = _features(trained, layers, inside + around)
     errors: dict[nn.Module, list[float]] = {layer: [] for layer in layers}
     answers = []
     for move in moves:
-        found = _features(trained, layers, moved(images, group, move))
+        found = _features(trained, layers, moved(inside, group, move) + around)
         for layer in layers:
             pairs = _counterparts(layer.out_grid, move)
             source = torch.stack([reference[layer][:, :, b] for b, _ in pairs], 2)

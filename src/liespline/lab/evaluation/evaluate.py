@@ -23,7 +23,7 @@ from ..report.page import (
     speed_section,
     write_page,
 )
-from ..report.views import kernel_section, landmark_section, turning_section
+from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
 from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
 from ..runs.trained import Trained, load
@@ -32,7 +32,7 @@ from ..tasks import find_task
 from ..tasks.objectives import Classification
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
-from .scores import answers, confusion, predictions, scores
+from .scores import answers, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
 
@@ -83,6 +83,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
+        results["mistakes"] = mistakes(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
     hits: list[Tensor] = []
@@ -110,6 +111,7 @@ def report_run(run: Run, config: Config) -> None:
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
+        sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
     elif isinstance(split, MaskSplit):
         sections.append(overlay_section(trained, split))
     else:

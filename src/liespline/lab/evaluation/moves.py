@@ -12,7 +12,7 @@ from torch import Tensor
 from ...grids import repulsion, uniform
 from ...groups import SO2, SO3, Group, Scale
 from ..data import Split
-from ..moving import moved, radii, rim_colour
+from ..moving import in_disc, moved
 from ..runs.trained import Trained
 from .scores import batches
 
@@ -78,14 +78,3 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
         "change": math.sqrt(change / size),
         "images": seen,
     }
-
-
-def in_disc(images: Tensor) -> tuple[Tensor, Tensor]:
-    """Images (B, C, *space) as a part that is zero outside the largest disc, and the colour to lay under it.
-
-    The disc's edge is one sample wide.
-    """
-    largest = (min(images.shape[2:]) - 1) / 2
-    disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)
-    colour = rim_colour(images)
-    return (images - colour) * disc, colour

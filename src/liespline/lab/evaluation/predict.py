@@ -70,7 +70,8 @@ def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path]
     if not others:
         return files, []
     which = f"{others[0]}{', …' * (len(others) > 1)}"
-    return files, [f"{len(others)} files are not {', '.join(suffixes)} and are left out: {which}"]
+    count = "1 file is" if len(others) == 1 else f"{len(others)} files are"
+    return files, [f"{count} left out, not {', '.join(suffixes)}: {which}"]
 
 
 def _images(file: Path, trained: Trained, volumes: bool) -> Iterator[tuple[str, Tensor]]:

@@ -14,6 +14,7 @@ from ..runs.trained import Trained
 from ..tasks import find_task
 
 BATCH = 256
+SHOWN_MISTAKES = 12
 
 
 def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -44,14 +45,24 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Loss and scores of batches of outputs and targets, none of which is kept."""
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
-    counters, loss = objective.scores(), MeanMetric()
+    counters, loss, classes = objective.scores(), MeanMetric(), set[float]()
     for outputs, targets in pairs:
         counters.update(outputs, targets)
         loss.update(objective.loss(outputs, targets), len(outputs))
-    return {"loss": float(loss.compute()), **{name: float(value) for name, value in counters.compute().items()}}
+        classes.update(targets.flatten().tolist())
+    there = {name: counter for name, counter in counters.items() if name != "auc" or len(classes) > 1}  # no ROC of one
+    return {"loss": float(loss.compute()), **{name: float(counter.compute()) for name, counter in there.items()}}
 
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
     """How many images of each true class (rows) were taken for each class (columns)."""
     table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
     return table
+
+
+def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:
+    """The wrong answers that were given with most confidence: row, answer and probability of each."""
+    confidence, answer = outputs.softmax(-1).max(-1)
+    wrong = (answer != targets).nonzero()[:, 0]
+    shown = wrong[confidence[wrong].argsort(descending=True, stable=True)][:SHOWN_MISTAKES]
+    return [[int(row), int(answer[row]), float(confidence[row])] for row in shown]

@@ -77,8 +77,9 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
         lines, x_label=axis, y_label=f"Accuracy against {axis}", percent=True, x_ticks=ticks, y_range=(0, 1)
     )
     text = (
-        f"The same {first['images']} test images, moved before the network sees them. "
-        "A flat line means that the answer does not depend on how the image lies. What a move uncovers is black."
+        f"The same {first['images']} test images, each cut to the disc that stays in view and moved before the network "
+        "sees it. A flat line means that the answer does not depend on how the image lies. Around the disc lies the "
+        "mean colour of its rim."
     )
     return Section("moves", f"Accuracy against {axis}", text, chart)
 
@@ -89,7 +90,7 @@ def _order(labels: Sequence[str]) -> list[tuple[float, int]]:
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
     """Which classes are taken for which."""
-    text = f"True classes down, answers across, on {which}. Shading is the share of the row."
+    text = f"True classes down, answers across, on {which}. The last column is the share of each class that was found."
     return Section("confusion", "Confusion matrix", text, confusion_table(table, classes))
 
 

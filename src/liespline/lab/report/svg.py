@@ -84,18 +84,20 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def confusion_table(table: Sequence[Sequence[int]], classes: Sequence[str]) -> Markup:
-    """True classes down, answers across; each row shaded by its own share."""
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in classes)
+    """True classes down, answers across, each row shaded by its own share; the last column is the share found."""
+    head = Markup("").join(Markup('<th scope="col"><span>{}</span></th>').format(name) for name in (*classes, "found"))
     rows = []
-    for name, counts in zip(classes, table, strict=True):
+    for i, (name, counts) in enumerate(zip(classes, table, strict=True)):
         total = sum(counts) or 1
+        recall = f"{100 * counts[i] / total:.0f} %" if sum(counts) else "–"
         cells = Markup("").join(
             Markup('<td style="--share:{}" title="{}">{}</td>').format(
-                round(count / total, 3), f"{name} taken for {answer}: {count} of {total}", count or ""
+                round(count / total, 3), f"{name} taken for {answer}: {count} of {total}", count
             )
             for count, answer in zip(counts, classes, strict=True)
         )
-        rows.append(Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, cells))
+        found = Markup('<th class="found" title="sensitivity (recall) of {}">{}</th>').format(name, recall)
+        rows.append(Markup('<tr><th scope="row">{}</th>{}{}</tr>').format(name, cells, found))
     return Markup(
         '<div class="scroll"><table class="confusion"><thead><tr><td></td>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,8 +13,9 @@ from torch import Tensor, nn
 from ...grids import Grid
 from ...groups import SO2, SO3, Group, Scale
 from ...nn import GConv, Lift
+from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import moved, shown
+from ..moving import in_disc, moved, shown
 from ..runs.trained import Trained
 from .page import Section
 from .svg import Pixels, picture, ring, strip
@@ -93,7 +95,8 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     picked = list(range(min(SHOWN_MOVES, len(grid))))
     group, elements = grid.group, grid.elements
     moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
-    inputs = torch.cat([moved(image.unsqueeze(0).to(device), group, m) for m in moves])
+    inside, around = in_disc(image.unsqueeze(0).to(device), float(group.det(moves).abs().max()) ** (1 / image[0].ndim))
+    inputs = torch.cat([moved(inside, group, m) + around for m in moves])
     maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
     reference = maps[0, :, 0]
     channel = int(reference.flatten(1).std(dim=1).argmax())
@@ -133,6 +136,18 @@ def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Secti
     text = "Circles are the true landmarks, crosses the highest point of each heatmap."
     body = Markup('<div class="faces">{}</div>').format(Markup("").join(figures))
     return Section("landmarks", "Landmarks", text, body)
+
+
+def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:
+    """Test images that the network is most sure about, and wrong."""
+    figures = []
+    for row, answer, confidence in mistakes:
+        images, targets = split.__getitems__([int(row)])
+        words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
+        image = picture(_image(as_float(images)[0]), words)
+        figures.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, words))
+    text = "Those that the network was most sure about, with the probability it gave." if mistakes else "None."
+    return Section("mistakes", "Mistakes", text, Markup('<div class="faces">{}</div>').format(Markup("").join(figures)))
 
 
 def element_labels(grid: Grid) -> list[str]:

@@ -30,6 +30,7 @@ RESULTS: dict[str, Any] = {
     "interval": {str: [NUMBER]},
     "confusion": [[int]],
     "turned": {str: NUMBER},
+    "mistakes": [[NUMBER]],
     "moves": {
         "axis": str,
         "labels": [str],

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from ... import models, paths
 from ...grids import disc, local, uniform
 from ...groups import SO2
+from ...lab.data import as_float, digits
+from ...lab.moving import moved
 from ...nn import GConv, Lift
 from ...splines import SplineBasis
 from ...testing import equivariance_error
-from ..data import as_float, digits
-from ..moving import moved
 from .style import PAGE, Theme, canvas
 
 _WINDOWS = (5, 7, 9)

@@ -6,8 +6,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from ..files import DataError, write_text
-from ..journal import Progress
+from ...lab.data.files import DataError, write_text
+from ...lab.data.journal import Progress
 
 Item = TypeVar("Item")
 Drawn = TypeVar("Drawn")

@@ -16,10 +16,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import lock, replaced
-from ..journal import Progress
-from ..pcam import PATCH, file_name
-from ..split import SPLITS
+from ...lab.data.files import lock, replaced
+from ...lab.data.journal import Progress
+from ...lab.data.pcam import PATCH, file_name
+from ...lab.data.split import SPLITS
 from .work import draw_all, synthetic_folder
 
 Map = NDArray[np.float64]

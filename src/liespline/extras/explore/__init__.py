@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...grids import repulsion, uniform
 from ...groups import Sphere
-from ..data.files import write_text
+from ...lab.data.files import write_text
 
 _HERE = Path(__file__).parent
 _COUNTS = (12, 50, 200)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
-from ..files import lock, write_text
-from ..journal import Progress
+from ...lab.data.celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
+from ...lab.data.files import lock, write_text
+from ...lab.data.journal import Progress
 from .face import draw_face
 from .person import Person
 from .work import draw_all, synthetic_folder

@@ -12,9 +12,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...lab.paper.results_page import title_of
+from ...lab.paper.seed_averages import Average, Collection, Study, Variant, plain_name, read_runs, unusual
 from ...models.celeba import scale_grid
-from ..paper.results_page import title_of
-from ..paper.seed_averages import Average, Collection, Study, Variant, plain_name, read_runs, unusual
 from .style import PAGE, Theme, canvas
 
 _STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-."}
