@@ -144,7 +144,7 @@ def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Se
     for row, answer, confidence in mistakes:
         images, targets = split.__getitems__([int(row)])
         words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
-        image = picture(_image(as_float(images)[0]), words)
+        image = picture(image_pixels(as_float(images)[0]), words)
         figures.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, words))
     text = "Those that the network was most sure about, with the probability it gave." if mistakes else "None."
     return Section("mistakes", "Mistakes", text, Markup('<div class="faces">{}</div>').format(Markup("").join(figures)))
