@@ -29,8 +29,12 @@ def celeba(
     scale: float = 1.0,
     degree: int = 2,
     preset: str = "paper",
+    in_channels: int = 3,
+    landmarks: int = 5,
 ) -> nn.Module:
     """Return the paper's CelebA network: images `(B, 3, H, W)` to logits of five heatmaps `(B, 5, H, W)`, H and W even.
+
+    Other data have other numbers of channels and landmarks.
 
     n_h scales from `scale` on, n_k splines on them, kernel "dense", "local" or "atrous". n_h = n_k = 1 is the 2-D
     baseline at the fixed `scale`. Preset "paper" is the text's: scales `scale`·√2^i and splines one such step apart.
@@ -43,14 +47,15 @@ def celeba(
         raise ValueError(f'celeba: kernel = {kernel!r}, must be "dense", "local" or "atrous"')
     grid = scale_grid(n_h, scale, preset)
     if preset == "paper" or n_h == n_k == 1:
-        return _Landmarks(_CHANNELS[n_k], grid, h_basis(_from_one(grid), kernel, n_k, degree=degree), degree)
+        basis = h_basis(_from_one(grid), kernel, n_k, degree=degree)
+        return _Landmarks(_CHANNELS[n_k], grid, basis, degree, in_channels, landmarks)
     if n_h == 1 or kernel == "atrous":
         raise ValueError(
             f"celeba: n_h = {n_h}, n_k = {n_k}, kernel = {kernel!r}; the released scripts had no such network: "
             'take n_h ≥ 2 with "dense" or "local", or preset="paper"'
         )
     centres = local(grid.group, n_k, math.log(_RANGES[n_h]) / n_h)
-    return _Landmarks(_CHANNELS[n_k], grid, SplineBasis(centres, degree=degree), degree)
+    return _Landmarks(_CHANNELS[n_k], grid, SplineBasis(centres, degree=degree), degree, in_channels, landmarks)
 
 
 def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
@@ -77,7 +82,7 @@ class _Landmarks(nn.Module):
     The paper's weight counts hold only if both blocks' outputs go into layer 7, a skip connection it does not mention.
     """
 
-    def __init__(self, width: int, grid: Grid, h: SplineBasis, degree: int) -> None:
+    def __init__(self, width: int, grid: Grid, h: SplineBasis, degree: int, in_channels: int, landmarks: int) -> None:
         super().__init__()
         x_basis = SplineBasis(lattice(2, 5), degree=degree)
 
@@ -88,7 +93,7 @@ class _Landmarks(nn.Module):
                 layers.append(GConv(width, width, 5, grid, x_basis=x_basis, h_basis=h, padding="same", bias=False))
             return nn.Sequential(*layers, NormReLU(width, eps=1e-3), Project("mean", grid))
 
-        self.fine = block(3)
+        self.fine = block(in_channels)
         self.coarse = nn.Sequential(nn.MaxPool2d(2), block(width))
         self.finer = Upsample(2)
         self.head = nn.Sequential(
@@ -98,7 +103,7 @@ class _Landmarks(nn.Module):
             NormReLU(32, eps=1e-3),
             nn.Conv2d(32, 64, 1, bias=False),
             NormReLU(64, eps=1e-3),
-            nn.Conv2d(64, 5, 1),
+            nn.Conv2d(64, landmarks, 1),
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -129,6 +129,12 @@ def train(
         run, chosen = reopened(resume, given)
     else:
         chosen = start_config(task, config, given)
+        if chosen.folds is not None and chosen.fold is None:
+            from ..folds import train_folds
+
+            folder = out or Path("runs") / f"{chosen.task}-{chosen.network.group}-{chosen.folds}-folds"
+            show_folds(train_folds(chosen, folder, progress=not quiet), folder)
+            return
         run = start(chosen, out)
     train_run(chosen, run, progress=not quiet)
     if is_first():
@@ -141,6 +147,7 @@ def train(
 def evaluate(
     checkpoint: opt.Checkpoint,
     data: opt.Data = None,
+    labels: Annotated[Path | None, typer.Option(help="Table of that data's labels, if not where it was.")] = None,
     split: Annotated[
         str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
     ] = "test",
@@ -149,7 +156,7 @@ def evaluate(
     """Score a trained network on a split of its data, upright and moved."""
     from ..evaluation.external import score_file
 
-    results, remarks = score_file(checkpoint, data, split)
+    results, remarks = score_file(checkpoint, data, split, labels)
     for remark in remarks:
         Screen(stderr=True).print(remark)
     show_results(results, as_json)
@@ -187,6 +194,9 @@ def predict(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
+    if "values" in rows[0]:  # tags or numbers
+        show_values(rows, as_csv)
+        return
     classes = list(rows[0]["probabilities"])
     head = ["image", "class", "confidence", *(f"p({name})" for name in classes)]
     if as_csv:
@@ -203,6 +213,20 @@ def predict(
     for row in rows:
         shares = [row["confidence"], *row["probabilities"].values()]
         table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
+    console.print(table)
+
+
+def show_values(rows: list[dict[str, Any]], as_csv: bool) -> None:
+    """The probability of every tag, or every number."""
+    names = list(rows[0]["values"])
+    if as_csv:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(["image", *names])
+        lines.writerows([row["image"], *(f"{v:.6g}" for v in row["values"].values())] for row in rows)
+        return
+    table = Table("image", *names)
+    for row in rows:
+        table.add_row(str(row["image"]), *(f"{value:.4g}" for value in row["values"].values()))
     console.print(table)
 
 
@@ -259,6 +283,15 @@ def export(
 
     size = export_onnx(checkpoint, onnx)
     console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+
+
+def show_folds(found: dict[str, Any], folder: Path) -> None:
+    """Mean and spread of the runs of `--folds`."""
+    table = Table("score", "mean", "standard deviation")
+    for name, value in found["scores"].items():
+        table.add_row(name, f"{value:.4f}", f"{found['deviation'][name]:.4f}")
+    console.print(table)
+    console.print(f"report: {folder / 'report.html'}")
 
 
 def show_results(results: dict[str, Any], as_json: bool) -> None:

@@ -27,7 +27,7 @@ class MaskSplit(Split):
 
     def __init__(self, pairs: Pairs, patch: int | None, *, dealt: bool) -> None:
         self.pairs, self.dealt = pairs, dealt
-        self.classes, self.notes, self.synthetic = pairs.classes, pairs.notes, False
+        self.classes, self.notes, self.synthetic, self.kind = pairs.classes, pairs.notes, False, "masks"
         self.in_channels, self.side = pairs.in_channels, pairs.side
         self.space = (patch or PATCH[pairs.space_dim],) * pairs.space_dim
         self.targets = torch.from_numpy(pairs.items.counts[pairs.rows])  # voxels of each class, image by image

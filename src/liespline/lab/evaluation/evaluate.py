@@ -29,7 +29,7 @@ from ..runs.folder import Run
 from ..runs.trained import Trained, load
 from ..settings import Config
 from ..tasks import find_task
-from ..tasks.objectives import Classification
+from ..tasks.objectives import Classification, Landmarks
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
 from .scores import answers, confusion, mistakes, predictions, scores
@@ -86,6 +86,8 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results["mistakes"] = mistakes(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
+    if not isinstance(objective, Landmarks):
+        return results | {"scores": scores(trained, [predictions(trained, split)])}
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -114,7 +116,7 @@ def report_run(run: Run, config: Config) -> None:
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
     elif isinstance(split, MaskSplit):
         sections.append(overlay_section(trained, split))
-    else:
+    elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
     sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))

@@ -19,7 +19,6 @@ from ..data.split import in_colours
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
 from ..tasks import find_task
-from ..tasks.objectives import Classification
 from .evaluate import best_device
 
 BATCH = 64
@@ -32,7 +31,7 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
     """
     trained = load(checkpoint)
     config = trained.config
-    if not isinstance(find_task(config.task).objective(config, trained.signature), Classification):
+    if trained.signature.kind not in ("classes", "tags", "numbers"):
         raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
     trained.to(best_device(config))
     volumes = len(trained.signature.space) == 3
@@ -102,8 +101,15 @@ def _batches(found: Sequence[tuple[str, Tensor]]) -> Iterator[Sequence[tuple[str
 def _answers(trained: Trained, batch: Sequence[tuple[str, Tensor]]) -> list[dict[str, Any]]:
     device = next(trained.parameters()).device
     images = torch.stack([image for _, image in batch]).to(device)
-    rows = []
-    for (name, _), shares in zip(batch, trained(images).double().softmax(-1).tolist(), strict=True):
+    rows: list[dict[str, Any]] = []
+    outputs = trained(images).double()
+    if trained.signature.kind != "classes":
+        values = (outputs if trained.signature.kind == "numbers" else outputs.sigmoid()).tolist()
+        return [
+            {"image": name, "values": dict(zip(trained.classes, found, strict=True))}
+            for (name, _), found in zip(batch, values, strict=True)
+        ]
+    for (name, _), shares in zip(batch, outputs.softmax(-1).tolist(), strict=True):
         best = max(range(len(shares)), key=shares.__getitem__)
         probabilities = dict(zip(trained.classes, shares, strict=True))
         rows.append({"image": name, "class": trained.classes[best], "confidence": shares[best]})

@@ -59,7 +59,11 @@ class Network:
     kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
     stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
     scale: Number = setting(
-        1.0, "The smallest of the scales, and the only one of the 2-D network.", gt=0, le=16, only=("celeba",)
+        1.0,
+        "The smallest of the scales, and the only one of the 2-D network.",
+        gt=0,
+        le=16,
+        only=("celeba", "landmarks"),
     )
     widths: Widths = setting(
         (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, only=SIZED
@@ -127,6 +131,21 @@ class Config:
     task: str
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
     size: int | None = setting(None, "Scale images of mixed sizes to this side.", ge=1, le=8192, only=("images",))
+    labels: str | None = setting(
+        None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
+        metavar="FILE", later=True, only=("images", "landmarks"),
+    )  # fmt: skip
+    labels_are: Literal["classes", "tags", "numbers"] | None = setting(
+        None, "What the labels of the table are, where it could be either.", only=("images",)
+    )
+    folds: int | None = setting(
+        None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
+        only=("images", "segment", "landmarks"),
+    )  # fmt: skip
+    fold: int | None = setting(
+        None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
+        only=("images", "segment", "landmarks"),
+    )  # fmt: skip
     patch: int | None = setting(
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
     )

@@ -27,11 +27,21 @@ class Signature:
     classes: tuple[str, ...]
     spacing: float | None = None
     """For volumes of their own spacing: the side in millimetres that voxels were brought to."""
+    kind: str = "classes"
+    """What comes out: one of classes, any of tags, numbers, or points."""
+    scaling: tuple[tuple[float, float], ...] = ()
+    """Mean and standard deviation of each number in training."""
 
     @staticmethod
     def of(split: Split) -> Signature:
         """The signature that a split of data asks for."""
-        return Signature(split.in_channels, tuple(split.space), tuple(split.classes), getattr(split, "side", None))
+        scaling: tuple[tuple[float, float], ...] = ()
+        if split.kind == "numbers":
+            values = split.targets.double()
+            spread = values.std(0, correction=0).clamp_min(1e-12)
+            scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
+        side, classes = getattr(split, "side", None), tuple(split.classes)
+        return Signature(split.in_channels, tuple(split.space), classes, side, split.kind, scaling)
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:
@@ -40,7 +50,11 @@ class Signature:
             space = tuple(int(size) for size in values["space"])
             side = values.get("spacing")
             classes = tuple(map(str, values["classes"]))
-            signature = Signature(int(values["in_channels"]), space, classes, None if side is None else float(side))
+            kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
+            scaling = tuple((float(mean), float(std)) for mean, std in scaling)
+            signature = Signature(
+                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling
+            )
         except (TypeError, KeyError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:

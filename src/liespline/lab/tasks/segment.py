@@ -17,13 +17,14 @@ from .base import Task
 from .defaults import DEFAULTS
 from .masks import Segmentation
 from .networks import Signature, make_grid
+from .own import parts_of
 
 
 def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
     path = Path(str(config.data))
     pairs = load_pairs(path, Reading(config.window, config.spacing))
-    chosen = pairs if split == ALL else pairs.split(split)
+    chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
     found = MaskSplit(chosen, config.patch, dealt=pairs.splits is None)
     if any(side % multiple_of(config) for side in found.space):
         raise ConfigError(
