@@ -4,11 +4,13 @@ import json
 
 import nibabel
 import numpy as np
+import onnxruntime
 import pytest
 import tifffile
 import torch
 from PIL import Image
 
+import liespline as liespline_package
 from lab.scan_files import nifti
 from lab.segment_folder import discs
 from lab.small_runs import new_run, resumed_run
@@ -204,3 +206,25 @@ def test_volumes_come_back_on_their_own_grid(tmp_path, brain, liespline, monkeyp
     assert mask.shape == truth.shape
     found, true = np.asarray(mask.dataobj) > 0, np.asarray(truth.dataobj) > 0
     assert 2 * (found & true).sum() / (found.sum() + true.sum()) > 0.8
+
+
+def test_the_network_as_a_library(segmented):
+    net = liespline_package.load(segmented.path)
+    shares = net.probabilities(torch.rand(1, 1, 50, 70))
+    assert shares.shape == (1, 2, 50, 70)
+    assert torch.allclose(shares.sum(1), torch.ones(1, 50, 70))
+
+
+def test_onnx_files_say_what_comes_out_and_what_goes_in(tmp_path, segmented, liespline):
+    status, said = liespline("export", segmented.path, "--onnx", tmp_path / "net.onnx")
+    assert status == 0, said
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    about = session.get_modelmeta().custom_metadata_map
+    assert json.loads(about["classes"]) == ["background", "1"]
+    assert about["outputs"] == "masks"
+    assert "divided by the largest of their type" in about["scaling"]
+    images = torch.rand(3, 1, 32, 32)
+    with torch.no_grad():
+        expected = load(segmented.path)(images)
+    found = session.run(None, {"images": images.numpy()})[0]
+    assert np.allclose(found, expected.numpy(), atol=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -117,6 +118,21 @@ def _answers(trained: Trained, batch: Sequence[tuple[str, Tensor]]) -> list[dict
     return rows
 
 
+def about(trained: Trained) -> dict[str, str]:
+    """What one needs to know to use the network elsewhere: what comes out, and what goes in."""
+    signature, window = trained.signature, trained.config.window
+    scaling = "unsigned integers divided by the largest of their type, floats as they are"
+    if signature.spacing is not None:
+        scaling = (
+            f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"
+            if window
+            else "each volume cut to its percentiles 0.5 and 99.5, less its mean, divided by its standard deviation"
+        )
+    found = {"task": trained.config.task, "outputs": signature.kind, "classes": json.dumps(signature.classes)}
+    found |= {"scaling": scaling, "shape": json.dumps([signature.in_channels, *signature.space])}
+    return found | ({"spacing_mm": f"{signature.spacing:g}"} if signature.spacing is not None else {})
+
+
 def export_onnx(checkpoint: Path, file: Path) -> int:
     """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes."""
     trained = load(checkpoint)
@@ -135,7 +151,10 @@ def export_onnx(checkpoint: Path, file: Path) -> int:
         )
     if program is None:
         raise DataError(f"{file}: the network could not be exported")
-    data = program.model_proto.SerializeToString()
+    model = program.model_proto
+    for name, value in about(trained).items():
+        model.metadata_props.add(key=name, value=value)
+    data = model.SerializeToString()
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as stream:
         stream.write(data)

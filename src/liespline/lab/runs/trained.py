@@ -42,6 +42,15 @@ class Trained(nn.Module):
         outputs: Tensor = self.network(as_float(images))
         return outputs
 
+    @torch.no_grad()
+    def probabilities(self, images: Tensor) -> Tensor:
+        """Probabilities of the classes (B, classes), of each tag, or of each pixel's classes (B, classes, *space)."""
+        kind = self.signature.kind
+        if kind in ("numbers", "points"):
+            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its answers")
+        logits = (self.in_tiles(images) if kind == "masks" else self(images)).float()
+        return logits.sigmoid() if kind == "tags" else logits.softmax(1)
+
     def in_tiles(self, images: Tensor, side: int | None = None) -> Tensor:
         """Maps (B, K, *space) of images of any size, in tiles of `side` samples: what one piece would give, to 1e-4."""
         return in_tiles(self, images, self.tiling(images.shape[2:], side))
