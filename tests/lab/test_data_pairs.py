@@ -276,3 +276,20 @@ def test_images_smaller_than_the_patch_lie_in_its_middle(folder):
     inside = mask != IGNORE
     assert inside.any(1).nonzero().flatten().tolist() == list(range(10, 22))
     assert inside.any(0).nonzero().flatten().tolist() == list(range(8, 24))
+
+
+def test_patients_stay_together(folder):
+    (folder / "who.csv").write_text("file,group\n" + "".join(f"{i}.png,p{i // 2}\n" for i in range(6)))
+    pairs = load_pairs(folder).as_in(folder / "who.csv", folder)
+    for split in ("train", "valid", "test"):
+        names = pairs.split(split, folds=3).names
+        assert len(names) == 2
+        assert int(names[0]) // 2 == int(names[1]) // 2
+    (folder / "who.csv").write_text("file,split\n" + "".join(f"{i}.png,{'train' if i else 'test'}\n" for i in range(6)))
+    assert load_pairs(folder).as_in(folder / "who.csv", folder).split("test").names == ["0"]
+    (folder / "who.csv").write_text("file,group\n0.png,a\n")
+    with pytest.raises(DataError, match=r"who\.csv: has no row for 1"):
+        load_pairs(folder).as_in(folder / "who.csv", folder)
+    (folder / "who.csv").write_text("file,label\n0.png,a\n1.png,b\n")
+    with pytest.raises(DataError, match="for masks it says split and group only"):
+        load_pairs(folder).as_in(folder / "who.csv", folder)

@@ -15,7 +15,9 @@ from .pair_decode import Reading, decode, meaning_of
 from .pair_files import CLASSES, Pair, find_pairs
 from .ragged import Content, Ragged, cached_items
 from .rows import Array, file_key
+from .scans import stem
 from .split import SPLITS
+from .table import read_table
 
 GIVEN = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}
 
@@ -32,6 +34,8 @@ class Pairs:
     side: float | None
     """The side in millimetres that all voxels were brought to; None for images."""
     notes: tuple[str, ...]
+    groups: tuple[str, ...] | None = None
+    """Patient or slide of each pair, which must not be in two splits."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -60,7 +64,7 @@ class Pairs:
         if self.splits is not None and folds is None:
             chosen = [own == name for own in self.splits]
         else:
-            dealt = assign(self.names, fold=fold, folds=folds or PARTS)
+            dealt = assign(self.names, None, self.groups, fold=fold, folds=folds or PARTS)
             chosen = [own == name for own in dealt]
         return self.named([own for own, here in zip(self.names, chosen, strict=True) if here])
 
@@ -71,6 +75,26 @@ class Pairs:
         object.__setattr__(part, "rows", self.rows[[at[name] for name in names]])
         splits = None if self.splits is None else tuple(self.splits[at[name]] for name in names)
         object.__setattr__(part, "splits", splits)
+        if self.groups is not None:
+            object.__setattr__(part, "groups", tuple(self.groups[at[name]] for name in names))
+        return part
+
+    def as_in(self, labels: Path, folder: Path) -> Pairs:
+        """The pairs with the splits and groups of a table whose column `file` names their images in `folder`."""
+        table = read_table(labels, folder / "images")
+        if table.names:
+            raise DataError(
+                f"{labels}: has the columns {', '.join(table.names)}; for masks it says split and group only"
+            )
+        at = {stem(file): row for row, file in enumerate(table.files)}
+        if missing := [name for name in self.names if name not in at]:
+            raise DataError([f"{labels}: has no row for {name}" for name in missing])
+        rows = [at[name] for name in self.names]
+        part = copy(self)
+        if table.splits is not None:
+            object.__setattr__(part, "splits", tuple(table.splits[row] for row in rows))
+        if table.groups is not None:
+            object.__setattr__(part, "groups", tuple(table.groups[row] for row in rows))
         return part
 
 

@@ -133,7 +133,7 @@ class Config:
     size: int | None = setting(None, "Scale images of mixed sizes to this side.", ge=1, le=8192, only=("images",))
     labels: str | None = setting(
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, only=("images", "landmarks"),
+        metavar="FILE", later=True, only=("images", "segment", "landmarks"),
     )  # fmt: skip
     labels_are: Literal["classes", "tags", "numbers"] | None = setting(
         None, "What the labels of the table are, where it could be either.", only=("images",)

@@ -12,6 +12,7 @@ from ..data.mask_split import MaskSplit
 from ..data.pair_decode import Reading
 from ..data.pairs import given_splits, load_pairs
 from ..data.split import ALL, SPLITS
+from ..data.table import read_table
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
@@ -24,6 +25,8 @@ def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
     path = Path(str(config.data))
     pairs = load_pairs(path, Reading(config.window, config.spacing))
+    if config.labels is not None:
+        pairs = pairs.as_in(Path(config.labels), path)
     chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
     found = MaskSplit(chosen, config.patch, dealt=pairs.splits is None)
     if any(side % multiple_of(config) for side in found.space):
@@ -32,6 +35,14 @@ def load(config: Config, split: str) -> MaskSplit:
             f"take a multiple of {multiple_of(config)}"
         )
     return found
+
+
+def splits(config: Config) -> tuple[str, ...]:
+    """The splits that folders or a table name; else all three are dealt out."""
+    given = set(given_splits(Path(str(config.data))))
+    if config.labels is not None:
+        given = set(read_table(Path(config.labels), Path(str(config.data)) / "images").splits or ())
+    return tuple(split for split in SPLITS if split in given) or SPLITS
 
 
 def multiple_of(config: Config) -> int:
@@ -59,7 +70,7 @@ TASK = Task(
     data_help="a folder with folders images and masks in it, with files of equal names",
     load_split=load,
     whole=lambda config: load(config, ALL),
-    splits=lambda config: tuple(given_splits(Path(str(config.data)))) or SPLITS,
+    splits=splits,
     augmentations={
         "none": lambda config: MasksToo(turns=False),
         "rotate": lambda config: MasksToo(turns=True),
