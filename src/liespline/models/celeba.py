@@ -28,8 +28,12 @@ def celeba(
     scale: float = 1.0,
     degree: int = 2,
     preset: str = "paper",
+    in_channels: int = 3,
+    landmarks: int = 5,
 ) -> nn.Module:
     """Return the paper's CelebA network: images `(B, 3, H, W)` to logits of five heatmaps `(B, 5, H, W)`, H and W even.
+
+    Other data have other numbers of channels and landmarks.
 
     n_h scales from `scale` on, n_k splines on them, kernel "dense", "local" or "atrous". n_h = n_k = 1 is the 2-D
     baseline at the fixed `scale`. Preset "paper" is the text's: scales `scale`·√2^i and splines one such step apart.
@@ -47,10 +51,12 @@ def celeba(
             'take n_h ≥ 2 with "dense" or "local", or preset="paper"'
         )
     if preset == "paper":
-        return _Landmarks(_CHANNELS[n_k], grid, h_basis(_from_one(grid), kernel, n_k, degree=degree), degree)
-    step = math.log(_RANGES[n_h]) / n_h if n_h > 1 else 1.0
-    side = 2 * math.floor(3 * float(grid.elements.max()) + 1e-6) + 1
-    return _Landmarks(_CHANNELS[n_k], grid, SplineBasis(_neighbours(n_k, step), degree=degree), degree, side)
+        basis, side = h_basis(_from_one(grid), kernel, n_k, degree=degree), None
+    else:
+        step = math.log(_RANGES[n_h]) / n_h if n_h > 1 else 1.0
+        basis = SplineBasis(_neighbours(n_k, step), degree=degree)
+        side = 2 * math.floor(3 * float(grid.elements.max()) + 1e-6) + 1
+    return _Landmarks(_CHANNELS[n_k], grid, basis, degree, in_channels, landmarks, side)
 
 
 def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
@@ -77,7 +83,16 @@ class _Landmarks(nn.Module):
     The paper's weight counts hold only if both blocks' outputs go into layer 7, a skip connection it does not mention.
     """
 
-    def __init__(self, width: int, grid: Grid, h: SplineBasis, degree: int, side: int | None = None) -> None:
+    def __init__(
+        self,
+        width: int,
+        grid: Grid,
+        h: SplineBasis,
+        degree: int,
+        in_channels: int,
+        landmarks: int,
+        side: int | None,
+    ) -> None:
         super().__init__()
         x_basis = SplineBasis(lattice(2, 5), degree=degree)
 
@@ -88,7 +103,7 @@ class _Landmarks(nn.Module):
                 layers.append(GConv(width, width, 5, grid, x_basis=x_basis, h_basis=h, padding="same", bias=False))
             return nn.Sequential(*layers, NormReLU(width, eps=1e-3), Project("mean", grid))
 
-        self.fine = block(3)
+        self.fine = block(in_channels)
         self.coarse = nn.Sequential(nn.MaxPool2d(2), block(width))
         for layer in self.modules():
             if side is not None and isinstance(layer, Lift | GConv):
@@ -101,7 +116,7 @@ class _Landmarks(nn.Module):
             NormReLU(32, eps=1e-3),
             nn.Conv2d(32, 64, 1, bias=False),
             NormReLU(64, eps=1e-3),
-            nn.Conv2d(64, 5, 1),
+            nn.Conv2d(64, landmarks, 1),
         )
 
     def forward(self, x: Tensor) -> Tensor:
