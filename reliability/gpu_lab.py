@@ -39,7 +39,9 @@ def _masks(folder: Path) -> None:
     for i in range(12):
         mask = np.zeros((32, 32), np.uint8)
         mask[8 + i % 4 : 20, 8:22] = 1
-        Image.fromarray(60 + 120 * mask + DRAW.integers(0, 30, mask.shape, np.uint8)).save(folder / "images" / f"{i}.png")
+        Image.fromarray(60 + 120 * mask + DRAW.integers(0, 30, mask.shape, np.uint8)).save(
+            folder / "images" / f"{i}.png"
+        )
         Image.fromarray(mask).save(folder / "masks" / f"{i}.png")
 
 
@@ -47,13 +49,13 @@ def _points(folder: Path) -> None:
     from PIL import Image
 
     folder.mkdir(parents=True)
-    rows = ["file,tip_x,tip_y"]
+    rows = ["file,tip_row,tip_column"]
     for i in range(20):
         image = DRAW.integers(0, 60, (24, 24), np.uint8)
         y, x = DRAW.integers(4, 20, 2)
         image[y - 1 : y + 2, x - 1 : x + 2] = 255
         Image.fromarray(image).save(folder / f"{i}.png")
-        rows.append(f"{i}.png,{x},{y}")
+        rows.append(f"{i}.png,{y},{x}")
     (folder / "points.csv").write_text("\n".join(rows) + "\n")
 
 
@@ -78,8 +80,7 @@ def _tissue(folder: Path) -> None:
 
 
 def _faces(folder: Path) -> None:
-    from liespline.lab.data.synthetic import faces
-
+    from liespline.extras.synthetic import faces
     from liespline.lab.data import celeba
 
     faces.synthesize(folder / "official", identities=14, pictures=4)
@@ -121,7 +122,7 @@ def check_task(task: str, folder: Path, accelerator: str) -> None:
         data = ["--data", str(folder / "faces" / "set" if task == "celeba" else folder / place)]
     out = folder / f"run-{task}"
     options = ["--epochs", "2", "--batch", "8", "--accelerator", accelerator, "--quiet", "--out", str(out)]
-    _command("train", task, *data, *network, *options)
+    _command("train", task, *data, *(option.format(folder=folder) for option in network), *options)
     if not (out / "report.html").is_file():
         raise RuntimeError("no report")
     _command("evaluate", str(out), *data)
