@@ -23,7 +23,7 @@ class Tree:
     """A process that measures steps of one tree, one at a time."""
 
     def __init__(self, source: Path, device: str, seconds: float) -> None:
-        environment = os.environ | {"PYTHONPATH": f"{source.resolve()}:{HERE}"}
+        environment = os.environ | {"PYTHONPATH": f"{source.resolve()}:{HERE}:{os.environ.get('PYTHONPATH', '')}"}
         command = [sys.executable, str(HERE / "compare.py"), "--serve", device, "--seconds", str(seconds)]
         self.process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -64,11 +64,13 @@ def serve(device: str, seconds: float) -> None:
 
 def compare(arguments: argparse.Namespace) -> list[dict[str, object]]:
     """Measure all rows in both trees."""
-    os.environ["PYTHONPATH"] = f"{Path(arguments.new).resolve()}:{HERE}"
     old, new = (Tree(Path(source), arguments.device, arguments.seconds) for source in (arguments.old, arguments.new))
     print(f"old: {old.source}\nnew: {new.source}")
     code = "import steps, sys; print(*steps.steps(sys.argv[1]), sep='\\n')"
-    listed = subprocess.run([sys.executable, "-c", code, arguments.device], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [sys.executable, "-c", code, arguments.device], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": f"{Path(arguments.new).resolve()}:{HERE}:{os.environ.get('PYTHONPATH', '')}"},
+    )  # fmt: skip
     rows = []
     for name in listed.stdout.splitlines():
         if arguments.only not in name:

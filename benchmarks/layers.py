@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import paths
+from liespline import functional, paths
 from liespline.models.kernels import h_basis
 from liespline.paths.decide import choose
 from timing import Row, Series, Step, captured, times
@@ -117,7 +117,7 @@ class Bench:
 
         def largest() -> Tensor:
             same = tuple(k // 2 for k in window)
-            return paths.correlate(x, layer.weight, *samples, sizes=(window,) * len(grid), stride=(1, 1), padding=same)
+            return functional.correlate(x, layer.weight, *samples, padding=same)
 
         steps = {
             "own": self.step(layer, "auto", size, batch),

@@ -69,13 +69,13 @@ def cases(device: str) -> Iterator[Case]:
             yield Case(f"Project {reduce} {d}-D", lambda g=grid, r=reduce: ls.Project(r, g), features)
         yield Case(f"network {d}-D", lambda g=grid: network(g), (4, 3, *space))
         sides = {1: 32, 2: 28, 3: 14}[d]
-        yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g), (4, 1, *(sides,) * d))
+        yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, parameters=40_000), (16, 1, *(sides,) * d))
     sphere = ls.uniform(ls.Sphere(), 6)
     yield Case("GConv on R³⋊S²", lambda: ls.GConv(2, 3, 3, sphere, padding=1), (2, 2, 6, 6, 5, 7))
     yield Case("GConv on H alone", lambda: ls.GConv(4, 4, None, ls.uniform(ls.SO3(), 24)), (2, 4, 24))
-    yield Case("pcam (8, 8)", lambda: ls.models.pcam(8, 8, "dense"), (4, 3, 88, 88))
-    yield Case("pcam (8, 3) local", lambda: ls.models.pcam(8, 3, "local"), (4, 3, 88, 88))
-    yield Case("celeba", lambda: ls.models.celeba(), (2, 3, 64, 64))
+    yield Case("pcam (8, 8)", lambda: ls.models.pcam(8, 8, "dense"), (16, 3, 88, 88))
+    yield Case("pcam (8, 3) local", lambda: ls.models.pcam(8, 3, "local"), (16, 3, 88, 88))
+    yield Case("celeba", lambda: ls.models.celeba(), (8, 3, 64, 64))
 
 
 def network(grid: ls.Grid) -> nn.Module:
@@ -99,8 +99,10 @@ def _deformable(grid: ls.Grid) -> nn.Module:
 
 
 def stirred(module: nn.Module) -> nn.Module:
-    """Norms that have seen something, so that eval mode is not the identity."""
+    """Norms that have seen something, so that eval mode is not the identity; no dropout, which draws."""
     for part in module.modules():
+        if isinstance(part, nn.Dropout | ls.nn.FieldDropout):
+            part.p = 0.0
         if isinstance(part, ls.nn.BatchNorm):
             nn.init.uniform_(part.running_mean, -0.3, 0.3)
             nn.init.uniform_(part.running_var, 0.5, 2.0)

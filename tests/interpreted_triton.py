@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import paths
+from liespline import functional, paths
 from liespline.nn import fused_norm as norm
 from liespline.paths import triton
 
@@ -22,7 +22,7 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     truth = naive(case)
     plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
-        found = paths.correlate(*case.tensors, **case.options, plan=plan)
+        found = functional.correlate(*case.tensors, **case.options, plan=plan)
     torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
     direction = torch.randn(truth.shape, dtype=truth.dtype)
     expected = torch.autograd.grad(truth, tensors, direction)
@@ -59,7 +59,7 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
 
     def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         with paths.use("triton"):
-            return paths.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
+            return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
 
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight))
 
@@ -68,13 +68,15 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
 def test_forward_derivatives_are_refused_rather_than_zero() -> None:
     case, plan = small(1)
     with paths.use("triton"), pytest.raises(ValueError, match="path 'triton' does not take"):
-        torch.func.jvp(lambda x: paths.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,))
+        torch.func.jvp(
+            lambda x: functional.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,)
+        )
 
 
 def test_an_empty_batch() -> None:
     case, plan = small(0)
     with paths.use("triton"):
-        out = paths.correlate(*case.tensors, **case.options, plan=plan)
+        out = functional.correlate(*case.tensors, **case.options, plan=plan)
     assert out.shape == (0, 2, 3, 4)
     x_gradient, weight_gradient = torch.autograd.grad(out.sum(), (case.x, case.weight))
     assert x_gradient.shape == case.x.shape
@@ -100,7 +102,7 @@ def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
     x, weight = torch.randn(1, 1, 2, 1, 30), torch.randn(1, 1, 1, 1)
     samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
     with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on this device"):
-        paths.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
+        functional.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
 
 
 @pytest.mark.parametrize("layout", ["planes", "channels innermost", "elements innermost", "with gaps"])

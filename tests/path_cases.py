@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 @dataclass
 class Case:
-    """One call of `paths.correlate`: its tensors and its options."""
+    """One call of `functional.correlate`: its tensors and its options."""
 
     x: Tensor
     weight: Tensor
@@ -32,7 +32,7 @@ class Case:
 
 
 def naive(case: Case) -> Tensor:
-    """Σ over taps, one at a time, of the definition in `paths.correlate`."""
+    """Σ over taps, one at a time, of the definition in `functional.correlate`."""
     x_samples = case.x_samples * _inside(case)
     kernel = torch.einsum("ocij,am...i,ambj->oacb...", case.weight, x_samples, case.h_samples)
     window = kernel.shape[4:]

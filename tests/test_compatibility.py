@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import two_processes
-from liespline import GConv, paths
+from liespline import GConv, functional, paths
 from networks import NETWORKS, SO2, close, every_network, gradients, image
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
@@ -82,7 +82,7 @@ def test_autocast_samples_kernels_in_float32(dtype: torch.dtype) -> None:
     assert torch.equal(found, expected)
     # What sampling in half precision would give instead is far from that.
     coefficients, x_samples, h_samples = (t.to(dtype) for t in (layer.weight, layer.x_samples, layer.h_samples))
-    coarse = paths.kernel(coefficients, x_samples, h_samples).flatten(2, 3).flatten(0, 1)
+    coarse = functional.kernel(coefficients, x_samples, h_samples).flatten(2, 3).flatten(0, 1)
     assert (coarse - weight).abs().max() > 4 * torch.finfo(dtype).eps * weight.abs().mean()
 
 

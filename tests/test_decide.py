@@ -178,3 +178,14 @@ def test_a_warm_layer_goes_through_few_files(path: str) -> None:
 def test_the_engine_is_small() -> None:
     engine = list((Path(ls.__file__).parent / "paths").rglob("*.py"))
     assert len(engine) <= 9
+
+
+def test_a_compiler_is_no_transform() -> None:
+    def asked(x: torch.Tensor) -> torch.Tensor:
+        return 2 * x if decide.transformed() else x
+
+    x = torch.ones(1, requires_grad=True)
+    torch.compiler.reset()
+    assert float(torch.compile(asked, backend="aot_eager", fullgraph=True)(x).detach()) == 1
+    assert float(asked(x).detach()) == 1
+    assert float(torch.func.vmap(asked)(torch.ones(1))) == 2

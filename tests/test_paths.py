@@ -7,7 +7,7 @@ import torch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from liespline import paths
+from liespline import functional, paths
 from liespline.paths import banded, decide
 
 from .path_cases import Case, banded_samples, cases, naive
@@ -31,7 +31,7 @@ def assert_same_layer(case: Case, compute, by: int = 4) -> None:
 @settings(deadline=None, max_examples=60)
 @given(cases(quotient=True))
 def test_dense_is_the_definition(case: Case) -> None:
-    assert_same_layer(case, lambda c: paths.correlate(*c.tensors, **c.options))
+    assert_same_layer(case, lambda c: functional.correlate(*c.tensors, **c.options))
 
 
 @settings(deadline=None, max_examples=120)
@@ -65,7 +65,7 @@ def test_lift_is_a_correlation_with_one_field(case: Case) -> None:
     elements = len(case.sizes)
     one = torch.ones(elements, 1, 1, 1, dtype=torch.float64)
     single = Case(case.x[:, :, :1], case.weight[..., :1], case.x_samples, one, case.sizes, case.stride, case.padding)
-    found = paths.lift(case.x[:, :, 0], case.weight[..., 0], case.x_samples[:, 0], **case.options)
+    found = functional.lift(case.x[:, :, 0], case.weight[..., 0], case.x_samples[:, 0], **case.options)
     torch.testing.assert_close(found, naive(single), **EXACT)
 
 
@@ -212,7 +212,7 @@ def test_compiled_whole(name: str) -> None:
     (expected,) = torch.autograd.grad(truth.square().sum(), case.weight)
     with paths.use(name):
         step = torch.compile(
-            lambda x, w: paths.correlate(x, w, *case.tensors[2:], **case.options, plan=plan),
+            lambda x, w: functional.correlate(x, w, *case.tensors[2:], **case.options, plan=plan),
             fullgraph=True,
             backend="aot_eager",
         )
@@ -235,7 +235,7 @@ def test_autocast_builds_kernels_in_float32(name: str) -> None:
     exact = naive(Case(x.double(), weight.double(), x_samples.double(), h_samples.double(), *case.options.values()))
     weight.requires_grad_()
     with paths.use(name), torch.autocast("cpu", dtype=torch.bfloat16):
-        found = paths.correlate(x, weight, x_samples, h_samples, **case.options, plan=plan)
+        found = functional.correlate(x, weight, x_samples, h_samples, **case.options, plan=plan)
     assert found.dtype == torch.bfloat16
     assert (found.double() - exact).norm() / exact.norm() < 2e-2
     found.float().sum().backward()
@@ -249,7 +249,9 @@ def test_half_precision_layers_compute_in_their_dtype(name: str) -> None:
     plan = paths.plan_of(case.h_samples, case.sizes)
     x, weight = case.x.bfloat16(), case.weight.bfloat16()
     with paths.use(name):
-        found = paths.correlate(x, weight, case.x_samples.float(), case.h_samples.float(), **case.options, plan=plan)
+        found = functional.correlate(
+            x, weight, case.x_samples.float(), case.h_samples.float(), **case.options, plan=plan
+        )
     assert found.dtype == torch.bfloat16
     truth = naive(Case(x.double(), weight.double(), *case.tensors[2:], *case.options.values()))
     assert (found.double() - truth).norm() / truth.norm() < 1e-2

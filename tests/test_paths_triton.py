@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline import paths
+from liespline import functional, paths
 from liespline.models.kernels import h_basis
 
 from .path_cases import Case, banded_samples, naive, relative_error
@@ -40,7 +40,7 @@ def test_interpreted_kernels() -> None:
 def by_triton(case: Case, *tensors: torch.Tensor) -> torch.Tensor:
     plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
-        return paths.correlate(*tensors, **case.options, plan=plan)
+        return functional.correlate(*tensors, **case.options, plan=plan)
 
 
 @pytest.mark.parametrize("channels", [8, 17, 64])
@@ -91,7 +91,7 @@ def test_compiles_whole_under_autocast(gpu: bool) -> None:
     tensors = [tensor.cuda() for tensor in case.tensors]
     tensors[1].requires_grad_()
     with paths.use("triton"), torch.autocast("cuda", dtype=torch.bfloat16):
-        step = torch.compile(lambda *t: paths.correlate(*t, **case.options, plan=plan), fullgraph=True)
+        step = torch.compile(lambda *t: functional.correlate(*t, **case.options, plan=plan), fullgraph=True)
         found = step(*tensors)
     found.float().square().sum().backward()
     assert found.dtype == torch.bfloat16

@@ -4,6 +4,7 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
+from ..paths.dense import kernel, lift_kernel
 from ..sizes import Size
 from .correlation import Padding, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
@@ -33,8 +34,10 @@ __all__ = [
     "group_samples",
     "harmonics",
     "in_window",
+    "kernel",
     "left_regular",
     "lift",
+    "lift_kernel",
     "plan",
     "project",
     "sample",

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from .. import paths
 from ..grids import Grid
+from ..paths import banded, decide, dense
 from ..sizes import Size
 from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
@@ -50,8 +51,13 @@ def lift(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        return _add_bias(grouped(x, _sampled(paths.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
-    return _add_bias(paths.lift(x, weight, x_samples, sizes=sizes, stride=stride, padding=zeros), bias)
+        return _add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
+    choice = decide.choose(x, weight, sizes, stride, zeros)
+    x = x.to(decide.compute_dtype(x))
+    with torch.autocast(x.device.type, enabled=False):
+        sampled = dense.lift_kernel(*decide.exact(weight, x_samples))
+        out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+    return _add_bias(out, bias)
 
 
 def correlate(
@@ -70,6 +76,9 @@ def correlate(
 ) -> Tensor:
     """Return the group correlation (eq. gcor): out(x, h) = 1/|det h| Σ_h̃ w(h̃) Σ_y K(h⁻¹(y − x), h⁻¹h̃) F(y, h̃).
 
+    out[:,o,a] = Σ_cby K[o,a,c,b,y] x[:,c,b,·+y],
+    K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]  (eq. BSplinesOnG)
+
     x `(B, C, N, *space)`, weight `(O, C/groups, N_x, N_k)`, x_samples `(A, M, *W, N_x)`, h_samples `(A, M, N, N_k)`
     → `(B, O, A, *space)`. Samples are those of `space_samples` and `group_samples`, options those of `lift`. What the
     samples allow to leave out is in the `plan`; without one the whole kernel is computed, with the same result.
@@ -78,9 +87,24 @@ def correlate(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        kernel = _sampled(paths.kernel, weight, x_samples, h_samples)
+        kernel = _sampled(dense.kernel, weight, x_samples, h_samples)
         return _add_bias(grouped(x, kernel, groups, stride, zeros), bias)
-    out = paths.correlate(x, weight, x_samples, h_samples, sizes=sizes, stride=stride, padding=zeros, plan=plan)
+    choice = decide.choose(x, weight, sizes, stride, zeros, plan)
+    x, plan = x.to(decide.compute_dtype(x)), plan and plan.on(x.device)
+    with torch.autocast(x.device.type, enabled=False):
+        keep = decide.keeps(x, plan, x_samples, h_samples)
+        weight, x_samples, h_samples = decide.exact(weight, x_samples, h_samples)
+        if plan is None or choice.whole:
+            if plan is not None and keep:
+                sampled = dense.kept_kernel(weight, x_samples, h_samples, plan, "whole")
+            else:
+                sampled = dense.kernel(weight, x_samples, h_samples)
+            out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+        else:
+            out = banded.correlate(
+                x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
+                stride=stride, padding=zeros, keep=keep,
+            )  # fmt: skip
     return _add_bias(out, bias)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .. import functional, paths
+from .. import functional
 from ..functional import Size
 from ..grids import Grid
 from ..splines import SplineBasis
@@ -53,7 +53,7 @@ class Lift(Correlation):
         x_samples, _ = self.samples()
         weight = self.weight
         with torch.autocast(x_samples.device.type, enabled=False):
-            return paths.lift_kernel(weight.to(x_samples.dtype), x_samples[:, 0]).to(weight.dtype)
+            return functional.lift_kernel(weight.to(x_samples.dtype), x_samples[:, 0]).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Lift `(B, in, *space)` to `(B, out, N_h, *space)`."""
@@ -112,7 +112,7 @@ class GConv(Correlation):
         assert h_samples is not None
         weight = self.weight
         with torch.autocast(x_samples.device.type, enabled=False):
-            return paths.kernel(weight.to(x_samples.dtype), x_samples, h_samples).to(weight.dtype)
+            return functional.kernel(weight.to(x_samples.dtype), x_samples, h_samples).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Correlate `(B, in, N_h, *space)` to `(B, out, N_h_out, *space)`."""

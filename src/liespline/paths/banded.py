@@ -21,7 +21,6 @@ from .plan import Part, Plan, Table, crop, kept
 
 _NEAR = 768  # channels a convolution steps over from sample to sample before a CPU's caches lose track
 _WIDE = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-last convolution
-MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
 
 
 def correlate(
@@ -134,12 +133,11 @@ def _blocks(
 ) -> Tensor:
     """Return the kernel's blocks (O, A_p, C, width, *window), the first axis of the window reduced if separable."""
     make = partial(_of_part, x_samples, h_samples, plan, part, group, method == "separable")
-    key = part, group, method, weight.dtype
-    samples = kept(plan, key, make) if keep else make()
-    if not keep or method == "triton" or samples[0].numel() * samples[1][0].numel() > MOST_SAMPLES:
-        return dense.kernel(weight, *samples, channels_last=True)
-    matrix = kept(plan, ("outer", *key), lambda: dense.outer(*samples))
-    return dense.kernel_at_once(weight, matrix, samples[1].shape[2], tuple(samples[0].shape[2:-1]))
+    key = part, group, method
+    samples = kept(plan, (*key, weight.dtype), make) if keep else make()
+    if keep and method != "triton":
+        return dense.kept_kernel(weight, *samples, plan, key)
+    return dense.kernel(weight, *samples, channels_last=True)
 
 
 def _of_part(

@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..sizes import Size
-from . import banded, dense, fourier, triton
-from .plan import Part, Plan, distinct, kept
+from . import fourier, triton
+from .plan import Part, Plan, distinct
 
 _PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton")
 _WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measured shapes was slower by Fourier
@@ -57,78 +57,29 @@ def _known(name: str) -> str:
 _known(_forced.path)
 
 
-def correlate(
-    x: Tensor,
-    weight: Tensor,
-    x_samples: Tensor,
-    h_samples: Tensor,
-    *,
-    sizes: tuple[Size, ...],
-    stride: Size,
-    padding: Size,
-    plan: Plan | None = None,
-) -> Tensor:
-    """Correlate a feature map with spline coefficients (eq. gcor with the kernel of eq. BSplinesOnG).
-
-    out[:,o,a] = Σ_cby K[o,a,c,b,y] x[:,c,b,·+y],
-    K[o,a,c,b,y] = Σ_ijm weight[o,c,i,j] x_samples[a,m,y,i] h_samples[a,m,b,j]
-
-    x (B, C, N_in, *space), weight (O, C, N_x, N_k), x_samples (A, M, *W, N_x), h_samples (A, M, N_in, N_k)
-    -> (B, O, A, *space); sizes are the A elements' own windows, centred in the largest one W. Without a plan
-    the whole kernel is sampled.
-    """
-    choice = choose(x, weight, sizes, stride, padding, plan)
-    x = x.to(_dtype(x))
-    with torch.autocast(x.device.type, enabled=False):
-        weight, x_samples, h_samples = _exact(weight, x_samples, h_samples)
-        keep = False
-        if plan is not None:  # launches are what a GPU waits for: what is made of fixed samples is made once there
-            plan = plan.on(x.device)
-            moving = not plan.fixed or x_samples.requires_grad or h_samples.requires_grad
-            keep = x.is_cuda and not moving and not torch.compiler.is_compiling()
-        if not choice.whole:
-            assert plan is not None
-            return banded.correlate(
-                x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
-                stride=stride, padding=padding, keep=keep,
-            )  # fmt: skip
-        if keep and plan is not None and x_samples.numel() * h_samples[0].numel() <= banded.MOST_SAMPLES:
-            matrix = kept(plan, ("outer", weight.dtype), lambda: dense.outer(x_samples, h_samples))
-            sampled = dense.kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
-        else:
-            sampled = dense.kernel(weight, x_samples, h_samples)
-        return dense.convolve(x, sampled, sizes, choice.methods, stride, padding)
-
-
-def lift(
-    x: Tensor, weight: Tensor, x_samples: Tensor, *, sizes: tuple[Size, ...], stride: Size, padding: Size
-) -> Tensor:
-    """Lift an image to the group (eq. liftingcor).
-
-    x (B, C, *space), weight (O, C, N_x), x_samples (A, *W, N_x) -> (B, O, A, *space).
-    """
-    choice = choose(x, weight, sizes, stride, padding)
-    x = x.to(_dtype(x))
-    with torch.autocast(x.device.type, enabled=False):
-        sampled = dense.lift_kernel(*_exact(weight, x_samples))
-        return dense.convolve(x, sampled, sizes, choice.methods, stride, padding)
-
-
-def _dtype(x: Tensor) -> torch.dtype:
-    """The dtype of the convolution: autocast's where it is on."""
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """Return the dtype of the convolution: autocast's where it is on."""
     if x.dtype != torch.float64 and torch.is_autocast_enabled(x.device.type):
         return torch.get_autocast_dtype(x.device.type)
     return x.dtype
 
 
-def _exact(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The dtype kernels are sampled in: float32, or float64 where any operand is."""
+def exact(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return what kernels are sampled from: in float32, or float64 where any operand is."""
     dtype = torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
     return tuple(t.to(dtype) for t in tensors)
 
 
+def keeps(x: Tensor, plan: Plan | None, *samples: Tensor) -> bool:
+    """Say whether what is made of samples is kept: on a GPU, which waits for launches, where they never move."""
+    moving = plan is None or not plan.fixed or any(t.requires_grad for t in samples)
+    return x.is_cuda and not moving and not torch.compiler.is_compiling()
+
+
 def transformed() -> bool:
     """Say whether torch.func (vmap, jvp, grad …) or forward mode is at work, which only torch's operators know."""
+    if torch.compiler.is_compiling():  # asked in a trace, torch 2.11 to 2.13 find a stack where there is none
+        return False
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
@@ -171,7 +122,7 @@ def choose(
         or torch._C._get_tracing_state() is not None
         or type(x) not in (Tensor, torch.nn.Parameter)
     )
-    dtype, lead = _dtype(x), x.ndim - len(stride)
+    dtype, lead = compute_dtype(x), x.ndim - len(stride)
     fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
     own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
     question = Question(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 from ..sizes import Size
 from . import cudnn, fourier
-from .plan import crop, distinct
+from .plan import Plan, crop, distinct, kept
 
+_MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
@@ -49,6 +50,14 @@ def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
     """
     points = x_samples.reshape(len(x_samples), -1, x_samples.shape[-1])  # (A, Y, N_x)
     return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
+
+
+def kept_kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable) -> Tensor:
+    """`kernel` of samples that are fixed, by a product with `outer` that the plan keeps, unless that is too large."""
+    if x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES:
+        return kernel(weight, x_samples, h_samples, channels_last=True)
+    matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
+    return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
 
 
 def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> Tensor:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -146,8 +145,7 @@ def _size(x: Tensor, blocks: Tensor, stride: list[int], padding: list[int]) -> l
 # ---- launches ----
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """A program's share: rows × (taps · outputs) of sums, `inner` terms at a time; fitted on an H200."""
 
     rows: int
@@ -155,13 +153,6 @@ class Tile:
     inner: int
     pieces: tuple[int, ...]  # powers of two that cover the columns
     stages: int
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What both kernels are told about it."""
-        starts = tuple(sum(self.pieces[:i]) for i in range(len(self.pieces)))
-        return {"BM": self.rows, "BO": self.outputs, "PIECES": self.pieces, "STARTS": starts, "num_warps": 4,
-                "num_stages": self.stages}  # fmt: skip
 
 
 @cache
@@ -204,17 +195,19 @@ def _launch(
     out = x.new_empty(x.shape[0], elements, *size, outputs)
     if not out.numel():
         return out
-    x = _aligned(x)
+    from . import triton_kernels as kernels  # here, since importing it needs Triton
+
+    x = kernels.aligned(x)
     tile = _tile(x.shape[-1], outputs, window[2], x.dtype)
     wide = (size[2] - 1) * stride[2] + window[2]
     rows = x.shape[0] * size[0] * size[1] * wide
     count = _ceil(rows, tile.rows - window[2] + 1)
-    _kernels().correlate[(count * elements * _ceil(outputs, tile.outputs),)](
-        x, _pack(blocks.to(x.dtype), x.shape[-1], tile), lines, counts, out,
-        rows, count, elements, width, *_eighths(x), *x.shape[2:5], *out.stride()[:5], *size, wide,
+    kernels.correlate[(count * elements * _ceil(outputs, tile.outputs),)](
+        x, kernels.pack(blocks.to(x.dtype), x.shape[-1], tile), lines, counts, out,
+        rows, count, elements, width, *kernels.eighths(x), *x.shape[2:5], *out.stride()[:5], *size, wide,
         *stride, *padding,
         C=x.shape[-1], N=outputs, KD=window[0], KH=window[1], KW=window[2], BC=tile.inner,
-        Q=sum(tile.pieces), TILES_FIRST=tile.rows == 64, **_precision(x), **tile.options,
+        Q=sum(tile.pieces), TILES_FIRST=tile.rows == 64, **kernels.options(tile, x),
     )  # fmt: skip
     return out
 
@@ -225,9 +218,11 @@ def _launch_weight(
     channels, outputs = x.shape[-1], grad.shape[-1]
     if not grad.numel():
         return x.new_zeros(*lines.shape, *window, channels, outputs)
+    from . import triton_kernels as kernels
+
     borders = [n for p in reversed(padding) for n in (p, p)]
-    x = _aligned(F.pad(x, (0, -channels % 8, *borders)) if any(padding) else x)
-    grad = _aligned(grad)
+    x = kernels.aligned(F.pad(x, (0, -channels % 8, *borders)) if any(padding) else x)
+    grad = kernels.aligned(grad)
     elements, width = lines.shape
     tile = _weight_tile(outputs, window[2], x.dtype)
     size = grad.shape[2:5]
@@ -241,47 +236,14 @@ def _launch_weight(
         (splits, elements, width, window[0], window[1], x.shape[-1], window[2], grad.shape[-1]),
         device=x.device, dtype=torch.promote_types(x.dtype, torch.float32),
     )  # fmt: skip
-    _kernels().correlate_weight[(programs * splits,)](
-        x, grad, lines, partial, rows, share, elements, *_eighths(x), *_eighths(grad), *size, wide, *stride,
+    kernels.correlate_weight[(programs * splits,)](
+        x, grad, lines, partial, rows, share, elements,
+        *kernels.eighths(x), *kernels.eighths(grad), *size, wide, *stride,
         T=width, C=x.shape[-1], N=grad.shape[-1], KD=window[0], KH=window[1], KW=window[2], BP=tile.inner,
-        **_precision(x), **tile.options,
+        **kernels.options(tile, x),
     )  # fmt: skip
     return partial.sum(0)[..., :channels, :, :outputs].transpose(-2, -3)
 
 
-def _kernels() -> Any:
-    from . import triton_kernels  # here, since importing it needs Triton
-
-    return triton_kernels
-
-
 def _ceil(value: int, unit: int) -> int:
     return -(-value // unit)
-
-
-def _aligned(x: Tensor) -> Tensor:
-    # Channels innermost, in vectors of eight: copied only where the caller's layout is another.
-    if x.shape[-1] % 8:
-        return F.pad(x, (0, -x.shape[-1] % 8))
-    if x.stride(-1) != 1 or any(s % 8 for s in x.stride()[:-1]) or x.data_ptr() % 16:
-        return x.contiguous()
-    return x
-
-
-def _eighths(x: Tensor) -> list[int]:
-    return [s // 8 for s in x.stride()[:5]]
-
-
-def _pack(blocks: Tensor, channels: int, tile: Tile) -> Tensor:
-    """(A, T, KD, KH, KW, C, O) -> (A, output blocks, T, KD, KH, channels, Q), zero where there was nothing."""
-    elements, width, depth, height, taps, c, outputs = blocks.shape
-    blocks = F.pad(blocks, (0, -outputs % tile.outputs, 0, channels - c))
-    blocks = blocks.view(elements, width, depth, height, taps, channels, -1, tile.outputs)
-    blocks = blocks.permute(0, 6, 1, 2, 3, 5, 4, 7).flatten(-2)
-    return F.pad(blocks, (0, sum(tile.pieces) - blocks.shape[-1])).contiguous()
-
-
-def _precision(x: Tensor) -> dict[str, Any]:
-    exact = x.dtype in (torch.float32, torch.float64) and not torch.backends.cudnn.allow_tf32
-    sums = _kernels().tl.float64 if x.dtype == torch.float64 else _kernels().tl.float32
-    return {"SUMS": sums, "PRECISION": "ieee" if exact else "tf32"}

@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 (Triton adds tuples but does not unpack them)
-"""The banded path's two Triton kernels: implicit matrix products over channels-last fields.
+"""The banded path's two Triton kernels, implicit matrix products over channels-last fields, and their layouts.
 
 Both treat a run of BM (or BP) samples along the last space axis as rows of one matrix and never load a sample
 twice for its KW taps along that axis: each tap has its own columns, and what it sums belongs to an output that
@@ -8,8 +8,13 @@ many rows earlier. `wide` is the number of samples a line of outputs reads. Stri
 in units of eight numbers, which tells the compiler that vector loads are aligned.
 """
 
+from typing import Any
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+from torch.nn import functional as F
 
 
 @triton.jit
@@ -181,3 +186,37 @@ def correlate_weight(
             sums[i],
             mask=(m < M)[:, None] & ((tap < KW) & (o < N))[None, :],
         )
+
+
+def aligned(x: Tensor) -> Tensor:
+    """Return x with channels innermost, in vectors of eight: copied only where its layout is another."""
+    if x.shape[-1] % 8:
+        return F.pad(x, (0, -x.shape[-1] % 8))
+    if x.stride(-1) != 1 or any(s % 8 for s in x.stride()[:-1]) or x.data_ptr() % 16:
+        return x.contiguous()
+    return x
+
+
+def eighths(x: Tensor) -> list[int]:
+    """Return strides in units of eight numbers."""
+    return [s // 8 for s in x.stride()[:5]]
+
+
+def pack(blocks: Tensor, channels: int, tile: Any) -> Tensor:
+    """(A, T, KD, KH, KW, C, O) -> (A, output blocks, T, KD, KH, channels, Q), zero where there was nothing."""
+    elements, width, depth, height, taps, c, outputs = blocks.shape
+    blocks = F.pad(blocks, (0, -outputs % tile.outputs, 0, channels - c))
+    blocks = blocks.view(elements, width, depth, height, taps, channels, -1, tile.outputs)
+    blocks = blocks.permute(0, 6, 1, 2, 3, 5, 4, 7).flatten(-2)
+    return F.pad(blocks, (0, sum(tile.pieces) - blocks.shape[-1])).contiguous()
+
+
+def options(tile: Any, x: Tensor) -> dict[str, Any]:
+    """Return what both kernels are told about a tile and the precision."""
+    exact = x.dtype in (torch.float32, torch.float64) and not torch.backends.cudnn.allow_tf32
+    sums = tl.float64 if x.dtype == torch.float64 else tl.float32
+    starts = tuple(sum(tile.pieces[:i]) for i in range(len(tile.pieces)))
+    return {
+        "BM": tile.rows, "BO": tile.outputs, "PIECES": tile.pieces, "STARTS": starts, "SUMS": sums,
+        "PRECISION": "ieee" if exact else "tf32", "num_warps": 4, "num_stages": tile.stages,
+    }  # fmt: skip
