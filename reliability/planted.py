@@ -51,7 +51,7 @@ _GROUPS = [
     Fault("groups/o2.py", "wrap(g[..., 0] + g[..., 1] * h[..., 0])", "wrap(g[..., 0] + h[..., 0])",
           "O(2): a mirror does not turn the sense of rotation round"),
     Fault("groups/o2.py", "weights.repeat(2)", "weights.repeat(2) / 2", "O(2): one component's weights for both"),
-    Fault("groups/product.py", "number * len(group.representatives())", "number",
+    Fault("groups/product.py", "number * count + group", "number + group",
           "components of a product taken for one another"),
     Fault("groups/product.py", "(p for group in self.factors for p in group.periods)",
           "(None for group in self.factors for _ in group.periods)", "products: angles not periodic"),
