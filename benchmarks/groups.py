@@ -121,7 +121,7 @@ def cost(grid: ls.Grid, h_basis: ls.SplineBasis | None) -> float | None:
     n_k = len(grid) if h_basis is None else len(h_basis)
     own = ls.SplineBasis(ls.local(ls.SO2(), n_k, turns.spacing)) if h_basis is not None else None
     d = grid.group.space_dim
-    if d == 3 or len(grid) > 64:
+    if d == 3 or len(grid) > 64:  # GL(2) and SL(2) in the table: with 36 and 27 elements
         return None  # other space, or too many elements to be used as a layer's grid
     x = torch.randn(4, 8, len(grid), 32, 32)
     steps = {}

@@ -85,7 +85,7 @@ class Product(Group):
                     f"uniform: {name} = {n if name == 'n' else spacing} for {self!r}, must be a tuple of "
                     f"{len(self.factors)}, one entry per factor" + ", None where it takes none" * (name == "spacing")
                 )
-        grids = [group.uniform_elements(*each) for group, *each in zip(self.factors, counts, given, strict=True)]
+        grids = [Even(*g.uniform_elements(*each)) for g, *each in zip(self.factors, counts, given, strict=True)]
         weights = grids[0].weights
         for grid in grids[1:]:
             weights = (weights.unsqueeze(-1) * grid.weights).flatten()
