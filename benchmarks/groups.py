@@ -36,7 +36,9 @@ def rows() -> list[dict[str, object]]:
     """Return one entry per group: the largest of its errors over the moves named."""
     found = []
 
-    def row(name: str, code: str, moves: str, grid: ls.Grid, elements: list[torch.Tensor], k: int = 5, **given) -> None:
+    def row(
+        name: str, code: str, moves: str, grid: ls.Grid, elements: list[torch.Tensor], k: int = 5, timed=None, **given
+    ) -> None:  # fmt: skip
         results = [error(grid, g, k, **given) for g in elements]
         entry = {
             "group": name,
@@ -46,7 +48,8 @@ def rows() -> list[dict[str, object]]:
             "moves": moves,
             "lift": max(lift for lift, _ in results),
             "both": max(both for _, both in results),
-            "cost": cost(grid, given.get("h_basis")),
+            "cost": cost(timed or grid, given.get("h_basis")),
+            "timed elements": len(timed or grid),
         }
         print(entry, flush=True)
         found.append(entry)
@@ -73,11 +76,12 @@ def rows() -> list[dict[str, object]]:
     row("O(3)", "uniform(O3(), 48)", "turn by 20° and mirror", full, [-turn], at=full.elements[[0, 25]], nets=6)
     grid = plane(0.3, 1, 8)
     row("GL(2)", "local(GL2(), (1, 5, 5, 8), (1, 0.3, 0.3, TURN))", "shear and squeezes of one step", grid,
-        MOVES, at=torch.eye(2).double()[None], h_basis=near(grid), nets=6)  # fmt: skip
+        MOVES, at=torch.eye(2).double()[None], h_basis=near(grid), nets=6,
+        timed=ls.local(ls.GL2(), (1, 3, 3, 4), (1.0, 0.3, 0.3, 2 * EIGHTH)))  # fmt: skip
     squeezes = ls.local(SL2, (5, 5, 5), 0.25)
     row("SL(2)", "local(MatrixGroup(SL2), (5, 5, 5), 0.25)", "shear and squeeze of one step", squeezes,
         [SL2.exp(vector(0.25, 0, 0)), SL2.exp(vector(0, 0.25, 0))], at=torch.eye(2).double()[None],
-        h_basis=near(squeezes), nets=6)  # fmt: skip
+        h_basis=near(squeezes), nets=6, timed=ls.local(SL2, (3, 3, 3), 0.25))  # fmt: skip
     return found
 
 
@@ -121,8 +125,8 @@ def cost(grid: ls.Grid, h_basis: ls.SplineBasis | None) -> float | None:
     n_k = len(grid) if h_basis is None else len(h_basis)
     own = ls.SplineBasis(ls.local(ls.SO2(), n_k, turns.spacing)) if h_basis is not None else None
     d = grid.group.space_dim
-    if d == 3 or len(grid) > 64:
-        return None  # other space, or too many elements to be used as a layer's grid
+    if d == 3:
+        return None  # SO(2) has no volumes to be compared on
     x = torch.randn(4, 8, len(grid), 32, 32)
     steps = {}
     for name, g, basis in (("own", grid, h_basis), ("turns", turns, own)):

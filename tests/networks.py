@@ -20,7 +20,7 @@ CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
 FLIPS = ls.uniform(ls.O2(), 4)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
-SQUEEZES = ls.local(ls.GL2(), 9, (0.2, 0.2, 0.2, 0.8))
+SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
 
 

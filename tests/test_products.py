@@ -132,6 +132,19 @@ def test_products_list_every_combination():
     assert local(SIM2, (3, 3), (0.2, 0.4)).steps == (0.2, 0.4)
 
 
+def test_a_group_of_ones_own_joins_uniform():
+    class Halves(Scale):
+        """Zooms by powers of two."""
+
+        def uniform_elements(self, n, spacing):
+            return 2.0 ** torch.arange(n).unsqueeze(-1).double(), torch.ones(n), math.log(2)
+
+    grid = uniform(Halves(2), 3)
+    assert grid.elements.tolist() == [[1], [2], [4]]
+    both = uniform(Product(SO2(), Halves(2)), (4, 3))
+    assert (len(both), both.spacing) == (12, (math.tau / 4, math.log(2)))
+
+
 def test_gl2_takes_every_matrix_apart():
     a = torch.randn(10_000, 2, 2, dtype=torch.float64)
     h = torch.where(torch.linalg.det(a).view(-1, 1, 1) > 0, a, a.flip(-1))

@@ -132,3 +132,13 @@ def test_sphere_is_sound_at_its_poles(dtype):
     near = torch.tensor([[1e-9, 0, -1.0], [3e-4, 4e-4, -1.0], [3e-4, 4e-4, 1.0]], dtype=dtype, requires_grad=True)
     (gradient,) = torch.autograd.grad(sphere.log(near).sum(), near)
     assert bool(gradient.isfinite().all())
+
+
+@pytest.mark.parametrize(("group", "volume"), [(SO3(), 8 * math.pi**2), (Sphere(), 4 * math.pi)], ids=name)
+def test_haar_density_integrates_to_the_volume(group, volume):
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    radius, weights = torch.tensor(math.pi / 2 * (nodes + 1)), torch.tensor(math.pi / 2 * weights)
+    direction = torch.full((group.dim,), group.dim**-0.5, dtype=torch.float64)
+    shell = {3: 4 * math.pi * radius**2, 2: 2 * math.pi * radius}[group.dim]  # the density depends on the angle only
+    total = float((weights * shell * group.haar_density(radius.unsqueeze(-1) * direction)).sum())
+    assert total == pytest.approx(volume, rel=1e-9)

@@ -36,6 +36,7 @@ class Product(Group):
         self.dim = sum(group.dim for group in self.factors)
         self.sizes = [math.prod(group.element_shape) for group in self.factors]
         self.element_shape = (sum(self.sizes),)
+        self.components = [len(group.representatives()) for group in self.factors]
         self.period = tuple(p for group in self.factors for p in group.periods)
         volumes = [group.volume for group in self.factors]
         self.volume = None if None in volumes else math.prod(v for v in volumes if v is not None)
@@ -67,8 +68,8 @@ class Product(Group):
 
     def component(self, h: Tensor) -> Tensor:
         number = torch.zeros(self.batch_shape(h), dtype=torch.long, device=h.device)
-        for group, own in zip(self.factors, self.split(h), strict=True):
-            number = number * len(group.representatives()) + group.component(own)
+        for group, own, count in zip(self.factors, self.split(h), self.components, strict=True):
+            number = number * count + group.component(own)
         return number
 
     def representatives(self, *, dtype: torch.dtype | None = None, device: torch.device | None = None) -> Tensor:
@@ -84,7 +85,7 @@ class Product(Group):
                     f"uniform: {name} = {n if name == 'n' else spacing} for {self!r}, must be a tuple of "
                     f"{len(self.factors)}, one entry per factor" + ", None where it takes none" * (name == "spacing")
                 )
-        grids = [group.uniform_elements(*each) for group, *each in zip(self.factors, counts, given, strict=True)]
+        grids = [Even(*g.uniform_elements(*each)) for g, *each in zip(self.factors, counts, given, strict=True)]
         weights = grids[0].weights
         for grid in grids[1:]:
             weights = (weights.unsqueeze(-1) * grid.weights).flatten()
