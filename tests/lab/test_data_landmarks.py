@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from liespline.lab.data import celeba
-from liespline.lab.data.augment import Zoom
+from liespline.lab.data.augment import Draws, Zoom
 from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
 from liespline.lab.tasks.objectives import Landmarks
 
@@ -52,8 +52,8 @@ def test_zoom_moves_image_and_landmarks_together(preset):
     points = torch.from_numpy(rng.uniform(48, 80, (64, 1, 2)).astype(np.float32))
     images = (255 * heatmaps(points, (128, 128), sigma=4.0)).round().to(torch.uint8)
     zoom = Zoom(preset)
-    zoomed, moved = zoom(images, points, torch.Generator().manual_seed(0))
-    again, _ = zoom(images, points, torch.Generator().manual_seed(0))
+    zoomed, moved = zoom(images, points, Draws(torch.Generator().manual_seed(0)))
+    again, _ = zoom(images, points, Draws(torch.Generator().manual_seed(0)))
     assert torch.equal(zoomed, again)
     axis = torch.arange(128.0)
     mass = zoomed[:, 0].sum((-2, -1))
