@@ -33,7 +33,7 @@ class Run:
 
     @property
     def metrics_file(self) -> Path:
-        """One line per epoch, each a JSON object."""
+        """One JSON object per line, one line per epoch."""
         return self.path / "metrics.jsonl"
 
     @property
