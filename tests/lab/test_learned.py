@@ -11,12 +11,14 @@ from torchmetrics import Metric, MetricCollection
 
 from lab.small_runs import new_run
 from liespline.lab import load
+from liespline.lab.data import DataError
 from liespline.lab.data.augment import Plain
 from liespline.lab.evaluation.scores import predictions
 from liespline.lab.runs.checkpoint import read_weights
 from liespline.lab.runs.data import read_record, splits_of
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
+from liespline.lab.training.start import start
 
 RNG = np.random.default_rng(0)
 
@@ -173,6 +175,15 @@ def test_compile_compiles_the_training_steps_and_nothing_else(monkeypatch, numbe
     assert calls == [8] * 6, "each step of two epochs"
     weights = [read_weights(r.model_file)[0] for r in (plain, run)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_a_warm_start_takes_no_kernels_of_another_width(numbered, tmp_path):
+    local = {"group": "so2", "kernel": "local", "n_k": 3, "epochs": 1}
+    run = new_run(config_for(numbered, **local, n_h=4), tmp_path / "four")
+    start(config_for(numbered, **local, n_h=4, start_from=str(run.path)), tmp_path / "again")
+    with pytest.raises(DataError, match="splines on H of width"):
+        start(config_for(numbered, **local, n_h=8, start_from=str(run.path)), tmp_path / "eight")
+    assert not (tmp_path / "eight").exists()
 
 
 def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numbered, tmp_path):

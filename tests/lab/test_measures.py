@@ -139,6 +139,13 @@ def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
     assert found["upright"] == 1
 
 
+def test_a_bright_image_does_not_darken_when_it_is_turned():
+    split = Split(np.full((2, 15, 15), 230, np.uint8), np.array([1, 1]), ("dark", "light"))
+    trained = Trained(Light(), Config(task="images", network=Network(group="so2")), Signature.of(split)).eval()
+    found = under_moves(trained, split, moves_of(trained), 2)
+    assert found["change"] < 1e-6, "nothing black moves in"
+
+
 def test_turned_accuracy_is_on_the_same_images_as_upright():
     class First(nn.Module):
         def __init__(self):

@@ -85,16 +85,24 @@ def copies(surveys: Mapping[str, Survey]) -> list[str]:
         labels = found.labels if found.split.targets.ndim == 1 else [""] * len(found.labels)
         for name, label, mark in zip(found.split.names, labels, found.marks, strict=True):
             places[mark].append((split, label, name))
-    several = [group for group in places.values() if len(group) > 1]
-    two_classes = [group for group in several if len({label for _, label, _ in group}) > 1]
-    two_splits = [g for g in several if g not in two_classes and len({split for split, _, _ in g}) > 1]
-    others = [group for group in several if group not in two_classes and group not in two_splits]
-    kinds = (
-        (two_classes, "are the same in two classes: one of the two is wrong"),
-        (two_splits, "are in two splits: what is learned by heart is then scored"),
-        (others, "are there more than once"),
-    )
-    return [f"{sum(map(len, g)):,} images {what}: {_example(g[0])}{', …' * (len(g) > 1)}" for g, what in kinds if g]
+    kinds: dict[str, list[list[tuple[str, str, str]]]] = {
+        "are the same in two classes: one of the two is wrong": [],
+        "are in two splits: what is learned by heart is then scored": [],
+        "are there more than once": [],
+    }
+    two_classes, two_splits, others = kinds.values()
+    for group in places.values():
+        if len({label for _, label, _ in group}) > 1:
+            two_classes.append(group)
+        elif len({split for split, _, _ in group}) > 1:
+            two_splits.append(group)
+        elif len(group) > 1:
+            others.append(group)
+    return [
+        f"{sum(map(len, groups)):,} images {what}: {_example(groups[0])}{', …' * (len(groups) > 1)}"
+        for what, groups in kinds.items()
+        if groups
+    ]
 
 
 def _example(group: list[tuple[str, str, str]]) -> str:
