@@ -69,7 +69,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/predict": ["lab/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_measures"],
-    "lab/paper/": ["lab/test_findings"],
+    "lab/paper/": ["lab/test_claims", "lab/test_intervals", "lab/test_results_page"],
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
     "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],

@@ -180,7 +180,7 @@ TESTS = {
     "split dealt anew by position": "lab/test_record::test_deleting_images_does_not_move_trained_ones_into_the_test",
     "splits of other ranges accepted": "lab/test_data_check::test_colours_in_one_split_only",
     "the same image in two classes unseen": "lab/test_data_check::test_copies_are_reported",
-    "runs on other data averaged": "lab/test_findings::test_runs_on_other_data_are_another_study",
+    "runs on other data averaged": "lab/test_results_page::test_runs_on_other_data_are_another_study",
     "CelebA: coarse block unused": "test_models_parts",
     "CelebA: no skip connection": "test_models_parts",
     "CelebA: mean pooling": "test_models_parts",

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...lab.paper.results_page import title_of
-from ...lab.paper.seed_averages import Average, Collection, Study, Variant, plain_name, read_runs, unusual
+from ...lab.paper.seed_averages import Average, Collection, Study, read_runs
+from ...lab.paper.variants import Variant, plain_name, unusual
 from ...models.celeba import scale_grid
 from .style import PAGE, Theme, canvas
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from ..tasks import find_task
 from ..tasks.celeba import SCALES
-from .seed_averages import Study, Variant, variant_of
+from .seed_averages import Study
+from .variants import Variant, variant_of
 
 Pair = tuple[Variant, Variant]
 """The network that should be better, and the one it should beat."""

@@ -10,7 +10,8 @@ from ..data.files import write_text
 from ..screen import printable
 from .claims import Pair, claims_of
 from .intervals import Interval
-from .seed_averages import LAST, PAPER, SCORES, Average, Collection, Study, Variant, name_of
+from .seed_averages import LAST, SCORES, Average, Collection, Study
+from .variants import PAPER, Variant, name_of
 from .verdicts import CHANCE, RULE, Effect, Verdict, effect_of, judge, measures, missing
 
 SPLIT_WORDS = {"test": "test", "valid": "validation", "train": "training"}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from .claims import EVERY, MEAN, SAME, Claim, Pair
 from .intervals import Interval, combined
-from .seed_averages import DECIDING, LAST, Average, Variant, name_of
+from .seed_averages import DECIDING, LAST, Average
+from .variants import Variant, name_of
 
 HOLDS, FAILS, CHANCE, MISSING = "holds", "does not hold", "within chance", "not enough runs"
 MARGIN = 0.01
