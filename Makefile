@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations kills corpus soak gpu browser bench clean
-demo: .venv/ready
+# Needs no tools of developers.
+demo: .venv/lab
 	$(BIN)/liespline demo
 
 test: lint types imports unit docs package
@@ -45,7 +46,7 @@ audit:
 minimum:
 	$(PYTHON) -m venv build/minimum
 	build/minimum/bin/pip install --quiet --disable-pip-version-check -r minimum.txt \
-	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime
+	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime submitit
 	build/minimum/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
 # Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
@@ -69,20 +70,27 @@ gpu: .venv/ready
 	$(BIN)/python reliability/gpu.py
 	$(BIN)/python reliability/table.py
 
-# Reports and pages are tested in a real browser.
+# Reports and pages are tested in a real browser; without one, and without root to install one, those tests are left out.
 browser:
-	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium >/dev/null)
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || \
+	  echo "No Chromium, and no way to install it: tests of pages in a browser are left out."
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/cpu.py
 
-.venv/ready: pyproject.toml constraints.txt requirements.lock
+.venv/lab: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv .venv
 # torch first and alone: a later resolver must find this build installed, not choose its own.
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
 # LOCK=requirements.lock takes no file whose hash is not in it.
-	$(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),--require-hashes --no-deps -r $(LOCK),-c constraints.txt -e '.[lab,dev]')
+	$(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),--require-hashes --no-deps -r $(LOCK),-c constraints.txt -e '.[lab]')
 	$(if $(LOCK),$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .)
+	touch $@
+
+.venv/ready: .venv/lab
+	$(if $(LOCK),,$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,dev]')
 	touch $@
 
 clean:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
+from liespline.paths.choice import choose
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -11,7 +12,6 @@ import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
 from liespline.paths import fourier
-from liespline.paths.choice import choose
 from timing import Row, Series, Step, captured, times
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from liespline.lab.figures.style import PAGE, THEMES, Theme, canvas, in_theme
+from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parent / "docs" / "figures"

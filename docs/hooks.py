@@ -1,4 +1,4 @@
-"""Render the tutorials, which are scripts, as pages: comments that begin with `# %%` are text, the rest is code."""
+"""Make pages of what is written elsewhere: the README, the tutorials' scripts, and what was measured."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.lab import explore
+from liespline.extras import explore
+from liespline.lab.cli.options import default
+from liespline.lab.settings import SETTINGS
 
-PICTURE = r"!\[(.*?)\]\(\.\./docs/(.*?)-light\.png\)"
+# Pages of the site that are files of the repository. Each is written once and read in both places.
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "experiments/README.md": "experiments.md",
+    "benchmarks/README.md": "speed.md",
+}
+PICTURE = r"!\[(.*?)\]\((.*?)-light\.png\)"
 BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
+
+
+def moved(text: str) -> str:
+    """Return a page of the repository as a page of the site: links lead to the site, pictures follow the theme."""
+    for source, name in ELSEWHERE.items():
+        text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}\)", f"]({name})", text)
+    return re.sub(PICTURE, BOTH_THEMES, re.sub(r"\]\((?:\.\./)?docs/", "](", text))
 
 
 def page(script: str) -> str:
@@ -27,12 +43,40 @@ def page(script: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def settings_page() -> str:
+    """Return the reference of all settings, from their one definition."""
+    lines = [
+        "# Settings",
+        "",
+        "Every setting is an option of `liespline train`, and a line of the `config.yaml` that each run keeps; "
+        "`liespline train --config FILE` starts from such a file. An option that does nothing for a task is refused.",
+    ]
+    for title, part in {"Data": "", "Network": "network", "Training": "training"}.items():
+        lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
+        for setting in (one for one in SETTINGS.values() if one.part == part):
+            choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
+            tasks = "all" if setting.only is None else ", ".join(setting.only)
+            later = " May change with `--resume`." if setting.later else ""
+            lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
+    return "\n".join([*lines, "", ENVIRONMENT])
+
+
+ENVIRONMENT = """## Environment
+
+- `LIESPLINE_CACHE`: the folder for decoded copies of packed data (HDF5, `.npz`), which are made once and read in place
+  ever after. By default it is `.liespline-cache` beside the data or, if that cannot be written, `~/.cache/liespline`.
+  It can be removed at any time.
+- `LIESPLINE_DEBUG`: if set, an error shows its whole traceback instead of one line.
+"""
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add a page for every tutorial, the page to play with, and what was measured."""
     files.append(File.generated(config, "explore.html", content=explore.page()))
-    for source, name in (("experiments", "experiments.md"), ("benchmarks", "speed.md")):
-        text = (Path(config.docs_dir).parent / source / "README.md").read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=re.sub(PICTURE, BOTH_THEMES, text)))
+    files.append(File.generated(config, "settings.md", content=settings_page()))
+    for source, name in ELSEWHERE.items():
+        text = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=moved(text)))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))

@@ -1,4 +1,7 @@
-"""Faults to plant in the core, one at a time: a file, what stands in it once, what to put there, and that in words."""
+"""Faults to plant in the core, one at a time: a file, what stands in it once, what to put there, and that in words.
+
+Those of the lab and of the models are in planted_lab.py.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +13,8 @@ class Fault(NamedTuple):
     old: str
     new: str
     what: str
+    test: str = ""
+    """The test that should see it, such as `lab/test_learned::test_name`; tried before all others."""
 
 
 _GROUPS = [
@@ -40,24 +45,24 @@ _GROUPS = [
           "matrix of an element transposed"),
     Fault("groups/base.py", "self.offset(self.exp(a), self.exp(moved))",
           "self.log(self.product(self.exp(moved), self.inverse(self.exp(a))))", "right instead of left Haar measure"),
-    Fault("groups/semidirect.py", "g.x + self.h.act(g.h, other.x)", "g.x + other.x", "R^d ⋊ H as a direct product"),
-    Fault("groups/semidirect.py", "Element(-self.h.act(back, g.x), back)", "Element(-g.x, back)",
+    Fault("groups/semidirect.py", "one.x + self.h.act(one.h, other.x)", "one.x + other.x",
+          "R^d ⋊ H as a direct product"),
+    Fault("groups/semidirect.py", "self.join(-self.h.act(back, g.x), back)", "self.join(-g.x, back)",
           "R^d ⋊ H: inverse without h⁻¹"),
 ]  # fmt: skip
 
 _GRIDS = [
-    Fault("grids/regular.py", "step = 2 * math.pi / n\n", "step = 2 * math.pi / (n + 1)\n", "SO(2) grid off by one"),
-    Fault("grids/regular.py", "(step * _count(n)).exp()", "(step * (_count(n) + 1)).exp()", "scale grid off by one"),
-    Fault("grids/regular.py", "step**group.dim * group.haar_density(a)", "step**group.dim * torch.ones(len(a))",
+    Fault("groups/so2.py", "2 * math.pi / even.whole(self, n)", "2 * math.pi / (even.whole(self, n) + 1)",
+          "SO(2) grid off by one"),
+    Fault("groups/scale.py", "even.steps(n, spacing).exp()", "(even.steps(n, spacing) + spacing).exp()",
+          "scale grid off by one"),
+    Fault("grids/regular.py", "scale.prod() * group.haar_density(a)", "scale.prod() * torch.ones(len(a))",
           "local grid: Haar density dropped"),
-    Fault("grids/regular.py", '_box(counts("lattice", n, space_dim))\n    return Grid(group, points, '
-          "_constant(len(points), spacing**space_dim)", '_box(counts("lattice", n, space_dim))\n    return Grid(group, '
-          "points, _constant(len(points), spacing)", "lattice: weight of one axis for all"),
+    Fault("grids/regular.py", "float(scale.prod())", "float(scale[0])", "lattice: weight of one axis for all"),
     Fault("grids/regular.py", "[_count(n) - (n - 1) / 2 for n", "[_count(n) - n / 2 for n", "lattice off centre"),
-    Fault("grids/regular.py", "_constant(n, volume / n)", "_constant(n, volume)", "polyhedral grid: weights too large"),
+    Fault("groups/even.py", "group.volume / len(elements)", "group.volume", "polyhedral grid: weights too large"),
     Fault("grids/regular.py", "- 1) / 2) ** 2 + 1)", "- 1) / 2) ** 2 + 2)", "disc too large"),
-    Fault("grids/regular.py", "polyhedral(n), 8 * math.pi**2", "polyhedral(n), 4 * math.pi**2",
-          "volume of SO(3) halved"),
+    Fault("groups/so3.py", "volume = 8 * math.pi**2", "volume = 4 * math.pi**2", "volume of SO(3) halved"),
     Fault("grids/repulsion.py", "np.abs(cosine) if antipodal else cosine", "cosine",
           "q and −q taken for two rotations"),
     Fault("grids/repulsion.py", "volume = 8 * math.pi**2 if", "volume = 2 * math.pi**2 if", "volume of quaternions"),
@@ -71,8 +76,9 @@ _SPLINES = [
     Fault("splines.py", "(x < 0.5)", "(x <= 0.5)", "boxes overlap at their ends"),
     Fault("splines.py", "math.comb(n + 1, k)", "math.comb(n, k)", "wrong binomial in the pieces"),
     Fault("splines.py", "self.degree).prod(-1)", "self.degree).mean(-1)", "splines averaged over axes"),
-    Fault("splines.py", "torch.arange(-turns, turns + 1)", "torch.arange(-turns, turns)", "periodic images off by one"),
-    Fault("splines.py", "math.ceil(max(self.reach / group.period - 0.5, 0.0))", "0", "splines not periodic"),
+    Fault("splines.py", "for k in range(-turns, turns + 1)", "for k in range(-turns, turns)",
+          "periodic images off by one"),
+    Fault("splines.py", "math.ceil(end - 0.5)", "0", "splines not periodic"),
     Fault("splines.py", "return (self.degree + 1) / 2 * self.width", "return self.degree / 2 * self.width",
           "reach of a spline off by half"),
     Fault("splines.py", "residual = residual - step * image", "residual = residual + step * image", "sign in the fit"),

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import torch
 
-from liespline.lab.config import Config, Network, Training
-from liespline.lab.engine import train
-from liespline.lab.finish import evaluate_run, report_run
-from liespline.lab.run import Run
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, Network, Training
+from liespline.lab.training.train import train
 from record import Findings
 
 WARM_UP = 0.2  # of the time: caches fill, and the allocator finds its size
@@ -31,10 +30,7 @@ def one_round(folder: Path, number: int) -> None:
         training=Training(epochs=3, batch=64, augment="rotate", accelerator="cpu"),
     )
     run = Run.create(folder, config)
-    with run.locked():
-        train(config, run, progress=False)
-        evaluate_run(run, config)
-        report_run(run, config)
+    train(config, run, progress=False)
 
 
 def resident() -> float:

@@ -30,7 +30,7 @@ class Case:
 
     def h_basis(self) -> SplineBasis:
         """A fresh basis on H of this kind."""
-        group, step = self.grid.group, self.grid.spacing
+        group, step, steps = self.grid.group, self.grid.spacing, self.grid.steps
         if group.dim == 0:
             return SplineBasis(self.grid)
         match self.kind:
@@ -40,9 +40,11 @@ class Case:
                 return SplineBasis(ls.local(group, 2 * group.dim + 1, step), degree=2)
             case "atrous":
                 return SplineBasis(Grid(group, self.grid.elements[::2], self.grid.weights[::2], step), degree=1)
-        centres = group.product(self.grid.elements, group.exp(0.2 * step * _noise(len(self.grid), group.dim)))
+        moves = 0.2 * torch.tensor(steps, dtype=torch.float64) * _noise(len(self.grid), group.dim)
+        centres = group.product(self.grid.elements, group.exp(moves))
+        wider = tuple(1.3 * step for step in steps)
         return SplineBasis(
-            Grid(group, centres, self.grid.weights, step), scale=1.3 * step, trainable=self.kind == "deformable"
+            Grid(group, centres, self.grid.weights, step), scale=wider, trainable=self.kind == "deformable"
         )
 
     def x_basis(self) -> SplineBasis:
@@ -66,6 +68,16 @@ def _triangular() -> Grid:
     return ls.local(Triangular(), 7, 0.35)
 
 
+def _mirrored() -> Grid:
+    """Three rotations of space and their negatives."""
+    turns = ls.repulsion(ls.SO3(), 3)
+    return Grid(ls.O3(), torch.cat((turns.elements, -turns.elements)), turns.weights.repeat(2), turns.spacing)
+
+
+SL2 = [[[1.0, 0], [0, -1]], [[0, 1], [0, 0]], [[0, 0], [1, 0]]]
+_SIM3 = ls.Product(ls.SO3(), ls.Scale(3))
+_FEW = _SIM3.exp(0.4 * _noise(4, 4))
+
 GRIDS: dict[str, Callable[[], Grid]] = {
     "Trivial(1)": lambda: ls.uniform(ls.Trivial(1), 1),
     "Trivial(2)": lambda: ls.uniform(ls.Trivial(2), 1),
@@ -77,5 +89,12 @@ GRIDS: dict[str, Callable[[], Grid]] = {
     "SO3": lambda: ls.repulsion(ls.SO3(), 5),
     "Sphere": lambda: ls.repulsion(ls.Sphere(), 4),
     "triangular": _triangular,
+    "O2": lambda: ls.uniform(ls.O2(), 3),
+    "O3": _mirrored,
+    "SIM2": lambda: ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (3, 2), spacing=(None, 0.4)),
+    "O2 × Scale": lambda: ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (2, 2), spacing=(None, 0.4)),
+    "SIM3": lambda: Grid(_SIM3, _FEW, torch.arange(1.0, 5), (0.9, 0.9, 0.9, 0.3)),
+    "GL2": lambda: ls.local(ls.GL2(), 9, (0.2, 0.3, 0.3, 0.7)),
+    "SL2": lambda: ls.local(ls.MatrixGroup(SL2), 7, 0.35),
 }
 CASES = [Case(name, grid(), kind) for name, grid in GRIDS.items() for kind in KINDS]

@@ -18,6 +18,9 @@ SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
 LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
+FLIPS = ls.uniform(ls.O2(), 4)
+ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
+SQUEEZES = ls.local(ls.GL2(), 9, (0.2, 0.2, 0.2, 0.8))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
 
 
@@ -53,6 +56,10 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "SO3 local": lambda: _network(CUBE, _near(CUBE)),
     "SO3 deformable": lambda: _network(CUBE, _near(CUBE, trainable=True), (None, _moving(3))),
     "Sphere": lambda: _network(SPHERE),
+    "O2 dense": lambda: _network(FLIPS),
+    "O2 deformable": lambda: _network(FLIPS, SplineBasis(FLIPS, trainable=True)),
+    "SIM2 local": lambda: _network(ZOOMS, _near(ZOOMS)),
+    "GL2 dense": lambda: _network(SQUEEZES),
     "Trivial": lambda: _network(TRIVIAL),
 }
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import block_diag, logm
+from scipy.linalg import block_diag, logm, polar
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
@@ -36,9 +36,12 @@ def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
             return np.array([[c, -s], [s, c]])
         case ls.Scale():
             return h[0] * np.eye(group.space_dim)
+        case ls.O2():
+            c, s = math.cos(h[0]), math.sin(h[0])
+            return np.array([[c, -s], [s, c]]) @ np.diag([1, h[1]])
         case ls.Trivial():
             return np.eye(group.space_dim)
-        case Together():
+        case Together() | ls.Product():
             return np.linalg.multi_dot([matrix(part, own) for part, own in factors(group, h)])
         case Beside():
             return block_diag(*(matrix(part, own) for part, own in factors(group, h)))
@@ -47,15 +50,14 @@ def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
             return coordinates @ matrix(group.group, h) @ np.linalg.inv(coordinates)
         case Affine():
             return np.array([[h[0], h[1]], [0, 1]])
-    return h  # the matrix groups: SO(3) and the triangular one of tests/own_group.py
+    return h  # the matrix groups
 
 
-def factors(group: Together | Beside, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
-    """An element of a product as elements of its two groups."""
-    split = math.prod(group.first.element_shape)
-    return [
-        (part, own.reshape(part.element_shape)) for part, own in ((group.first, h[:split]), (group.second, h[split:]))
-    ]
+def factors(group: Together | Beside | ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
+    """An element of a product as elements of its groups."""
+    parts = group.factors if isinstance(group, ls.Product) else (group.first, group.second)
+    ends = np.cumsum([math.prod(part.element_shape) for part in parts])[:-1]
+    return [(part, own.reshape(part.element_shape)) for part, own in zip(parts, np.split(h, ends), strict=True)]
 
 
 def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -67,9 +69,22 @@ def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return np.log(h / g)
         case ls.SO3():
             return Rotation.from_matrix(g.T @ h).as_rotvec()
+        case ls.O2():
+            turn = (g[1] * (h[0] - g[0]) + math.pi) % (2 * math.pi) - math.pi
+            return np.array([turn if g[1] * h[1] > 0 else math.inf])  # no path leads to a mirror image
+        case ls.O3():
+            turn = g.T @ h
+            return Rotation.from_matrix(turn).as_rotvec() if np.linalg.det(turn) > 0 else np.full(3, math.inf)
+        case ls.GL2():
+            turn, stretch = polar(np.linalg.inv(g) @ h, side="left")
+            s = np.real(logm(stretch))
+            return np.array([np.trace(s) / 2, (s[0, 0] - s[1, 1]) / 2, s[0, 1], math.atan2(turn[1, 0], turn[0, 0])])
+        case ls.MatrixGroup():
+            a = np.real(logm(np.linalg.inv(g) @ h)).ravel()
+            return np.linalg.lstsq(group.generators.numpy().reshape(group.dim, -1).T, a, rcond=None)[0]
         case ls.Trivial():
             return np.zeros(0)
-        case Together() | Beside():
+        case Together() | Beside() | ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([log_relative(part, own, other) for (part, own), (_, other) in pairs])
         case Conjugate():
@@ -80,18 +95,32 @@ def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
     return np.array([a[0, 0], a[1, 1], a[0, 1]])
 
 
+def closes(group: ls.Group) -> list[bool]:
+    """For each axis of the algebra, whether it is an angle that comes back to itself after 2π."""
+    match group:
+        case ls.SO2() | ls.O2():
+            return [True]
+        case ls.GL2():
+            return [False, False, False, True]
+        case ls.Product():
+            return [axis for part in group.factors for axis in closes(part)]
+        case Conjugate():
+            return closes(group.group)
+    return [False] * group.dim
+
+
 def h_spline(basis: ls.SplineBasis, centre: np.ndarray, h: np.ndarray) -> float:
-    """B(Log(h_j⁻¹h)/s), summed over turns on SO(2)."""
-    group = basis.grid.group
-    a = log_relative(group, centre, h)
-    if isinstance(group.group if isinstance(group, Conjugate) else group, ls.SO2):
-        return sum(spline((a[0] + 2 * math.pi * k) / basis.width, basis.degree) for k in range(-4, 5))
-    return math.prod(spline(v / basis.width, basis.degree) for v in a)
+    """B(Log(h_j⁻¹h)/s), summed over turns along angles."""
+    group, value = basis.grid.group, basis.height  # which has a test of its own
+    for v, width, angle in zip(log_relative(group, centre, h), basis.widths, closes(group), strict=True):
+        turns = range(-4, 5) if angle else range(1)
+        value *= sum(spline((v + 2 * math.pi * k) / width, basis.degree) for k in turns)
+    return value
 
 
 def x_spline(basis: ls.SplineBasis, centre: np.ndarray, x: np.ndarray) -> float:
     """B((x − x_i)/s)."""
-    return math.prod(spline(v / basis.width, basis.degree) for v in x - centre)
+    return math.prod(spline(v / w, basis.degree) for v, w in zip(x - centre, basis.widths, strict=True))
 
 
 def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -99,11 +128,13 @@ def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
     match group:
         case ls.SO2():
             return h - g
+        case ls.O2():
+            return np.array([g[1] * (h[0] - g[0]), g[1] * h[1]])
         case ls.Scale():
             return h / g
         case ls.Trivial():
             return h
-        case Together() | Beside():
+        case Together() | Beside() | ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([relative(part, own, other).ravel() for (part, own), (_, other) in pairs])
         case Conjugate():
@@ -172,20 +203,17 @@ def correlate(layer: ls.Lift | ls.GConv, x: np.ndarray, sampled: np.ndarray) -> 
     return out
 
 
-ANGLES, ORDER = 32, 4
-
-
 def section(n: np.ndarray) -> np.ndarray:
     """R_{0,β,γ}, the rotation that stands for a point of the sphere."""
     beta, gamma = math.atan2(math.hypot(n[0], n[1]), n[2]), math.atan2(n[1], n[0])
     return Rotation.from_euler("ZY", [gamma, beta]).as_matrix()
 
 
-def ring(p: np.ndarray) -> tuple[np.ndarray, float]:
-    """The points that turns about z carry p to, at 32 fixed azimuths, and the azimuth of p itself."""
-    alpha = 2 * math.pi * np.arange(ANGLES) / ANGLES
+def ring(p: np.ndarray, angles: int) -> tuple[np.ndarray, float]:
+    """The points that turns about z carry p to, at fixed azimuths, and the azimuth of p itself."""
+    alpha = 2 * math.pi * np.arange(angles) / angles
     radius = math.hypot(p[0], p[1])
-    points = np.stack([radius * np.cos(alpha), radius * np.sin(alpha), np.full(ANGLES, p[2])], -1)
+    points = np.stack([radius * np.cos(alpha), radius * np.sin(alpha), np.full(angles, p[2])], -1)
     return points, math.atan2(p[1], p[0])
 
 
@@ -196,27 +224,28 @@ def sphere_spline(basis: ls.SplineBasis, centre: np.ndarray, n: np.ndarray) -> f
     beta = math.atan2(radius, q[2])
     gamma = 0.0 if radius < 1e-14 and q[2] < 0 else math.atan2(q[1], q[0])  # the antipode has no azimuth of its own
     a = (-beta * math.sin(gamma), beta * math.cos(gamma))
-    return math.prod(spline(v / basis.width, basis.degree) for v in a)
+    return basis.height * math.prod(spline(v / basis.width, basis.degree) for v in a)
 
 
 def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
-    """The kernel averaged over all turns about z, in frequencies up to 4: a double sum over two rings of points.
+    """The kernel averaged over all turns about z, in the frequencies kept: a double sum over two rings of points.
 
     Averaging B_i(R_α x) B_j(R_α n) over α keeps the part of the product that depends on the difference of azimuths
-    alone; frequencies up to 4 of it are what the Dirichlet kernel 1 + 2 Σ cos kθ picks out.
+    alone; the lower frequencies of it are what the Dirichlet kernel 1 + 2 Σ cos kθ picks out.
     """
+    order, angles = layer.axial, max(32, 6 * layer.axial)
     lifting = isinstance(layer, ls.Lift)
     weight = layer.weight.detach().double().numpy()
     largest = layer.window.largest
     x_centres = layer.x_basis.grid.elements.numpy()
     out = np.zeros((*weight.shape[:1], len(layer.out_grid), *weight.shape[1:2], len(layer.grid), *largest))
-    difference = 2 * math.pi * (np.arange(ANGLES)[:, None] - np.arange(ANGLES)) / ANGLES
+    difference = 2 * math.pi * (np.arange(angles)[:, None] - np.arange(angles)) / angles
     for a, h in enumerate(layer.out_grid.elements.numpy()):
         back = section(h).T
         on_h = []
         for b, w in zip(layer.grid.elements.numpy(), layer.grid.weights, strict=True):
             if not lifting:
-                points, azimuth = ring(back @ b)
+                points, azimuth = ring(back @ b, angles)
                 centres = layer.h_basis.grid.elements.numpy()
                 values = [[sphere_spline(layer.h_basis, c, p) * float(w) for c in centres] for p in points]
                 on_h.append((np.array(values), azimuth))
@@ -224,13 +253,13 @@ def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
             y = np.array([i - (n - 1) / 2 for i, n in zip(index, largest, strict=True)])
             if any(abs(v) > (n - 1) / 2 for v, n in zip(y, layer.window.sizes[a], strict=True)):
                 continue
-            points, azimuth = ring(back @ y)
-            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (32, N_x)
+            points, azimuth = ring(back @ y, angles)
+            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (angles, N_x)
             if lifting:
                 out[(slice(None), a, slice(None), 0, *index)] = weight @ on_x.mean(0)
             for b, (values, other) in enumerate(on_h):
                 theta = difference - azimuth + other
-                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, ORDER + 1))
-                product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / ANGLES**2
+                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, order + 1))
+                product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / angles**2
                 out[(slice(None), a, slice(None), b, *index)] = np.einsum("ocij,ij->oc", weight, product)
     return out[:, :, :, 0] if lifting else out

@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from liespline import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
+from liespline import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
+from liespline.groups import Semidirect
 
 
 class Triangular(Group):
@@ -51,10 +52,39 @@ def _mean(a: Tensor, b: Tensor) -> Tensor:
 
 GROUPS = [Trivial(2), Translation(3), SO2(), Scale(1), Scale(2), SO3(), Triangular()]
 SPACES = [*GROUPS, Sphere()]
+SIM2 = Product(SO2(), Scale(2))
+SHEARS = MatrixGroup([[[0, 1], [0, 0]]])
+STRETCHES = MatrixGroup([[[1, 0], [0, 0]], [[0, 0], [0, 1]]])
+SL2 = MatrixGroup([[[1, 0], [0, -1]], [[0, 1], [0, 0]], [[0, 0], [1, 0]]])
+HEISENBERG = MatrixGroup(
+    [[[0, 1, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 1], [0, 0, 0]], [[0, 0, 1], [0, 0, 0], [0, 0, 0]]]
+)
+UPPER = MatrixGroup(
+    [[[float((i, j) == (p, q)) for j in range(3)] for i in range(3)] for p in range(3) for q in range(p, 3)]
+)
+BUILT = [
+    O2(),
+    O3(),
+    SIM2,
+    Product(O2(), Scale(2)),
+    Product(SO2(), SO2(), Scale(2)),
+    GL2(),
+    SHEARS,
+    STRETCHES,
+    SL2,
+    HEISENBERG,
+    UPPER,
+    Semidirect(SO2()),
+    Semidirect(O2()),
+    Semidirect(SIM2),
+    Semidirect(SO3()),
+    Semidirect(GL2()),
+]
+"""Groups with several components, made of others, of generators, or by a chart."""
 DTYPES = [torch.float64, torch.float32]
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
-REACH = {SO2: math.pi, SO3: math.pi, Sphere: math.pi}
-"""How long algebra vectors get, so that a compact group is covered whole; 2 for the others."""
+REACH = {SO2: math.pi, SO3: math.pi, Sphere: math.pi, O2: math.pi, O3: math.pi, MatrixGroup: 0.9, GL2: 1.0}
+"""How long algebra vectors get: a compact group is covered whole, products of three matrices have a logarithm."""
 
 
 def name(value: object) -> str | None:
@@ -85,6 +115,13 @@ def faithful(group: Group, h: Tensor) -> Tensor:
     if isinstance(group, SO2):
         cos, sin = h.cos(), h.sin()
         return torch.cat((cos, -sin, sin, cos), -1)
+    if isinstance(group, O2):
+        return torch.stack((h[..., 0].cos(), h[..., 0].sin(), h[..., 1]), -1)
+    if isinstance(group, Product):
+        return torch.cat([faithful(own, part) for own, part in zip(group.factors, group.split(h), strict=True)], -1)
+    if isinstance(group, Semidirect):
+        x, h = group.split(h)
+        return torch.cat((x, faithful(group.h, h)), -1)
     return h.flatten(-len(group.element_shape))
 
 

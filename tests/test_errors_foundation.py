@@ -12,6 +12,7 @@ from liespline.grids import polyhedral
 from own_group import Triangular
 
 SO2, SO3, SCALE, SPHERE = ls.SO2(), ls.SO3(), ls.Scale(2), ls.Sphere()
+SIM2 = ls.Product(SO2, SCALE)
 CIRCLE = ls.uniform(SO2, 8)
 MIRROR = torch.diag(torch.tensor([1.0, 1.0, -1.0]))
 ONES = torch.ones
@@ -64,7 +65,38 @@ MISTAKES = {
         "n = 4 for Triangular()",
         "local(group, n, spacing)",
     ),
-    "repulsion on a circle": (lambda: ls.repulsion(SO2, 4), "group = SO2()", "SO3() or Sphere()"),
+    "repulsion without end": (lambda: ls.repulsion(SCALE, 4), "group = Scale(space_dim=2)", "use uniform or local"),
+    "repulsion on half a pair": (lambda: ls.repulsion(ls.O3(), 5), "n = 5", "a multiple of 2"),
+    "steps for other axes": (lambda: ls.local(SO3, 7, (0.1, 0.2)), "spacing = (0.1, 0.2) has 2 entries", "must have 3"),
+    "a step below zero": (lambda: ls.local(SO3, 7, (0.1, 0.2, -1)), "spacing = (0.1, 0.2, -1)", "positive"),
+    "widths for other axes": (
+        lambda: ls.SplineBasis(CIRCLE, scale=(1.0, 2.0)),
+        "scale = (1.0, 2.0) has 2 entries",
+        "must have 1",
+    ),
+    "product of one": (lambda: ls.Product(SO2), "1 groups", "two or more"),
+    "product on two spaces": (lambda: ls.Product(SO2, SO3), "SO3() acts on R^3", "another space"),
+    "product with a sphere": (lambda: ls.Product(SO3, SPHERE), "Sphere() is not a group", "such as SO2()"),
+    "turns that do not commute": (
+        lambda: ls.Product(ls.O2(), SO2),
+        "O2() and SO2() do not commute",
+        "no direct product",
+    ),
+    "one count for two factors": (lambda: ls.uniform(SIM2, 8), "n = 8", "a tuple of 2, one entry per factor"),
+    "one step for two factors": (
+        lambda: ls.uniform(SIM2, (8, 3), spacing=0.3),
+        "spacing = 0.3",
+        "one entry per factor, None where it takes none",
+    ),
+    "a step for a circle in a product": (
+        lambda: ls.uniform(SIM2, (8, 3), spacing=(0.3, 0.3)),
+        "spacing = 0.3 for SO2()",
+        "takes none",
+    ),
+    "half a sign": (lambda: ls.O2().log(torch.tensor([0.1, 0.5])), "h = [", "signs are 1 or −1"),
+    "a stretched mirror": (lambda: ls.O3().log(2 * torch.eye(3)), "h = [[2.0, 0.0, 0.0]", "orthonormal columns"),
+    "a mirror in GL2": (lambda: ls.GL2().log(torch.diag(torch.tensor([1.0, -1.0]))), "h = [[1.0, 0.0]", "positive"),
+    "no such solid's symmetries": (lambda: ls.uniform(ls.O3(), 50), "n = 50", "24, 48 or 120"),
     "grid of wrong elements": (
         lambda: ls.Grid(SO3, ONES(2, 3), ONES(2), 1.0),
         "elements has shape (2, 3)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 import subprocess
 from html import unescape
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline.lab.explore import page, write_page
+from liespline.extras.explore import page, write_page
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -85,14 +84,6 @@ const seen = {};
   found.textContent = JSON.stringify({ values, seen });
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
-    pytest.fail("no Chromium on PATH; install Debian's package chromium")
 
 
 def in_browser(browser: str, folder: Path, *flags: str, fault: tuple[str, str] = ("", "")) -> dict:

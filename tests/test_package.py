@@ -119,7 +119,8 @@ def test_lock_has_a_hash_for_every_pin() -> None:
 
 def test_oldest_versions_tested_are_the_oldest_allowed() -> None:
     oldest = {}
-    for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["lab"]:
+    extras = PROJECT["optional-dependencies"]
+    for line in PROJECT["dependencies"] + extras["lab"] + extras["figures"]:
         requirement = Requirement(line)
         (bound,) = requirement.specifier
         assert bound.operator == ">="

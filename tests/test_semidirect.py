@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from liespline import SO2, SO3, Group, Scale, uniform
+from liespline import SO2, SO3, Grid, Group, Product, Scale, Sphere, SplineBasis, Translation, uniform
 from liespline.functional import left_regular
 from liespline.groups import Element, Semidirect
 from own_group import DTYPES, TOLERANCE, Triangular, name, points, vectors
@@ -29,8 +29,9 @@ def linear(h: Group, element: torch.Tensor) -> np.ndarray:
     return element.numpy()
 
 
-def homogeneous(h: Group, g: Element) -> np.ndarray:
+def homogeneous(h: Group, element: torch.Tensor) -> np.ndarray:
     """Return [[h, x], [0, 1]], whose matrix product is the product of R^d ⋊ H."""
+    g = Semidirect(h).split(element)
     matrix = np.zeros((*g.x.shape[:-1], h.space_dim + 1, h.space_dim + 1))
     matrix[..., :-1, :-1], matrix[..., :-1, -1], matrix[..., -1, -1] = linear(h, g.h), g.x, 1
     return matrix
@@ -40,7 +41,8 @@ def homogeneous(h: Group, g: Element) -> np.ndarray:
 @pytest.mark.parametrize("dtype", DTYPES, ids=name)
 def test_product_inverse_identity_and_action_against_matrices(h, dtype):
     group = Semidirect(h)
-    g, other, x = elements(h, 10_000, dtype), elements(h, 10_000, dtype, seed=7), points(h, 10_000, dtype, seed=9)
+    g, other = (group.join(*elements(h, 10_000, dtype, seed)) for seed in (0, 7))
+    x = points(h, 10_000, dtype, seed=9)
     tolerance = 40 * TOLERANCE[dtype]  # entries reach e⁴
     left, right = homogeneous(h, g), homogeneous(h, other)
     np.testing.assert_allclose(homogeneous(h, group.product(g, other)), left @ right, rtol=0, atol=tolerance)
@@ -53,11 +55,13 @@ def test_product_inverse_identity_and_action_against_matrices(h, dtype):
 
 def test_batches_of_the_two_factors_broadcast():
     group = Semidirect(SO2())
-    g, other = elements(SO2(), 4), elements(SO2(), 3, seed=2)
-    product = group.product(Element(g.x[:, None], g.h[:, None]), other)
-    single = group.product(Element(g.x[2], g.h[2]), Element(other.x[1], other.h[1]))
-    assert product.x.shape == (4, 3, 2)
-    torch.testing.assert_close(tuple(t[2, 1] for t in product), tuple(single))
+    g, other = (group.join(*elements(SO2(), n, seed=n)) for n in (4, 3))
+    product = group.product(g[:, None], other)
+    assert product.shape == (4, 3, 3)
+    torch.testing.assert_close(product[2, 1], group.product(g[2], other[1]))
+    assert group.join(torch.zeros(4, 1, 2), torch.zeros(3, 1)).shape == (4, 3, 3)
+    x, angle = group.split(product)
+    assert torch.equal(group.join(x, angle), product)
 
 
 ORIGIN = torch.zeros(2, dtype=torch.float64)
@@ -103,8 +107,9 @@ def test_left_regular_is_a_representation_that_splits():
     g = Element(torch.tensor([1.0, 0, -2], dtype=torch.float64), octahedral[5])
     other = Element(torch.tensor([0.0, 1, 0], dtype=torch.float64), octahedral[13])
     twice = moved(g, moved(other, volume, so3), so3)
-    torch.testing.assert_close(moved(group.product(g, other), volume, so3), twice, rtol=0, atol=1e-12)
-    assert float((moved(group.product(other, g), volume, so3) - twice).abs().max()) > 0.1, "the order matters"
+    both, swapped = (group.split(group.product(group.join(*a), group.join(*b))) for a, b in ((g, other), (other, g)))
+    torch.testing.assert_close(moved(both, volume, so3), twice, rtol=0, atol=1e-12)
+    assert float((moved(swapped, volume, so3) - twice).abs().max()) > 0.1, "the order matters"
     turned = moved(Element(torch.zeros_like(g.x), g.h), volume, so3)
     torch.testing.assert_close(moved(g, volume, so3), moved(Element(g.x, e), turned, so3), rtol=0, atol=1e-12)
     shifted = torch.roll(volume, (1, -2), (0, 2))
@@ -122,6 +127,45 @@ def test_feature_maps_move_on_h_too():
     halfway = left_regular(Element(ORIGIN, QUARTER / 2), features[:, :, ::2], SO2(), uniform(SO2(), 4))
     between = (features[:, :, ::2] + features[:, :, ::2].roll(1, 2))[..., 2, 2] / 2
     torch.testing.assert_close(halfway[..., 2, 2], between, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("h", [SO2(), Product(SO2(), Scale(2))], ids=name)
+def test_gauge_identity_on_the_affine_group_itself(h):
+    """App. relatedgauge on G: ∫ K(g⁻¹g′) F(g′) dg′ = ∫ K(Exp a) F(g Exp a) |Jacobian of Exp| da, the factor included.
+
+    The left side is a sum over (x, b) in R^d × H, where left Haar measure is dx · density_H(b) / |det h|; the right one
+    is a sum over the algebra of G.
+    """
+    group, d = Semidirect(h), h.space_dim
+    centre = torch.full((group.dim,), 0.5, dtype=torch.float64)
+    basis = SplineBasis(Grid(group, group.exp(centre)[None], torch.ones(1), 0.2), degree=2)
+    g = group.exp(torch.full((group.dim,), 0.2, dtype=torch.float64))
+    n = {3: 31, 4: 19}[group.dim]
+    axis = 0.42 * (2 * torch.arange(n, dtype=torch.float64) + 1 - n) / n
+    box = torch.cartesian_prod(*[axis] * group.dim)
+
+    def integrand(k: torch.Tensor) -> torch.Tensor:
+        x, part = group.split(group.product(g, k))
+        smooth = (1 + x.sum(-1) + 0.3 * x[..., 0] ** 2) * (1 + 0.5 * h.matrix(part).sum((-1, -2)))
+        return basis(k)[:, 0] * smooth
+
+    a = centre + box
+    values = integrand(group.exp(a))
+    gauge, printed = float((values * group.haar_density(a)).sum()), float(values.sum())
+    wide = torch.tensor([1.8] * d + [1.0] * h.dim, dtype=torch.float64)  # translations are zoomed there
+    x, b = (wide * box + torch.cat((group.split(group.exp(centre)).x, centre[d:]))).split([d, h.dim], -1)
+    part = h.exp(b)
+    correlation = float((integrand(group.join(x, part)) * h.haar_density(b) / h.det(part).abs()).sum() * wide.prod())
+    error, as_printed = abs(correlation / gauge - 1), abs(correlation / printed - 1)
+    assert error < 1e-3
+    assert as_printed > 5 * error, "without the Jacobian, as printed, they differ"
+
+
+def test_what_cannot_be_made_affine_says_so():
+    with pytest.raises(ValueError, match=r"Semidirect: Sphere\(\) is not a group"):
+        Semidirect(Sphere())
+    with pytest.raises(ValueError, match=r"Translation\(space_dim=2\) moves the origin of R\^2, must act linearly"):
+        Semidirect(Translation(2))
 
 
 def test_bad_samples_are_named():

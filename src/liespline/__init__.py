@@ -4,17 +4,22 @@ from . import functional, models, nn, testing
 from .converting import convert
 from .exporting import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
-from .groups import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
+from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project
 from .splines import SplineBasis, bspline
 
 __all__ = [
+    "GL2",
+    "O2",
+    "O3",
     "SO2",
     "SO3",
     "GConv",
     "Grid",
     "Group",
     "Lift",
+    "MatrixGroup",
+    "Product",
     "Project",
     "Scale",
     "Sphere",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from .grids import Grid
+from .grids.grid import on_cpu, origins, steps
+from .groups import Group, Product
+from .groups.arguments import per_axis
 
 
 def bspline(x: Tensor, degree: int) -> Tensor:
@@ -60,38 +65,48 @@ class SplineBasis:
     """The functions B(Log(h_i⁻¹h) / scale) centred on the elements of a grid (eq. BSplineOnH), as a value.
 
     Dense, local, atrous and deformable kernels are choices of the arguments: centres all over the group, a few near
-    the identity, centres further apart than `scale`, or `trainable` centres. On SO(2) the splines are periodic.
+    the identity, centres further apart than `scale`, or `trainable` centres. Along periodic axes such as angles the
+    splines are periodic, so on uniform grids they add up to 1; on curved groups their sum has mean 1. A spline lives
+    on its centre's component of the group and is 0 on the others.
     """
 
     grid: Grid
-    scale: float | None = None
-    """Width of one spline; the grid's spacing unless given."""
+    scale: float | tuple[float, ...] | None = None
+    """Width of one spline, or one per axis of the algebra; the grid's spacing unless given."""
     degree: int = 3
     trainable: bool = False
     """Whether the layer that uses this basis learns where the centres are."""
+    height: float = field(default=1.0, init=False, repr=False, compare=False)
+    """What splines are multiplied by, so that their sum has mean 1 on a curved group that the grid covers."""
+    _images: tuple[tuple[float, ...], ...] = field(default=((),), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_degree("SplineBasis", self.degree)
         if not isinstance(self.grid, Grid):
             found = type(self.grid).__name__
             raise ValueError(f"SplineBasis: grid is a {found}, must be a Grid such as uniform(SO2(), 8)")
-        scale = self.grid.spacing if self.scale is None else float(self.scale)
-        if not 0 < scale < math.inf:
-            raise ValueError(f"SplineBasis: scale = {self.scale}, must be a positive number")
-        object.__setattr__(self, "scale", scale)
+        scale = self.grid.spacing if self.scale is None else self.scale
+        object.__setattr__(self, "scale", steps("SplineBasis", scale, self.grid.group.dim, name="scale"))
+        object.__setattr__(self, "_images", _images(self.grid.group, self.widths, self.degree))
+        object.__setattr__(self, "height", _height(self))
 
     def __len__(self) -> int:
         return len(self.grid)
 
     @property
-    def width(self) -> float:
-        """The scale as a plain number."""
+    def widths(self) -> tuple[float, ...]:
+        """The scale of each axis of the algebra."""
         assert self.scale is not None  # set in __post_init__
-        return self.scale
+        return per_axis("SplineBasis", "scale", self.scale, self.grid.group.dim)
+
+    @property
+    def width(self) -> float:
+        """The scale as one number, that of the widest axis."""
+        return max(self.widths, default=1.0)
 
     @property
     def reach(self) -> float:
-        """Distance in the algebra from a centre to where its spline ends, along each axis."""
+        """Distance in the algebra from a centre to where its spline ends, along its widest axis."""
         return (self.degree + 1) / 2 * self.width
 
     def __call__(self, h: Tensor, centres: Tensor | None = None) -> Tensor:
@@ -103,15 +118,22 @@ class SplineBasis:
         if centres is None:
             centres = self.grid.elements.to(h)
         offset = group.offset(centres, h.unsqueeze(-1 - len(group.element_shape)))  # (*batch, N, dim)
-        if group.period is None:
-            return bspline(offset / self.width, self.degree).prod(-1)
-        turns = math.ceil(max(self.reach / group.period - 0.5, 0.0))
-        images = offset + group.period * torch.arange(-turns, turns + 1).to(offset)  # (*batch, N, images), dim is 1
-        return bspline(images / self.width, self.degree).sum(-1)
+        offset = offset / offset.new_tensor(self.widths)
+        if len(self._images) == 1:
+            values = bspline(offset, self.degree).prod(-1)
+        else:
+            values = bspline(offset.unsqueeze(-1) + offset.new_tensor(self._images).T, self.degree).sum(-1).prod(-1)
+        return values if self.height == 1 else self.height * values
 
     def centres(self, log: Tensor) -> Tensor:
-        """Return the centres Exp(log) for log-coordinates `(N, dim)`, the form in which centres are learned."""
-        return self.grid.group.exp(log)
+        """Return the centres Exp(log) for log-coordinates `(N, dim)`, the form in which centres are learned.
+
+        They stay on the component that they start on.
+        """
+        group = self.grid.group
+        if type(group).component is Group.component:
+            return group.exp(log)
+        return group.product(group.exp(log), origins(group, self.grid.elements).to(log))
 
     def fit(self, h: Tensor, values: Tensor) -> Tensor:
         """Return the coefficients c minimising Σ_p |Σ_i c_i B_i(h_p) − values_p|², shape `(N, *values.shape[1:])`.
@@ -131,6 +153,47 @@ class SplineBasis:
         matrix = torch.cat(blocks).coalesce()  # (P, N)
         solution = _least_squares(matrix, values.reshape(len(values), -1).to(h))
         return solution.reshape(len(self), *values.shape[1:])
+
+
+def _images(group: Group, widths: tuple[float, ...], degree: int) -> tuple[tuple[float, ...], ...]:
+    """Return where splines repeat along each axis, in units of its width: one row per image, the same for all axes.
+
+    On an axis that is not periodic all images but the first lie at ∞, where splines are 0.
+    """
+    axes = list(zip(group.periods, widths, strict=True))
+    ends = [(degree + 1) / 2 * width / period for period, width in axes if period is not None]
+    turns = max([0, *(math.ceil(end - 0.5) for end in ends)])
+    return tuple(
+        tuple(0.0 if k == 0 else math.inf if period is None else k * period / width for period, width in axes)
+        for k in range(-turns, turns + 1)
+    )
+
+
+def _height(basis: SplineBasis) -> float:
+    grid, group = basis.grid, basis.grid.group
+    flat = None not in group.periods  # tori and the trivial group: splines on uniform grids add up to 1 by themselves
+    if flat or group.volume is None or basis.scale != grid.spacing:
+        return 1.0
+    if abs(float(grid.weights.sum()) / group.volume - 1) > 1e-3:  # a few centres, which are not meant to cover it
+        return 1.0
+    return group.volume / (len(grid) * _integral(group, basis.widths, basis.degree))
+
+
+@lru_cache(maxsize=256)
+@on_cpu
+def _integral(group: Group, widths: tuple[float, ...], degree: int) -> float:
+    """Return ∫ B(Log h / s) dh, by the midpoint rule over the part of the algebra on which Log undoes Exp."""
+    if isinstance(group, Product):
+        ends = list(itertools.accumulate((factor.dim for factor in group.factors), initial=0))
+        own = (widths[i:j] for i, j in itertools.pairwise(ends))
+        return math.prod(_integral(factor, w, degree) for factor, w in zip(group.factors, own, strict=True))
+    cells = max(4, round(32_768 ** (1 / group.dim)))
+    half = (degree + 1) / 2 * torch.tensor(widths, dtype=torch.float64)
+    axis = (2 * torch.arange(cells, dtype=torch.float64) + 1) / cells - 1
+    a = half * torch.cartesian_prod(*[axis] * group.dim).reshape(-1, group.dim)
+    a = a[(group.log(group.exp(a)) - a).abs().amax(-1) < 1e-6]
+    values = bspline(a / torch.tensor(widths, dtype=torch.float64), degree).prod(-1) * group.haar_density(a)
+    return float(values.sum() * (2 * half / cells).prod())
 
 
 def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from rich.console import ConsoleDimensions
 
-from liespline.lab import cli
+from liespline.lab.cli import commands as cli
 from liespline.lab.screen import Screen
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -37,10 +37,9 @@ def image_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory, image_folder):
     """A finished run on those images, with its report."""
-    from liespline.lab.config import Config, Network, Training
-    from liespline.lab.engine import train
-    from liespline.lab.finish import evaluate_run, report_run
-    from liespline.lab.run import Run
+    from liespline.lab.runs.folder import Run
+    from liespline.lab.settings import Config, Network, Training
+    from liespline.lab.training.train import train
 
     config = Config(
         task="images",
@@ -50,8 +49,6 @@ def tiny_run(tmp_path_factory, image_folder):
     )
     run = Run.create(tmp_path_factory.mktemp("runs") / "tiny", config)
     train(config, run, progress=False)
-    evaluate_run(run, config)
-    report_run(run, config)
     return run
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 
-from liespline.lab.config import ConfigError
 from liespline.lab.data import DataError
+from liespline.lab.settings import ConfigError
 
 from .hostile_crafted import RUNS
 from .hostile_damage import DAMAGES, NEVER_SOUND

@@ -13,17 +13,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.lab.checkpoint import SafeCheckpoints, save_weights
-from liespline.lab.config import Config, Network, Training
+from liespline.extras.figures.results import prepare as read_sweep
+from liespline.extras.synthetic import faces
 from liespline.lab.data import celeba, images, mnist, pcam, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
-from liespline.lab.data.synthetic import faces
-from liespline.lab.figures.results import prepare as read_sweep
-from liespline.lab.finite import replay
-from liespline.lab.loading import load
-from liespline.lab.network import Signature, make_classifier
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
+from liespline.lab.runs.folder import Run
+from liespline.lab.runs.trained import load
+from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature, make_classifier
+from liespline.lab.training.nan_guard import replay
 
 CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))

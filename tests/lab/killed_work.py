@@ -13,11 +13,11 @@ from killed_data import DATA, PLANTED, needed_first, sha, stamped
 from killer import CONFIG
 from killing import AGAIN, DONE, Campaign, Work
 
-from liespline.lab import sweep as sweeping
-from liespline.lab.checkpoint import SafeCheckpoints, read_weights
-from liespline.lab.run import Run
+from lab.small_runs import new_run, resumed_run
+from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.runs.folder import Run
+from liespline.lab.sweep import plan as sweeping
 from liespline.lab.tasks import digits
-from liespline.lab.train import begin, go_on
 
 torch.set_num_threads(1)
 TIMES = ("seconds", "images_per_second", "memory_mib")
@@ -26,9 +26,9 @@ SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch=256))
 
 def train(folder: Path) -> int:
     if (folder / "config.yaml").exists():
-        go_on(folder, progress=False)
+        resumed_run(folder)
     else:
-        begin(SHORT, folder, progress=False)
+        new_run(SHORT, folder)
     return DONE
 
 
@@ -77,18 +77,18 @@ def two_runs(base):
 
 def planned(folder: Path) -> list[sweeping.Planned]:
     digits.TASK = replace(digits.TASK, sets={"two": two_runs})
-    return sweeping.plan("digits", "two", folder, 1, {}, {})
+    return sweeping.plan("digits", "two", folder, 1, {})
 
 
 def one_by_one(folder: Path) -> int:
     for entry in planned(folder):
-        begin(entry.config, entry.run.path, progress=False)
+        new_run(entry.config, entry.run.path)
     return DONE
 
 
 def sweep(folder: Path) -> int:
     said = []
-    failed = sweeping.sweep(planned(folder), 1, lambda name, what: said.append(what))
+    failed = sweeping.sweep(planned(folder), lambda name, what: said.append(what), 1)
     if failed and not all("is working there" in what for what in said if what.startswith(("failed", "left out"))):
         raise RuntimeError(str(said))
     return AGAIN if failed else DONE

@@ -15,10 +15,11 @@ import torch
 
 torch.set_num_threads(1)
 
-from liespline.lab import checkpoint, engine  # noqa: E402
-from liespline.lab.config import Config, Network, Training  # noqa: E402
 from liespline.lab.data import files  # noqa: E402
-from liespline.lab.run import Run  # noqa: E402
+from liespline.lab.runs import checkpoint  # noqa: E402
+from liespline.lab.runs.folder import Run  # noqa: E402
+from liespline.lab.settings import Config, Network, Training  # noqa: E402
+from liespline.lab.training import train as engine  # noqa: E402
 
 CONFIG = Config(
     task="digits",
@@ -105,10 +106,9 @@ def attempt(folder: Path, arm) -> int:
         arm()
         run = Run(folder)
         try:
-            with run.locked():
-                if not run.config_file.exists():
-                    Run.create(folder, CONFIG)
-                engine.train(CONFIG, run, progress=False)
+            if not run.config_file.exists():
+                Run.create(folder, CONFIG)
+            engine.train(CONFIG, run, progress=False)
         except files.DataError:
             os._exit(1)
         os._exit(0)

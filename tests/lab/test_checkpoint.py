@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from liespline.lab.checkpoint import SafeCheckpoints, read_weights, save_weights
 from liespline.lab.data import DataError
+from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights, save_weights
 
 
 @pytest.fixture

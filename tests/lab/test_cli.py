@@ -1,6 +1,7 @@
 """The command line: what it does with good input, and what it says to bad."""
 
 import json
+import os
 import re
 import shutil
 
@@ -30,7 +31,13 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "images"], ["needs --data", "one folder"]),
         (["train"], ["name a task"]),
         (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
-        (["train", "--resume", "nowhere", "--epochs", "3"], ["goes on with that run", "leave out epochs"]),
+        (["train", "digits", "--resume", "nowhere"], ["goes on with that run", "leave out task"]),
+        (["train", "pcam", "--stride", "2"], ["--stride does nothing for task pcam", "leave out stride"]),
+        (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
+        (["train", "digits", "--group", "none", "--n-h", "4"], ["--n-h does nothing with --group none"]),
+        (["train", "digits", "--logger", "wandb"], ["logger = wandb", "not installed"]),
+        (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
+        (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
         (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
         (["figures", "resluts"], ["Did you mean 'results'?"]),
@@ -173,21 +180,8 @@ def test_volumes_train(liespline, tmp_path, group):
         arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez(tmp_path / "volumes.npz", **arrays)
     run = tmp_path / "run"
-    size = [
-        "--n-h",
-        "12",
-        "--widths",
-        "2,2,2",
-        "--stride",
-        "1",
-        "--epochs",
-        "1",
-        "--batch",
-        "8",
-        "--accelerator",
-        "cpu",
-        "--quiet",
-    ]
+    size = ["--widths", "2,2,2", "--stride", "1", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+    size += [] if group == "none" else ["--n-h", "12"]
     status, text = liespline(
         "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
     )
@@ -203,3 +197,28 @@ def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
         command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
         status, text = liespline(*command, *SMALL, "--n-h", "3")
         assert status == 0, text
+
+
+def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path, tiny_run):
+    folder = tmp_path / "run"
+    shutil.copytree(tiny_run.path, folder)
+    for name in ("model.safetensors", "results.json", "report.html"):
+        (folder / name).unlink()
+    before = sorted(folder.rglob("*"))
+    for command in (["evaluate"], ["predict", "--json"], ["equivariance"]):
+        status, text = liespline(command[0], folder, *(["x.png"] if command[0] == "predict" else []), *command[1:])
+        assert status == 2
+        assert text.splitlines() == [
+            f"Error: {folder}: holds a run that is not finished; go on with `liespline train --resume {folder}`"
+        ]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_name_that_is_not_utf8_leaves_no_folder_behind(liespline, tmp_path, image_folder, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    strange = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xffdata")
+    shutil.copytree(image_folder, strange)
+    status, text = liespline("train", "images", "--data", strange, *SMALL)
+    assert status == 2
+    assert "not UTF-8; rename the folder" in text
+    assert [path.name for path in tmp_path.iterdir()] == [os.path.basename(strange)]

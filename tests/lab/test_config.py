@@ -1,9 +1,16 @@
 """Configurations: written, read back, and refused with the near miss."""
 
+import os
+from dataclasses import replace
+from importlib.metadata import version
+
 import pytest
 import yaml
 
-from liespline.lab.config import Config, ConfigError, Network, Training
+from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.defaults import DEFAULTS
+from liespline.lab.training.start import start_config
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
 
@@ -40,6 +47,11 @@ def test_yaml_is_what_a_person_would_write():
         ("task: [", ["not valid YAML"]),
         ("!!python/object/apply:os.system ['true']", ["not valid YAML"]),
         ("task: digits\nseed: -1", ["seed"]),
+        ("task: digits\nseed: " + "9" * 5000, ["a number of over 4,300 digits"]),
+        ("task: digits\nseed: 0x" + "9" * 5000, ["seed", "must be at least 0"]),
+        ("task: pcam\nnetwork: {stride: 2}", ["--stride does nothing for task pcam"]),
+        ("task: digits\npreset: released", ["--preset does nothing for task digits"]),
+        ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
     ],
 )
 def test_mistakes_are_named(text, words):
@@ -61,6 +73,47 @@ def test_unreadable_files_are_refused(tmp_path):
 
 
 def test_only_given_options_replace_defaults():
-    changed = GOOD.updated({"n_h": 4, "kernel": None}, {"epochs": None}, seed=7, data=None)
+    changed = GOOD.updated(n_h=4, kernel=None, epochs=None, seed=7, data=None)
     assert (changed.network.n_h, changed.network.kernel) == (4, GOOD.network.kernel)
     assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)
+
+
+def test_replacing_a_value_checks_it():
+    with pytest.raises(ConfigError, match="n_h = 0"):
+        replace(GOOD.network, n_h=0)
+
+
+def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        GOOD.updated(data=os.fsdecode(b"a\xff"))
+
+
+def test_every_setting_is_an_option_with_its_default_and_its_words(liespline):
+    """Options, help and defaults follow from the one definition."""
+    status, manual = liespline("train", "--help")
+    assert status == 0
+    for name, setting in SETTINGS.items():
+        line = next(line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line)
+        assert setting.about in line
+        if setting.default is not None:
+            assert "[default: " in line
+    assert "images 30" in next(line for line in manual.splitlines() if "--epochs " in line and "default" in line)
+
+
+def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
+    file = tmp_path / "short.yaml"
+    file.write_text("task: digits\nseed: 3\ntraining: {epochs: 2}\n")
+    assert start_config(None, file, {"n_h": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, n_h=4)
+    file.write_text("task: digits\nnetwork: 3\n")
+    with pytest.raises(ConfigError, match="network = 3"):
+        start_config(None, file, {})
+
+
+@pytest.mark.parametrize("task", DEFAULTS)
+def test_the_defaults_of_a_task_are_its_own(task):
+    assert find_task(task).defaults is DEFAULTS[task]
+    assert Config.from_yaml(DEFAULTS[task].to_yaml(), "here") == DEFAULTS[task]
+
+
+def test_the_version_is_shown(liespline):
+    assert liespline("--version") == (0, f"liespline {version('liespline')}\n")

@@ -7,7 +7,7 @@ import torch
 from liespline.lab.data import celeba
 from liespline.lab.data.augment import Zoom
 from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
-from liespline.lab.objectives import Landmarks
+from liespline.lab.tasks.objectives import Landmarks
 
 
 def test_heatmaps_against_the_formula():

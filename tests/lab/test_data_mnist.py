@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from liespline.lab.data import DataError, Split, digits, mnist
-from liespline.lab.data.augment import Plain, Rotate
+from liespline.lab.data.augment import Draws, Plain, Rotate
 
 RNG = np.random.default_rng(0)
 
@@ -162,8 +162,8 @@ def test_rotation_about_the_centre(shape):
     images[(slice(None), 0, *[4] * (len(shape) - 2))] = 255  # the centre, which stays
     images[(slice(None), 0, *[4] * (len(shape) - 3), 8)] = 255
     labels = torch.arange(4)
-    out, same = Rotate()(images, labels, torch.Generator().manual_seed(0))
-    again, _ = Rotate()(images, labels, torch.Generator().manual_seed(0))
+    out, same = Rotate()(images, labels, Draws(torch.Generator().manual_seed(0)))
+    again, _ = Rotate()(images, labels, Draws(torch.Generator().manual_seed(0)))
     assert torch.equal(out, again)
     assert torch.equal(same, labels)
     assert out[(slice(None), 0, *[4] * (len(shape) - 2))].min() > 0.95

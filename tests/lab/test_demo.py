@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from liespline.lab import demo
-from liespline.lab.config import Network
+from liespline.lab.evaluation import evaluate
+from liespline.lab.settings import Network
 from liespline.lab.tasks import digits
 
 
@@ -17,7 +18,7 @@ def shown(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         small = replace(digits.TASK.defaults, network=Network(group="so2", n_h=2, widths=(4, 4, 6)))
         patch.setattr(digits, "TASK", replace(digits.TASK, defaults=small))
-        patch.setattr(demo, "CURVE_IMAGES", 5)
+        patch.setattr(evaluate, "MOVED_IMAGES", 5)
         console = Console(file=text, width=120)
         demo.run_demo(out, 0, console, epochs=1)
         rows = demo.run_demo(out, 0, console, epochs=1)  # a second demonstration replaces the first

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from lab.small_runs import new_run
 from liespline.lab.tasks import find_task
-from liespline.lab.train import begin
 
 TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
@@ -26,14 +26,15 @@ def train(folder, *more):
     return rows, done
 
 
-def alone(folder):
-    chosen = find_task("digits").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, TRAINING)
-    return begin(chosen, folder, progress=False).read_metrics()
+def alone(folder, augment):
+    chosen = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), augment=augment, **TRAINING)
+    return new_run(chosen, folder).read_metrics()
 
 
-def test_two_processes_have_the_loss_curve_of_one(tmp_path):
-    one = alone(tmp_path / "one")
-    two, done = train(tmp_path / "two", "--devices", "2")
+@pytest.mark.parametrize("augment", ["none", "rotate"])
+def test_two_processes_have_the_loss_curve_of_one(tmp_path, augment):
+    one = alone(tmp_path / "one", augment)
+    two, done = train(tmp_path / "two", "--devices", "2", "--augment", augment)
     assert [row["step"] for row in two] == [row["step"] for row in one] == [8, 16]
     # The training loss is float64 throughout; torchmetrics adds the validation's up in float32.
     for name, digits in (("train_loss", 1e-9), ("valid_loss", 1e-6), ("valid_accuracy", 1e-6)):

@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 from liespline import SO2, SO3, Scale, uniform
-from liespline.lab.config import Config, Network
 from liespline.lab.data import Split
-from liespline.lab.equivariance import layer_errors
-from liespline.lab.evaluate import batches, confusion, moves_of, predictions, scores, under_moves
-from liespline.lab.loading import Trained
-from liespline.lab.network import Signature
-from liespline.lab.objectives import Landmarks
-from liespline.lab.transform import moved, shown
+from liespline.lab.evaluation.equivariance import layer_errors
+from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
+from liespline.lab.moving import moved, shown
+from liespline.lab.runs.trained import Trained
+from liespline.lab.settings import Config, Network
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.tasks.objectives import Landmarks
 from liespline.models import classifier
 
 
@@ -83,7 +84,7 @@ def upper():
 def test_accuracy_and_change_under_turns(upper):
     trained, split = upper
     outputs, targets = predictions(trained, split)
-    assert scores(trained, outputs, targets)["accuracy"] == 1
+    assert scores(trained, [(outputs, targets)])["accuracy"] == 1
     assert confusion(outputs, targets, 2) == [[3, 0], [0, 3]]
     found = under_moves(trained, split, moves_of(trained), limit=4)
     by_angle = dict(zip(found["labels"], found["accuracy"], strict=True))

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from liespline.lab import cli
+from liespline.extras.synthetic import faces
+from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
-from liespline.lab.data.synthetic import faces
-from liespline.lab.engine import TensorBoardLogger
-from liespline.lab.run import Run
-from liespline.lab.sweep import Planned, sweep
+from liespline.lab.runs.folder import Run
+from liespline.lab.sweep.plan import Planned, sweep
+from liespline.lab.training.trainer import TensorBoardLogger
 
 SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "256", "--accelerator", "cpu", "--quiet"]
 
@@ -162,7 +162,7 @@ def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
     entry = Planned("one seed 0", config, Run(tmp_path / "one" / "seed-0"))
     said = []
     with entry.run.locked():
-        assert sweep([entry], 1, lambda name, what: said.append(what)) == ["one seed 0"]
+        assert sweep([entry], lambda name, what: said.append(what), 1) == ["one seed 0"]
     assert said == [
         f"left out: {entry.run.path}: process {os.getpid()} is working there; wait for it or choose another folder"
     ]

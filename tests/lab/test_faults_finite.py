@@ -3,13 +3,14 @@
 import pytest
 import torch
 
-from liespline.lab import engine, finite
-from liespline.lab.checkpoint import SafeCheckpoints, read_weights
-from liespline.lab.config import Config, Network, Training
 from liespline.lab.data import DataError
-from liespline.lab.finite import first_not_finite, replay
-from liespline.lab.learner import Batches
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, Network, Training
+from liespline.lab.training import nan_guard as finite
+from liespline.lab.training import train as engine
+from liespline.lab.training.learner import Batches
+from liespline.lab.training.nan_guard import first_not_finite, replay
 
 CONFIG = Config(
     task="digits",
@@ -101,7 +102,7 @@ def test_the_weights_kept_are_those_before_the_step(tmp_path, monkeypatch):
 
 
 def test_an_exploding_rate_is_named(tmp_path):
-    config = CONFIG.updated({}, {"lr": 1e38})
+    config = CONFIG.updated(lr=1e38)
     run, said = stopped(tmp_path / "run", config)
     assert "lower --lr" in said
     (file,) = run.path.glob("not-finite-step-*.safetensors")

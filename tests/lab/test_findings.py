@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from liespline import Lift
-from liespline.lab import findings
-from liespline.lab.averages import read_runs
 from liespline.lab.cli import app
-from liespline.lab.config import ConfigError
 from liespline.lab.data import DataError
-from liespline.lab.network import Signature
-from liespline.lab.report import settings_section
-from liespline.lab.results_page import write_results_page
+from liespline.lab.paper import findings
+from liespline.lab.paper.results_page import write_results_page
+from liespline.lab.paper.seed_averages import read_runs
+from liespline.lab.report.page import settings_section
+from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 
 # Scores by the sweep's own names for its runs, made so that every finding of the paper holds.
 PCAM = {"dense-1-1": 0.80, "dense-4-4": 0.82, "dense-8-8": 0.84, "dense-12-12": 0.86, "dense-16-16": 0.85}
@@ -183,9 +183,9 @@ def test_runs_that_must_not_be_mixed(tmp_path):
     others = {
         "same": (config, {}),
         "again": (config, {}),
-        "machine": (config.updated({}, {"workers": 4, "compile": True}, seed=1, data="elsewhere"), {}),
-        "longer": (config.updated({}, {"epochs": 7}), {}),
-        "released": (config.updated({}, {}, preset="released"), {}),
+        "machine": (config.updated(workers=4, compile=True, seed=1, data="elsewhere"), {}),
+        "longer": (config.updated(epochs=7), {}),
+        "released": (config.updated(preset="released"), {}),
         "valid": (config, {"split": "valid"}),
         "drawn": (config, {"synthetic": True}),
         "fewer": (config, {"images": 5}),
@@ -203,6 +203,21 @@ def test_runs_that_must_not_be_mixed(tmp_path):
     assert "epochs 7 (default 100)" in page
     assert "picked the best epoch" in page
     assert "not the official data" in page
+
+
+def test_runs_on_other_data_are_another_study(tmp_path):
+    config = find_task("images").defaults
+    for seed, (data, accuracy) in enumerate([("aaaa", 0.9), ("aaaa", 0.8), ("bbbb", 0.5), (None, 0.1)]):
+        more = {} if data is None else {"data": data}
+        write(tmp_path / str(seed), config.updated(seed=seed), {"accuracy": accuracy}, **more)
+    collection = read_runs(tmp_path)
+    means = {
+        study.data: average.mean() for study, networks in collection.studies.items() for average in networks.values()
+    }
+    assert means == pytest.approx({"aaaa": 0.85, "bbbb": 0.5, None: 0.1})
+    page = write_results_page(collection, tmp_path).read_text()
+    assert "images: 300 test images, data aaaa" in page
+    assert "images: 300 test images, data bbbb" in page
 
 
 def test_the_command_writes_the_page_and_the_pictures(tmp_path):
@@ -240,7 +255,7 @@ def test_names_that_are_none(tmp_path):
     write(tmp_path / "a" / "run", find_task("pcam").defaults, {"accuracy": 0.5}, split="tset")
     with pytest.raises(ConfigError, match=r"results.json: split 'tset' is unknown.*Did you mean 'test'"):
         read_runs(tmp_path / "a")
-    strange = find_task("pcam").defaults.updated({}, {"augment": "$\\frac$"})
+    strange = find_task("pcam").defaults.updated(augment="$\\frac$")
     write(tmp_path / "b" / "run", strange, {"accuracy": 0.5})
     with pytest.raises(ConfigError, match=r"config.yaml: augment .* is unknown; choose one of rot90"):
         read_runs(tmp_path / "b")
@@ -248,7 +263,7 @@ def test_names_that_are_none(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_the_preset_reaches_the_network_and_the_report():
-    config = find_task("celeba").defaults.updated({"n_h": 2}, {}, preset="released")
+    config = find_task("celeba").defaults.updated(n_h=2, preset="released")
     network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))
     (first, *_) = (layer for layer in network.modules() if isinstance(layer, Lift))
     assert first.grid.elements[:, 0].tolist() == pytest.approx([1, 1.6])

@@ -15,13 +15,14 @@ import torch
 from lab.hostile import all_cases
 from lab.hostile_damage import DAMAGES
 from lab.hostile_files import KINDS
-from liespline.lab.checkpoint import SafeCheckpoints
-from liespline.lab.run import Run
+from liespline.lab.runs.checkpoint import SafeCheckpoints
+from liespline.lab.runs.folder import Run
 
 TESTS = Path(__file__).parents[1]
 # One of each kind of attack, spread over all kinds of files.
 CHOSEN = [case for case in all_cases() if case.crafted][::6] + [case for case in all_cases() if not case.crafted][::19]
 # Judges the cases, then four readers with planted faults: hanging, greedy, unpickling, taking anything.
+PLACES = os.pathsep.join([str(TESTS), *sys.path[1:]])
 SCRIPT = """
 import json, pickle, sys, time
 from pathlib import Path
@@ -48,7 +49,7 @@ def judged(tmp_path_factory):
     asked = json.dumps([[case.kind, case.how, case.crafted] for case in CHOSEN])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path_factory.mktemp("hostile"))],
-        input=asked, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(TESTS)},
+        input=asked, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": PLACES},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """Readers of a run's own files on bytes and values that Hypothesis makes up: read, or refused in words."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.hostile_files import CONFIG, KINDS, RESULTS
-from liespline.lab.config import Config, ConfigError
 from liespline.lab.data import DataError
-from liespline.lab.numbers import read_metrics, read_results
+from liespline.lab.runs.records import read_metrics, read_results
+from liespline.lab.settings import Config, ConfigError
 
 READERS = ("checkpoint", "model", "replay", "config", "results", "metrics")
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4)
@@ -73,7 +74,7 @@ def test_made_up_settings(data):
         if isinstance(part, dict):
             part[data.draw(st.sampled_from(sorted(part) or ["n_h"]) | st.text(max_size=5))] = data.draw(VALUES)
     found = read_or_refusal(lambda: Config.from_dict(values, "here"))
-    assert found.startswith("here") if isinstance(found, Refusal) else found.checked() == found
+    assert found.startswith("here") if isinstance(found, Refusal) else replace(found) == found
 
 
 @settings(max_examples=150)

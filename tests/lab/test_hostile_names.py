@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from liespline.lab import cli
+from liespline.lab.cli import commands as cli
 from liespline.lab.screen import Screen, printable
 
 SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]

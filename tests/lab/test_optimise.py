@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from liespline import SO2, models, uniform
-from liespline.lab.config import Training
-from liespline.lab.optimise import DecoupledSGD, optimiser, schedule
+from liespline.lab.settings import Training
+from liespline.lab.training.optimisers import DecoupledSGD, optimiser, schedule
 
 
 def test_decoupled_decay_is_not_amplified_by_momentum():

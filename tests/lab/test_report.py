@@ -1,22 +1,31 @@
 """The report: complete, escaped, and without errors in a real browser, on a phone too."""
 
+import base64
 import functools
 import html.parser
 import http.server
+import io
 import json
+import math
 import re
-import shutil
 import subprocess
 import threading
 from itertools import pairwise
 
+import numpy as np
 import pytest
+import torch
 from markupsafe import Markup
+from PIL import Image
 
-from liespline.lab.drawing import line_chart, nice_ticks
-from liespline.lab.report import confusion_section, write_page
+from lab.conftest import HOSTILE
+from liespline.lab.data import Split
+from liespline.lab.evaluation.scores import mistakes
+from liespline.lab.report.page import confusion_section, write_page
+from liespline.lab.report.svg import line_chart, nice_ticks
+from liespline.lab.report.views import mistakes_section
 
-SECTIONS = ("curves", "moves", "confusion", "kernels", "turning", "speed", "settings")
+SECTIONS = ("curves", "moves", "confusion", "mistakes", "kernels", "turning", "speed", "settings")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
@@ -31,20 +40,13 @@ f.onload = () => {{
     title: d.title, overflow: w.scrollWidth - w.clientWidth,
     sections: [...d.querySelectorAll("section")].filter(shown).map(s => s.id),
     lines: [...d.querySelectorAll("path.line")].filter(p => p.getBoundingClientRect().width > 50).length,
+    cut: [...d.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).length,
     pictures: [...d.images].map(i => i.naturalWidth), scripts: d.scripts.length,
     smallest: Math.min(...[...d.querySelectorAll("svg text")].map(t => t.getBoundingClientRect().height)),
     classes: [...d.querySelectorAll(".confusion th[scope=row]")].map(t => t.textContent)
   }});
 }};
 </script>"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
-    pytest.fail("no Chromium on PATH; `make browser` installs it")
 
 
 def look(browser, run, tmp_path, width):
@@ -86,6 +88,7 @@ def test_page_in_a_browser(browser, tiny_run, tmp_path, width):
     assert page["title"].startswith("images")
     assert tuple(page["sections"]) == SECTIONS
     assert page["overflow"] <= 0
+    assert page["cut"] == 0  # nothing has to be scrolled sideways
     assert page["lines"] >= 4
     assert len(page["pictures"]) >= 20
     assert min(page["pictures"]) > 0
@@ -132,3 +135,26 @@ def test_ticks_cover_the_range_in_equal_steps(low, high):
     assert 2 <= len(ticks) <= 8
     steps = {round((b - a) / (ticks[1] - ticks[0]), 6) for a, b in pairwise(ticks)}
     assert steps == {1.0}
+
+
+def test_every_cell_is_shown_with_the_share_of_each_class_that_was_found():
+    page = str(confusion_section([[3, 1, 0], [0, 2, 2], [0, 0, 0]], ["a", "b", "c"], "9 images").body)
+    cells = re.findall(r"<td style=[^>]*>(.*?)</td>", page)
+    assert cells == ["3", "1", "0", "0", "2", "2", "0", "0", "0"]
+    assert re.findall(r'<th class="found"[^>]*>(.*?)</th>', page) == ["75 %", "50 %", "–"]
+
+
+def test_the_surest_mistakes_come_first():
+    outputs = torch.tensor([[4.0, 0.0], [0.0, 9.0], [0.0, 2.0], [0.0, 3.0]])
+    found = mistakes(outputs, torch.tensor([0, 0, 0, 1]))
+    assert [row[:2] for row in found] == [[1, 1], [2, 1]]
+    assert found[0][2] == pytest.approx(1 / (1 + math.exp(-9)))
+
+
+def test_mistakes_are_shown_with_their_pictures():
+    images = np.array([[[0, 0], [0, 0]], [[255, 255], [255, 255]]], np.uint8)
+    split = Split(images, np.array([0, 1]), ("dark", HOSTILE))
+    page = str(mistakes_section(split.classes, split, [[1, 0, 0.925]]).body)
+    assert "&lt;img src=x onerror=alert(1)&gt; taken for dark, 92 %" in page
+    (code,) = re.findall(r"base64,([^\"]*)", page)
+    assert np.asarray(Image.open(io.BytesIO(base64.b64decode(code)))).min() == 255

@@ -2,13 +2,22 @@
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from lightning.pytorch import Trainer
 
-from liespline.lab import train as training
+from lab.small_runs import new_run, resumed_run
+from liespline.lab import load
+from liespline.lab.data import DataError
+from liespline.lab.runs.checkpoint import SafeCheckpoints
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 
 KILLER = Path(__file__).parent / "killer.py"
@@ -58,11 +67,93 @@ def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, cap
     def stopped(*args, **more):
         raise how
 
-    monkeypatch.setattr(training, "train", stopped)
-    config = find_task("digits").defaults.updated({"n_h": 2, "widths": (2, 2, 3)}, {"accelerator": "cpu"})
+    monkeypatch.setattr(Trainer, "fit", stopped)
+    config = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), accelerator="cpu")
     folder = tmp_path / ("a long name " * 8)  # that must not be broken into lines
     with pytest.raises(type(how)):
-        training.begin(config, folder, progress=False)
+        new_run(config, folder)
     said = capsys.readouterr().err.strip()
     assert shlex.split(said.removeprefix("Stopped. Go on with: ")) == ["liespline", "train", "--resume", str(folder)]
-    assert training.Run.open(folder)[1] == config
+    assert Run.open(folder)[1] == config
+
+
+@pytest.fixture(scope="module")
+def digits_run(tmp_path_factory):
+    """A finished run of one epoch."""
+    config = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), epochs=1, batch=128, accelerator="cpu")
+    return new_run(config, tmp_path_factory.mktemp("runs") / "one")
+
+
+def test_more_epochs_make_a_finished_run_longer(digits_run, tmp_path):
+    """Resumed with more epochs it goes on from its last one, and ends with results of its own."""
+    folder = tmp_path / "longer"
+    shutil.copytree(digits_run.path, folder)
+    before = Run(folder).read_metrics()
+    run = resumed_run(folder, epochs=3)
+    rows = run.read_metrics()
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert rows[0] == before[0]
+    assert Run.open(folder)[1].training.epochs == 3
+    assert run.read_results("seconds")["seconds"] > before[0]["seconds"]
+    assert run.complete
+    state = SafeCheckpoints().load_checkpoint(run.last_checkpoint)
+    assert state["global_step"] == 3 * before[0]["step"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"lr": 0.5}, ["lr = 0.5", "a run keeps its lr"]), ({"n_h": 4}, ["n_h = 4", "--start-from"])],
+)
+def test_what_a_run_was_begun_with_stays(digits_run, given, words):
+    with pytest.raises(ConfigError) as error:
+        resumed_run(digits_run.path, **given)
+    assert all(word in str(error.value) for word in words)
+
+
+def test_fewer_epochs_than_were_done_are_refused(digits_run, tmp_path):
+    shutil.copytree(digits_run.path, tmp_path / "run")
+    run = resumed_run(tmp_path / "run", epochs=2)
+    with pytest.raises(ConfigError, match="epochs = 1: the run has done 2"):
+        resumed_run(run.path, epochs=1)
+
+
+def test_data_that_moved_are_found_again(tmp_path, image_folder, liespline):
+    """An unfinished run goes on, and a finished one is evaluated, on a folder that has another name by now."""
+    folder, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    shutil.copytree(image_folder, folder)
+    config = find_task("images").defaults.updated(data=str(folder), n_h=2, widths=(2, 2), epochs=1, accelerator="cpu")
+    run = new_run(config, tmp_path / "run")
+    folder.rename(elsewhere)
+    status, text = liespline("evaluate", run.path)
+    assert status == 2
+    assert str(folder) in text
+    assert liespline("evaluate", run.path, "--data", elsewhere)[0] == 0
+    assert liespline("train", "--resume", run.path, "--data", elsewhere, "--epochs", 2, "--quiet")[0] == 0
+    assert Run.open(run.path)[1].data == str(elsewhere)
+    assert len(run.read_metrics()) == 2
+
+
+def first_weights(config, folder):
+    """The weights before the first step: what a learning rate that changes nothing leaves."""
+    return load(new_run(config.updated(lr=1e-30, decay=1e-30, epochs=1), folder).path).network.state_dict()
+
+
+def test_a_run_begins_with_the_weights_of_another(digits_run, tmp_path, image_folder):
+    """All of them for the same task; all but the last layer's where the classes are others."""
+    config = Run.open(digits_run.path)[1].updated(start_from=str(digits_run.path), seed=5)
+    source = load(digits_run.path).network.state_dict()
+    learned = [name for name in source if not name.endswith(("running_mean", "running_var", "num_batches_tracked"))]
+    begun = first_weights(config, tmp_path / "same")
+    assert all(torch.equal(begun[name], source[name]) for name in learned)
+    cold = first_weights(replace(config, training=replace(config.training, start_from=None)), tmp_path / "cold")
+    assert not torch.equal(cold[learned[0]], source[learned[0]])
+
+    two = find_task("images").defaults.updated(data=str(image_folder), n_h=2, widths=(2, 2, 3), accelerator="cpu")
+    begun = first_weights(two.updated(start_from=str(digits_run.model_file)), tmp_path / "two classes")
+    head = [name for name in learned if begun[name].shape != source[name].shape]
+    assert head
+    assert all(name.startswith(learned[-1].rpartition(".")[0]) for name in head)
+    assert all(torch.equal(begun[name], source[name]) for name in learned if name not in head)
+    with pytest.raises(DataError, match="has shape"):
+        new_run(config.updated(widths=(3, 3, 3)), tmp_path / "other widths")
+    assert not (tmp_path / "other widths").exists()

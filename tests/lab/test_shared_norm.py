@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import distributed, nn
 
-from liespline.lab.shared_norm import SharedBatchNorm, ShareStatistics
+from liespline.lab.training.shared_norm import SharedBatchNorm, ShareStatistics
 from liespline.nn import BatchNorm
 
 

@@ -10,12 +10,13 @@ import pytest
 import torch
 from PIL import Image
 
-from liespline.lab.config import Network
-from liespline.lab.network import Signature
-from liespline.lab.run import Run
+from lab.small_runs import new_run
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.own import fitting_widths
-from liespline.lab.train import begin, preflight
+from liespline.lab.training.start import preflight
 from liespline.models.kit import AtLeast
 
 
@@ -37,8 +38,8 @@ def sixty(tmp_path: Path) -> Path:
 
 
 def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = find_task("images").defaults.updated({"n_h": 4, "weights": 6000}, {"accelerator": "cpu"}, data=str(sixty))
-    run = begin(config, sixty.parent / "run", progress=False)
+    config = find_task("images").defaults.updated(n_h=4, weights=6000, accelerator="cpu", data=str(sixty))
+    run = new_run(config, sixty.parent / "run")
     said = capsys.readouterr().out
     assert "44 for training, 8 a step: 150 steps in 30 epochs" in said
     assert "20×20 has room for 4 layers of the default 5" in said
@@ -51,7 +52,7 @@ def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("name", ["images", "volumes"])
 def test_every_size_works_and_the_last_window_of_the_defaults_sees_no_border(name: str) -> None:
     task = find_task(name)
-    config = task.defaults.updated({"group": "none", "n_h": 1, "kernel": "dense"}, {})
+    config = task.defaults.updated(group="none", n_h=1, kernel="dense")
     dims, largest = (2, 72) if name == "images" else (3, 34)
     for side in range(5, largest):
         signature = Signature(1, (side,) * dims, ("a", "b"))
@@ -65,7 +66,7 @@ def test_every_size_works_and_the_last_window_of_the_defaults_sees_no_border(nam
         window = 7 if name == "images" else 5
         assert seen[0] >= window or len(widths) == 2
         if widths != config.network.widths:  # one layer more would see padding
-            task.network(config.updated({"widths": config.network.widths[: len(widths) + 1]}, {}), signature)
+            task.network(config.updated(widths=config.network.widths[: len(widths) + 1]), signature)
             halved = side if name == "images" else (side - 1) // 2 + 1
             for _ in range(len(widths) // 2):
                 halved = (halved + 1) // 2
@@ -76,12 +77,12 @@ def test_widths_asked_for_are_kept(sixty: Path) -> None:
     assert fitting_widths(Network(widths=(4, 5, 6)), Network(widths=(4, 5, 7)), (8, 8)) == (4, 5, 7)
     task = find_task("images")
     assert fitting_widths(task.defaults.network, task.defaults.network, (24, 24)) == task.defaults.network.widths[:4]
-    config = task.defaults.updated({"widths": (2, 2, 2, 2, 2, 2, 2)}, {}, data=str(sixty))
-    assert preflight(config) == tuple(task.load(config, "train").notes)
+    config = task.defaults.updated(widths=(2, 2, 2, 2, 2, 2, 2), data=str(sixty))
+    assert preflight(config).surveys["train"].split.space == (20, 20)  # fits: any size does
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:
-    config = find_task("images").defaults.updated({}, {"batch": 16}, data=str(sixty))
+    config = find_task("images").defaults.updated(batch=16, data=str(sixty))
     (steps, _) = find_task("images").load(config, "train").notes
     assert "60 steps in 30 epochs" in steps
     assert "--epochs 75 would be better" in steps

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab import sweep as module
-from liespline.lab.cli_errors import ended_in_order
-from liespline.lab.config import Network, Training
-from liespline.lab.sweep import plan, sweep
+from liespline.lab.cli.errors import ended_in_order
+from liespline.lab.settings import Network, Training
+from liespline.lab.sweep import plan as planning
+from liespline.lab.sweep import processes_engine as module
+from liespline.lab.sweep.plan import plan, sweep
 from liespline.lab.tasks import celeba, digits, find_task
 
 SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
@@ -27,41 +28,50 @@ def two_runs(base):
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
-    return plan("digits", "two", tmp_path, 1, {}, {})
+    return plan("digits", "two", tmp_path, 1, {})
 
 
 def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     said = []
     planned[1].run.path.parent.write_text("a file where the second run's folder should go")
-    assert sweep(planned, 2, lambda name, what: said.append((name, what))) == ["bad seed 0"]
+    assert sweep(planned, lambda name, what: said.append((name, what)), 2) == ["bad seed 0"]
     assert ("good seed 0", "done") in said
     assert any(name == "bad seed 0" and "cannot be created" in what for name, what in said)
     good = planned[0].run
     before = good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()
     said.clear()
-    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert sweep(planned[:1], lambda name, what: said.append((name, what)), 1) == []
     assert said == [("good seed 0", "done before")]
     assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
     # Killed between its results and its report, a run still lacks the report; without its network it cannot have one.
     report = good.report_file.read_bytes()
     good.report_file.unlink()
-    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert sweep(planned[:1], lambda name, what: said.append((name, what)), 1) == []
     assert (good.results_file.stat().st_mtime_ns, good.model_file.read_bytes()) == before
     assert good.report_file.read_bytes() == report
     good.report_file.unlink()
     good.model_file.unlink()
     said.clear()
-    assert sweep(planned[:1], 1, lambda name, what: said.append((name, what))) == []
+    assert sweep(planned[:1], lambda name, what: said.append((name, what)), 1) == []
     assert said == [("good seed 0", "done before")]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C arrives, also where the tests run in the background or under nohup, which begin with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
 def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, monkeypatch, number, error):
     """Ctrl-C at a terminal, and a cluster's notice that the time is over."""
     said, (begun, other) = [], (entry.run.path / "pid" for entry in planned)
     wait = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}.'); time.sleep(20)"
-    monkeypatch.setattr(module, "preflight", lambda config: ())
-    monkeypatch.setattr(module, "_command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
+    monkeypatch.setattr(planning, "preflight", lambda config: ())
+    monkeypatch.setattr(module, "command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
     before, main = signal.getsignal(signal.SIGTERM), threading.main_thread().ident
 
     def stop():
@@ -72,7 +82,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     thread = threading.Thread(target=stop)
     thread.start()
     with pytest.raises(error), ended_in_order():
-        sweep(planned, 1, lambda name, what: said.append((name, what)))
+        sweep(planned, lambda name, what: said.append((name, what)), 1)
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text().rstrip(".")), 0)
@@ -113,7 +123,7 @@ def test_the_papers_celeba_runs():
 
 
 def test_seeds_come_round_by_round():
-    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3}, {"data": "d"})
+    entries = plan("pcam", "paper", Path("x"), 2, {"epochs": 3, "data": "d"})
     assert len(entries) == 50
     assert [e.config.seed for e in entries] == [0] * 25 + [1] * 25
     assert {e.config.training.epochs for e in entries} == {3}

@@ -45,7 +45,7 @@ def _turned(h: Tensor, grid: Grid) -> Tensor:
     """Return the weights with which the grid's values make up those at h⁻¹h_a, `(N, N)`."""
     source = grid.group.relative(h.to(grid.elements), grid.elements)
     distance = grid.group.offset(source.unsqueeze(1), grid.elements).norm(dim=-1)
-    exact = (distance < 1e-6 * grid.spacing).double()
+    exact = (distance < 1e-6 * min(grid.steps, default=1.0)).double()
     linear = SplineBasis(grid, degree=1)(source)
     linear = linear / linear.sum(-1, keepdim=True).clamp_min(1)
     return torch.where(exact.any(-1, keepdim=True), exact, linear)

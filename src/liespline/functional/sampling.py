@@ -14,7 +14,7 @@ from ..grids.grid import on_cpu
 from ..sizes import Size
 from ..splines import SplineBasis
 
-_HARMONICS, _ANGLES = 4, 32  # kernels on the sphere: frequencies about the axis, and samples that determine them
+_MOST = 32  # frequencies about the axis of kernels on the sphere
 
 
 @dataclass(frozen=True)
@@ -83,37 +83,76 @@ def group_points(grid: Grid, out_grid: Grid) -> tuple[Tensor, Tensor]:
 
 
 def sample(
-    basis: SplineBasis, points: Tensor, factor: Tensor, *, centres: Tensor | None = None, axial: bool = False
+    basis: SplineBasis, points: Tensor, factor: Tensor, *, centres: Tensor | None = None, axial: int | None = None
 ) -> Tensor:
     """Return the basis at the points times their factor, `(A, M, P, N)`, for points `(A, P, *shape)`.
 
-    For a group M is 1. `axial` makes kernels on R³ ⋊ S² symmetric about the reference axis: the product of two such
-    samples, summed over M, is the average of B_i(R_α x) B_j(R_α n) over all turns α about it (theorem, item 3).
+    For a group M is 1. On R³ ⋊ S² `axial` = K makes kernels symmetric about the reference axis: the product of two such
+    samples, summed over M = 1 + 2K, is the average of B_i(R_α x) B_j(R_α n) over all turns α about it (theorem,
+    item 3), up to the frequency K about the axis. The symmetry is exact for every K; see `harmonics`.
     """
-    if not axial:
+    if axial is None:
         return (basis(points, centres) * factor.unsqueeze(-1)).unsqueeze(1)
     # Fourier coefficients about the axis depend on the radius and height alone, and turning a point by φ multiplies
     # the k-th one by e^{ikφ}: kept as they are, the symmetry is exact, not only as good as a quadrature.
-    alpha = torch.arange(_ANGLES).to(points) * (2 * math.pi / _ANGLES)
-    radius = torch.hypot(points[..., 0], points[..., 1]).unsqueeze(-1)
-    height = points[..., 2:].expand(*points.shape[:-1], _ANGLES)
-    circle = torch.stack((radius * alpha.cos(), radius * alpha.sin(), height), -1)
-    values = basis(circle, centres)  # (A, P, angles, N)
+    alpha, values = _around(basis, points, centres, angles(axial))
     phi = torch.atan2(points[..., 1], points[..., 0]).unsqueeze(-1)
     terms = [values.mean(-2)]
-    for k in range(1, _HARMONICS + 1):
+    for k in range(1, axial + 1):
         for shift in (0.0, math.pi / 2):
             wave = math.sqrt(2) * torch.cos(k * (alpha - phi) + shift)
             terms.append((values * wave.unsqueeze(-1)).mean(-2))
     return torch.stack(terms, 1) * factor.unsqueeze(1).unsqueeze(-1)
 
 
+def _around(basis: SplineBasis, points: Tensor, centres: Tensor | None, n: int) -> tuple[Tensor, Tensor]:
+    """Return n azimuths, and the basis `(*batch, n, N)` at the points turned there about the axis."""
+    alpha = torch.arange(n).to(points) * (2 * math.pi / n)
+    radius = torch.hypot(points[..., 0], points[..., 1]).unsqueeze(-1)
+    height = points[..., 2:].expand(*points.shape[:-1], n)
+    return alpha, basis(torch.stack((radius * alpha.cos(), radius * alpha.sin(), height), -1), centres)
+
+
+def angles(harmonics: int) -> int:
+    """Return how many azimuths determine that many frequencies, with room for what lies above them."""
+    return max(32, 6 * harmonics)
+
+
 @lru_cache(maxsize=256)
 @on_cpu
-def space_samples(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
+def harmonics(
+    x_basis: SplineBasis, h_basis: SplineBasis | None, grid: Grid, out_grid: Grid, window: Window
+) -> int | None:
+    """Return the number of frequencies about the axis that a kernel on R³ ⋊ S² needs; None where there is no axis.
+
+    The energy of the axial average at frequency k is that of both bases there, multiplied. So many are kept that what
+    is left out is below 1e-3 of the kernel, in the mean square; lifting needs none but the average itself.
+    """
+    if out_grid.group.quotient_of is None:
+        return None
+    if h_basis is None or not window.kernel_size:
+        return 0
+    power = torch.ones(_MOST + 1, dtype=torch.float64)
+    for basis, (points, factor) in (
+        (x_basis, space_points(out_grid, window)),
+        (h_basis, group_points(grid, out_grid)),
+    ):
+        seen = points[factor.expand(points.shape[:2]) != 0]
+        seen = seen[:: max(1, len(seen) // 128)]  # a few tell the spectrum
+        _, values = _around(basis, seen, None, 4 * _MOST)
+        spectrum = torch.fft.rfft(values, dim=-2)[:, : _MOST + 1]
+        power = power * spectrum.abs().square().sum((0, 2))
+    power[1:] *= 2
+    left = power.flip(0).cumsum(0).flip(0)[1:] / power.sum()  # what lies above 0, 1, 2, …
+    return int((left > 1e-6).sum())
+
+
+@lru_cache(maxsize=256)
+@on_cpu
+def space_samples(basis: SplineBasis, grid: Grid, window: Window, axial: int | None = None) -> Tensor:
     """Return the spatial basis in the window of every element, `(A, M, *W, N_x)` in float64; computed once."""
     points, factor = space_points(grid, window)
-    return in_window(sample(basis, points, factor, axial=axial(grid)), window)
+    return in_window(sample(basis, points, factor, axial=axial), window)
 
 
 def in_window(samples: Tensor, window: Window) -> Tensor:
@@ -123,12 +162,7 @@ def in_window(samples: Tensor, window: Window) -> Tensor:
 
 @lru_cache(maxsize=256)
 @on_cpu
-def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid) -> Tensor:
+def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid, axial: int | None = None) -> Tensor:
     """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once."""
     points, factor = group_points(grid, out_grid)
-    return sample(basis, points, factor, axial=axial(out_grid))
-
-
-def axial(out_grid: Grid) -> bool:
-    """Say whether kernels have to be symmetric about the axis that the output's quotient leaves out."""
-    return out_grid.group.quotient_of is not None
+    return sample(basis, points, factor, axial=axial)

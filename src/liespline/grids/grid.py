@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..groups import Group
+from ..groups.arguments import per_axis
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,8 +43,8 @@ class Grid:
     """`(N, *element_shape)`"""
     weights: Tensor
     """`(N,)`"""
-    spacing: float
-    """Distance between neighbours, ‖Log h_i⁻¹h_j‖: the natural scale of splines centred on the grid."""
+    spacing: float | tuple[float, ...]
+    """Distance between neighbours, ‖Log h_i⁻¹h_j‖: the natural scale of splines on the grid; or one per axis."""
 
     @on_cpu
     def __post_init__(self) -> None:
@@ -58,15 +59,15 @@ class Grid:
         weights = torch.as_tensor(self.weights).detach().to("cpu", torch.float64)
         if weights.shape != elements.shape[:1] or not weights.isfinite().all():
             raise ValueError(
-                f"Grid: weights has shape {tuple(weights.shape)}; needs {len(elements)} finite numbers, one an element"
+                f"Grid: weights has shape {tuple(weights.shape)}; needs {len(elements)} finite numbers, one per element"
             )
-        if not 0 < self.spacing < float("inf"):
-            raise ValueError(f"Grid: spacing = {self.spacing}, must be positive")
+        spacing = steps("Grid", self.spacing, group.dim)
         group.require("Grid: elements", elements)
-        # Exp ∘ Log is the identity on every group, so it tells members from non-members without asking more of a
-        # group than its five methods; multiplying by e first brings angles into their own range.
+        # Exp ∘ Log is the identity on every component, so it tells members from non-members without asking more of a
+        # group than its methods; multiplying by e first brings angles into their own range.
         elements = group.product(group.identity(dtype=torch.float64), elements)
-        gap = (group.exp(group.log(elements)) - elements).flatten(1).abs().amax(1) if shape != (0,) else None
+        back = group.product(group.exp(group.log(elements)), origins(group, elements))
+        gap = (back - elements).flatten(1).abs().amax(1) if shape != (0,) else None
         if gap is not None and not (gap < 1e-6).all():
             index = int((~(gap < 1e-6)).nonzero()[0])
             raise ValueError(
@@ -74,10 +75,15 @@ class Grid:
             )
         object.__setattr__(self, "elements", elements.clone())
         object.__setattr__(self, "weights", weights.clone())
-        object.__setattr__(self, "spacing", float(self.spacing))
+        object.__setattr__(self, "spacing", spacing)
 
     def __len__(self) -> int:
         return len(self.elements)
+
+    @property
+    def steps(self) -> tuple[float, ...]:
+        """The spacing of each axis of the algebra."""
+        return per_axis("Grid", "spacing", self.spacing, self.group.dim)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -97,7 +103,25 @@ class Grid:
         return hash((self.group, self._fingerprint))
 
     def __repr__(self) -> str:
-        return f"Grid({self.group!r}, {len(self)} elements, spacing={self.spacing:.4g})"
+        spacing = self.spacing if isinstance(self.spacing, tuple) else (self.spacing,)
+        shown = ", ".join(f"{step:.4g}" for step in spacing)
+        shown = f"({shown})" if len(spacing) > 1 else shown
+        return f"Grid({self.group!r}, {len(self)} elements, spacing={shown})"
+
+
+def steps(
+    where: str, spacing: float | Sequence[float], dim: int, *, name: str = "spacing"
+) -> float | tuple[float, ...]:
+    """Return a positive spacing, or one per axis; equal ones are one number."""
+    given = per_axis(where, name, tuple(spacing) if isinstance(spacing, Sequence) else spacing, max(dim, 1))
+    if not all(0 < s < float("inf") for s in given):
+        raise ValueError(f"{where}: {name} = {spacing}, must be a positive number, or one per axis")
+    return float(given[0]) if len(set(given)) == 1 else tuple(map(float, given))
+
+
+def origins(group: Group, elements: Tensor) -> Tensor:
+    """Return what stands for the component of each element: h = Exp(Log h) · r."""
+    return group.representatives(dtype=elements.dtype, device=elements.device)[group.component(elements)]
 
 
 def whole(where: str, name: str, value: object) -> int:
@@ -108,8 +132,8 @@ def whole(where: str, name: str, value: object) -> int:
 
 
 def counts(where: str, n: int | Sequence[int], dim: int) -> tuple[int, ...]:
-    """Return n as one count an axis; a single number stands for all `dim` of them."""
+    """Return n as one count per axis; a single number stands for all `dim` of them."""
     sizes = tuple(n) if isinstance(n, Sequence) else (n,) * dim
     if len(sizes) != dim:
-        raise ValueError(f"{where}: n = {sizes} has {len(sizes)} numbers, must have {dim}, one a dimension")
+        raise ValueError(f"{where}: n = {sizes} has {len(sizes)} numbers, must have {dim}, one per dimension")
     return tuple(whole(where, "n", m) for m in sizes)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from types import FunctionType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-# What each argument of the five methods is, so that one place can check them all, a user's group included.
-_ARGUMENTS = {"product": "gh", "inverse": "h", "exp": "a", "log": "h", "act": "hx"}
+from . import arguments
+from .arguments import readable as readable
+
+
+class Even(NamedTuple):
+    """Evenly spread elements `(N, *element_shape)`, their Haar weights `(N,)`, and the step along each axis."""
+
+    elements: Tensor
+    weights: Tensor
+    spacing: float | tuple[float, ...]
 
 
 class Group(ABC):
@@ -28,8 +34,15 @@ class Group(ABC):
     """The d of the R^d it acts on."""
     element_shape: tuple[int, ...]
     """Trailing shape of an element."""
-    period: ClassVar[float | None] = None
-    """v > 0 with Exp(v) = e for a one-dimensional closed group: splines on it are made periodic."""
+
+    # ---- what a group may say beyond its five methods ----
+
+    period: float | tuple[float | None, ...] | None = None
+    """v > 0 with Exp(a + v) = Exp a along an axis of the algebra, where splines are made periodic; or one per axis."""
+    volume: float | None = None
+    """Haar volume of a compact group, all its components together; None for a group without end."""
+    chart: bool = False
+    """Whether exp and log are another smooth chart about e with the same derivative there, such as a polar one."""
     quotient_of: ClassVar[Group | None] = None
     """The group whose quotient this is (Sphere), or None for a group proper."""
 
@@ -47,11 +60,25 @@ class Group(ABC):
 
     @abstractmethod
     def log(self, h: Tensor) -> Tensor:
-        """Return Log h, the algebra vector of h nearest zero."""
+        """Return Log h, the algebra vector of h nearest zero; on another component Log(h r⁻¹), r standing for it."""
 
     @abstractmethod
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         """Return h ⊙ x, the point x moved by h."""
+
+    def component(self, h: Tensor) -> Tensor:
+        """Return the number of the component of h, `(*batch,)`; 0 is that of the identity."""
+        return torch.zeros(self.batch_shape(h), dtype=torch.long, device=h.device)
+
+    def representatives(self, *, dtype: torch.dtype | None = None, device: torch.device | None = None) -> Tensor:
+        """Return one element r of every component in the order of their numbers, e first: `(K, *element_shape)`."""
+        return self.identity(dtype=dtype, device=device).unsqueeze(0)
+
+    def uniform_elements(self, n: Any, spacing: Any) -> Even:
+        """Return what `uniform(group, n, spacing=spacing)` should, or raise ValueError."""
+        raise ValueError(
+            f"uniform: n = {n} for {self!r}; there is local(group, n, spacing) instead, or a Grid of your own"
+        )
 
     # ---- derived ----
 
@@ -81,8 +108,11 @@ class Group(ABC):
         return self.product(self.inverse(g), h)
 
     def offset(self, g: Tensor, h: Tensor) -> Tensor:
-        """Return Log g⁻¹h, the algebra vector that leads from g to h (the argument of eq. BSplineOnH)."""
-        return self.log(self.relative(g, h))
+        """Return Log g⁻¹h, which leads from g to h (the argument of eq. BSplineOnH); ∞ where no path does."""
+        step = self.relative(g, h)
+        if type(self).component is Group.component:
+            return self.log(step)
+        return torch.where(self.component(step).unsqueeze(-1) == 0, self.log(step), math.inf)
 
     def pull(self, h: Tensor, x: Tensor) -> Tensor:
         """Return h⁻¹ ⊙ x, where kernels transformed by h are read (eq. gcor)."""
@@ -101,7 +131,8 @@ class Group(ABC):
     def haar_density(self, a: Tensor) -> Tensor:
         """Return the left Haar density at Exp a in log-coordinates, |det (1 − e^{−ad a}) / ad a|.
 
-        It is the Jacobian of b ↦ Log(Exp(a)⁻¹ Exp(a + b)) at b = 0, taken by autograd, so no group supplies it.
+        It is the Jacobian of b ↦ Log(Exp(a)⁻¹ Exp(a + b)) at b = 0, taken by autograd, so no group supplies it. That
+        holds in any chart, since left multiplication by Exp(a)⁻¹ carries the point a to 0, where the density is 1.
         """
         with torch.inference_mode(False), torch.enable_grad():
             a = a.detach().clone()
@@ -112,6 +143,11 @@ class Group(ABC):
             return torch.ones(a.shape[:-1], dtype=a.dtype, device=a.device)
         return torch.linalg.det(torch.stack(rows, -2)).abs()
 
+    @property
+    def periods(self) -> tuple[float | None, ...]:
+        """The period of each axis of the algebra, None where it has none."""
+        return arguments.per_axis(type(self).__name__, "period", self.period, self.dim)
+
     # ---- plumbing ----
 
     def batch_shape(self, h: Tensor) -> torch.Size:
@@ -120,9 +156,9 @@ class Group(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name, arguments in _ARGUMENTS.items():
+        for name, letters in arguments.METHODS.items():
             if name in cls.__dict__:
-                setattr(cls, name, _checked(cls.__dict__[name], arguments))
+                setattr(cls, name, arguments.checked(cls.__dict__[name], letters))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and _same(vars(self), vars(other))
@@ -133,48 +169,8 @@ class Group(ABC):
     def __repr__(self) -> str:
         # dim and element_shape follow from space_dim in every group that computes them.
         shown = {k: v for k, v in vars(self).items() if k not in ("dim", "element_shape")}
-        arguments = ", ".join(f"{k}={v!r}" for k, v in shown.items())
-        return f"{type(self).__name__}({arguments})"
-
-    def _check(self, method: str, name: str, value: Tensor) -> None:
-        kind, shape = {
-            "a": ("algebra vectors", (self.dim,)),
-            "x": ("points", (self.space_dim,)),
-        }.get(name, ("elements", self.element_shape))
-        where = f"{type(self).__name__}.{method}"
-        if not isinstance(value, Tensor) or not value.is_floating_point():
-            found = value.dtype if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{where}: {name} must be a floating-point tensor, not {found}")
-        if value.shape[max(value.ndim - len(shape), 0) :] != shape:
-            raise ValueError(
-                f"{where}: {name} has shape {tuple(value.shape)}; {kind} have shape (*batch, "
-                + ", ".join(map(str, shape))
-                + ")"
-            )
-        if kind == "elements" and readable(value):
-            self.require(f"{where}: {name}", value.detach())
-
-
-def readable(value: Tensor) -> bool:
-    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled, traced nor transformed."""
-    plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
-    traced = (
-        torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
-    )
-    return plain and value.device.type == "cpu" and not traced
-
-
-def _checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Tensor]:
-    @functools.wraps(method)
-    def call(self: Group, *args: Tensor, **kwargs: Tensor) -> Tensor:
-        for name, value in (*zip(arguments, args, strict=False), *kwargs.items()):
-            self._check(method.__name__, name, value)
-        return method(self, *args, **kwargs)
-
-    # A code object of its own: torch.compile counts recompilations per code object, and this one would be shared.
-    own = cast(FunctionType, call)
-    own.__code__ = own.__code__.replace(co_name=method.__name__)
-    return call
+        listed = ", ".join(f"{k}={v!r}" for k, v in shown.items())
+        return f"{type(self).__name__}({listed})"
 
 
 def _same(left: dict[str, Any], right: dict[str, Any]) -> bool:
@@ -184,10 +180,3 @@ def _same(left: dict[str, Any], right: dict[str, Any]) -> bool:
         torch.equal(v, right[k]) if isinstance(v, Tensor) and isinstance(right[k], Tensor) else v == right[k]
         for k, v in left.items()
     )
-
-
-def positive_dimension(where: str, d: int) -> int:
-    """Return d, or say that a space needs at least one dimension."""
-    if not isinstance(d, int) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"{where}: space_dim = {d!r}, must be a whole number ≥ 1")
-    return d

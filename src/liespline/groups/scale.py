@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
-from .base import Group, positive_dimension
+from . import even
+from .arguments import positive_dimension
+from .base import Even, Group
 
 
 class Scale(Group):
@@ -34,3 +38,13 @@ class Scale(Group):
     def contains(self, h: Tensor) -> Tensor:
         """Scale factors are positive and finite."""
         return ((h > 0) & h.isfinite()).all(-1)
+
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Return e^{i·spacing}, i = 0 … n − 1: the paper's scales, starting at the identity."""
+        even.whole(self, n)
+        if spacing is None:
+            need = "needs the step in ln s, for instance spacing=0.5*math.log(2)"
+            raise ValueError(f"uniform: no spacing for {self!r}, which {need}")
+        if not 0 < spacing < math.inf:
+            raise ValueError(f"uniform: spacing = {spacing} for {self!r}, must be a positive number")
+        return Even(even.steps(n, spacing).exp(), even.constant(n, spacing), float(spacing))

@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from .base import Group
+from . import even
+from .base import Even, Group
 
 
 class SO2(Group):
@@ -20,25 +21,31 @@ class SO2(Group):
     dim = 1
     space_dim = 2
     element_shape = (1,)
-    period = 2 * math.pi
+    period = volume = 2 * math.pi
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:
-        return _wrap(g + h)
+        return wrap(g + h)
 
     def inverse(self, h: Tensor) -> Tensor:
-        return _wrap(-h)
+        return wrap(-h)
 
     def exp(self, a: Tensor) -> Tensor:
-        return _wrap(a)
+        return wrap(a)
 
     def log(self, h: Tensor) -> Tensor:
-        return _wrap(h)
+        return wrap(h)
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         cos, sin = h[..., 0].cos(), h[..., 0].sin()
         return torch.stack((cos * x[..., 0] - sin * x[..., 1], sin * x[..., 0] + cos * x[..., 1]), -1)
 
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Return the angles i·2π/n."""
+        even.without_spacing(self, spacing)
+        step = 2 * math.pi / even.whole(self, n)
+        return Even(even.steps(n, step), even.constant(n, step), step)
 
-def _wrap(angle: Tensor) -> Tensor:
+
+def wrap(angle: Tensor) -> Tensor:
     """Return the angle in [−π, π); those already there come back unrounded."""
     return angle - 2 * math.pi * torch.floor((angle + math.pi) / (2 * math.pi))

@@ -8,7 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base import Group
+from . import even
+from .base import Even, Group
+from .linear import apply
+from .polyhedra import polyhedral
 
 
 class SO3(Group):
@@ -17,6 +20,7 @@ class SO3(Group):
     dim = 3
     space_dim = 3
     element_shape = (3, 3)
+    volume = 8 * math.pi**2
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:
         return g @ h
@@ -38,6 +42,13 @@ class SO3(Group):
         gram = (h.transpose(-1, -2) @ h - torch.eye(3, dtype=h.dtype, device=h.device)).abs().amax((-1, -2))
         return (gram < 1e-3) & (torch.linalg.det(h) > 0)
 
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Return the rotations of the tetrahedron, octahedron or icosahedron (n = 12, 24, 60)."""
+        even.without_spacing(self, spacing)
+        if even.whole(self, n) not in (12, 24, 60):
+            raise ValueError(f"uniform: n = {n} for {self!r}; there is 12, 24 or 60 (or repulsion for any n)")
+        return even.orbit(self, polyhedral(n))
+
     def from_euler(self, alpha: Tensor, beta: Tensor, gamma: Tensor) -> Tensor:
         """Return R_{α,β,γ} = R_{z,γ} R_{y,β} R_{z,α} (the paper's ZYZ order) for angles of shape `(*batch,)`."""
         return _about_z(gamma) @ _about_y(beta) @ _about_z(alpha)
@@ -57,11 +68,6 @@ def _roma() -> Any:
     import roma  # here and not above: it loads torch's compiler, which takes seconds that only rotations need
 
     return roma
-
-
-def apply(matrix: Tensor, x: Tensor) -> Tensor:
-    """Return the matrix-vector product, column by column: many small products that broadcast are slow as a batch."""
-    return sum((matrix[..., i] * x[..., i : i + 1] for i in range(1, 3)), matrix[..., 0] * x[..., :1])
 
 
 def turn(angle: Tensor) -> Tensor:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from .base import Group
-from .so3 import SO3, apply, turn
+from . import even
+from .base import Even, Group
+from .linear import apply
+from .polyhedra import SOLIDS, vertices
+from .so3 import SO3, turn
 
 
 class Sphere(Group):
@@ -22,6 +26,7 @@ class Sphere(Group):
     dim = 2
     space_dim = 3
     element_shape = (3,)
+    volume = 4 * math.pi
     quotient_of: ClassVar[Group | None] = SO3()
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:
@@ -63,6 +68,13 @@ class Sphere(Group):
     def contains(self, h: Tensor) -> Tensor:
         """Points of the sphere have length 1."""
         return (h.square().sum(-1) - 1).abs() < 1e-3
+
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Return the vertices of a Platonic solid (n = 4, 6, 8, 12, 20)."""
+        even.without_spacing(self, spacing)
+        if even.whole(self, n) not in SOLIDS:
+            raise ValueError(f"uniform: n = {n} for {self!r}; there is 4, 6, 8, 12 or 20 (or repulsion for any n)")
+        return even.orbit(self, vertices(n))
 
     def rotation(self, h: Tensor) -> Tensor:
         """Return R_{0,β,γ}, the element of SO(3) that stands for h, `(*batch, 3, 3)`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .base import Group, positive_dimension
+from .arguments import positive_dimension
+from .base import Even, Group
 
 
 class Translation(Group):
@@ -28,3 +29,7 @@ class Translation(Group):
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         return h + x
+
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Say that there is `lattice`."""
+        raise ValueError(f"uniform: n = {n} for {self!r}; there is lattice(d, n) instead")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .base import Group, positive_dimension
+from . import even
+from .arguments import positive_dimension
+from .base import Even, Group
 
 
 class Trivial(Group):
@@ -13,6 +15,7 @@ class Trivial(Group):
 
     dim = 0
     element_shape = (0,)
+    volume = 1.0
 
     def __init__(self, space_dim: int = 2) -> None:
         self.space_dim = positive_dimension("Trivial", space_dim)
@@ -31,3 +34,10 @@ class Trivial(Group):
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         return x.expand(*torch.broadcast_shapes(h.shape[:-1], x.shape[:-1]), self.space_dim)
+
+    def uniform_elements(self, n: int, spacing: float | None) -> Even:
+        """Return its one element."""
+        even.without_spacing(self, spacing)
+        if even.whole(self, n) != 1:
+            raise ValueError(f"uniform: n = {n} for {self!r}; there is 1")
+        return Even(torch.zeros(1, 0), even.constant(1, 1.0), 1.0)

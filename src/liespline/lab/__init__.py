@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .loading import Trained, load
+    from .runs.trained import Trained, load
 
 __all__ = ["Trained", "load"]
 
@@ -12,6 +12,6 @@ def __getattr__(name: str) -> Any:
     # Only on demand: Lightning takes seconds to import, and `liespline --help` should not.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import loading
+    from .runs import trained
 
-    return getattr(loading, name)
+    return getattr(trained, name)

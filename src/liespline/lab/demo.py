@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from .config import Config
 from .data import Split, digits
-from .engine import train
-from .evaluate import confusion, moves_of, predictions, scores, under_moves
-from .finish import weights_in
-from .loading import Trained, load
-from .network import Signature, make_classifier
-from .report import (
+from .evaluation.evaluate import weights_in
+from .evaluation.scores import confusion, predictions, scores
+from .report.page import (
     Section,
     against_moves,
     comparison,
@@ -30,9 +25,13 @@ from .report import (
     speed_section,
     write_page,
 )
-from .run import Run, environment
+from .report.views import kernel_section, turning_section
+from .runs.folder import Run, environment
+from .runs.trained import Trained, load
+from .settings import Config
 from .tasks import find_task
-from .views import kernel_section, turning_section
+from .tasks.networks import Signature, make_classifier
+from .training.train import train
 
 COLUMNS = ("network", "upright", "rotated", "change when turned", "weights", "seconds")
 LEAD = (
@@ -40,7 +39,6 @@ LEAD = (
     "angle. The plain network fails on them; shown rotated digits in training, it has to learn each pose; "
     "the SE(2) network saw upright digits only and carries what it learned over to every angle by construction."
 )
-CURVE_IMAGES = 200
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,12 @@ class Row:
 
 def configurations(seed: int) -> dict[str, Config]:
     """The three networks: equal in size, upright digits for all but the augmented one."""
-    group = find_task("digits").defaults.updated({}, {"accelerator": "cpu"}, seed=seed)
+    group = find_task("digits").defaults.updated(accelerator="cpu", seed=seed)
     signature = Signature.of(digits.load("valid"))
-    plain = group.updated({"group": "none", "weights": weights_in(make_classifier(group, signature))}, {})
+    plain = group.updated(group="none", weights=weights_in(make_classifier(group, signature)))
     return {
         "2-D": plain,
-        "2-D, rotated training": plain.updated({}, {"augment": "rotate"}),
+        "2-D, rotated training": plain.updated(augment="rotate"),
         "SE(2)": group,
     }
 
@@ -93,13 +91,13 @@ def run_demo(out: Path, seed: int, console: Console, epochs: int | None = None) 
 
 
 def _trained_rows(out: Path, seed: int, console: Console, epochs: int | None) -> list[Row]:
-    upright, rotated = digits.load("test"), digits.load("test", rotated=True)
+    rotated = digits.load("test", rotated=True)
     rows = []
     for number, (name, config) in enumerate(configurations(seed).items(), 1):
         console.print(f"{number} of 3: training {name}", style="bold")
-        config = config.updated({}, {"epochs": epochs})
+        config = config.updated(epochs=epochs)
         folder = out / name.lower().replace(", ", "-").replace(" ", "-").replace("(", "").replace(")", "")
-        rows.append(one_network(name, config, folder, upright, rotated))
+        rows.append(one_network(name, config, folder, rotated))
     return rows
 
 
@@ -114,23 +112,17 @@ def shortfall(rows: list[Row]) -> str | None:
     )
 
 
-def one_network(name: str, config: Config, folder: Path, upright: Split, rotated: Split) -> Row:
+def one_network(name: str, config: Config, folder: Path, rotated: Split) -> Row:
     """Train one network from the start and test it upright and rotated."""
     if (folder / "config.yaml").exists():
         shutil.rmtree(folder)
     run = Run.create(folder, config)
-    with run.locked():
-        begun = time.perf_counter()
-        train(config, run)
-        seconds = time.perf_counter() - begun
-        trained = load(folder)
-        outputs, targets = predictions(trained, rotated)
-        at_upright = scores(trained, *predictions(trained, upright))["accuracy"]
-        at_rotated = scores(trained, outputs, targets)["accuracy"]
-        moves = under_moves(trained, upright, moves_of(trained), CURVE_IMAGES)
-        matrix = confusion(outputs, targets, len(trained.classes))
-        run.write_results({"upright": at_upright, "rotated": at_rotated, "moves": moves, "seconds": seconds})
-    return Row(name, run, trained, at_upright, at_rotated, moves, matrix, seconds)
+    train(config, run)
+    results, trained = run.read_results("scores", "moves", "seconds"), load(folder)
+    outputs, targets = predictions(trained, rotated)
+    matrix = confusion(outputs, targets, len(trained.classes))
+    upright, at_rotated = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]
+    return Row(name, run, trained, upright, at_rotated, results["moves"], matrix, results["seconds"])
 
 
 def table(rows: list[Row]) -> Table:

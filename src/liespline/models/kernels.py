@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+from torch import nn
+
 from ..grids import Grid, local, repulsion, uniform
 from ..groups import SO2, SO3, Scale
+from ..nn import GConv
 from ..splines import SplineBasis
+
+N = TypeVar("N", bound=nn.Module)
 
 KERNELS = ("dense", "local", "atrous", "deformable")
 
@@ -27,6 +34,42 @@ def h_basis(grid: Grid, kernel: str, n_k: int | None = None, *, degree: int = 3)
     return SplineBasis(_spread(grid, len(grid) if n_k is None else n_k), scale=scale, degree=degree)
 
 
+def guarded(network: N) -> N:
+    """The network itself, which now refuses weights that were learned with other splines on H than its own.
+
+    Local and atrous splines are as wide as one step of the grid: on a finer grid the same weights are another kernel.
+    The splines travel in the metadata of `state_dict`, beside torch's own version numbers.
+    """
+    for layer in network.modules():
+        if isinstance(layer, GConv):
+            layer.register_state_dict_post_hook(_tell)
+            layer.register_load_state_dict_pre_hook(_compare)
+    return network
+
+
+def _tell(layer: nn.Module, state: dict[str, Any], prefix: str, metadata: dict[str, Any]) -> None:
+    metadata["h_basis"] = _splines(layer)
+
+
+def _compare(
+    layer: nn.Module, state: Any, prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
+) -> None:
+    learned = metadata.get("h_basis")
+    if learned not in (None, _splines(layer)):
+        errors.append(
+            f"{prefix}weight was learned with splines on H of width {learned[0]}, and here they have width "
+            f"{_splines(layer)[0]}, or other centres: the same weights are another kernel. Build the network on the "
+            'grid it was trained on; kernel="dense" with n_k keeps its splines on every grid'
+        )
+
+
+def _splines(layer: Any) -> list[Any]:
+    """Width, degree and centres of a layer's splines on H; learned centres are among the weights already."""
+    basis = layer.h_basis
+    centres = [] if basis.trainable else basis.grid.elements.double().flatten().tolist()
+    return [basis.scale, basis.degree, len(basis), [round(value, 9) for value in centres]]
+
+
 def _spread(grid: Grid, n: int) -> Grid:
     """Return n elements that cover what the grid covers."""
     group = grid.group
@@ -35,7 +78,7 @@ def _spread(grid: Grid, n: int) -> Grid:
     if isinstance(group, SO2) or (isinstance(group, SO3) and n in (12, 24, 60)):
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
-        return uniform(group, n, spacing=grid.spacing * (len(grid) - 1) / max(n - 1, 1))
+        return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))
     if isinstance(group, SO3):
         return repulsion(group, n)
     raise ValueError(f"n_k = {n} splines cannot be spread over {grid!r}; leave n_k out or use a local kernel")

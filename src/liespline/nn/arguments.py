@@ -106,7 +106,9 @@ def overlap(layer: str, x_samples: Tensor, h_samples: Tensor | None) -> None:
 def warn_if_cut_off(layer: str, basis: SplineBasis, grid: Grid, window: Window) -> None:
     """Say once how much of a kernel falls outside its window, where that differs between elements.
 
-    A part that is cut off alike for all of them, as under quarter turns or scalings, costs no equivariance.
+    A part that is cut off alike for all of them, as under quarter turns, costs no equivariance. Scalings do not cut
+    alike: their windows are whole numbers of samples. 25 centres of degree 2 in 5×5 are off by 8e-2 at √2, the default
+    by 5e-3, and the nine centres of a 3×3 window by 0.17 at 2^¼.
     """
     if len(grid) == 1 or math.prod(window.kernel_size) == 1:
         return

@@ -67,6 +67,7 @@ class Correlation(Shiftable):
         self.x_basis = arguments.x_basis(name, x_basis, self.kernel_size, space_dim)
         self.h_basis = h_basis
         arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
+        self.axial = functional.harmonics(self.x_basis, h_basis, grid, out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
         shape = (out_channels, in_channels // groups, len(self.x_basis), *n_k)
@@ -81,12 +82,12 @@ class Correlation(Shiftable):
 
     def reset_parameters(self) -> None:
         """Draw new coefficients, such that activations keep their size; the bias is zero, centres are the grid's."""
-        x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window)
+        x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         h_samples = None
         if self.h_basis is None:
             x_samples = x_samples[:, :1]
         else:
-            h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid)
+            h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
         arguments.overlap(type(self).__name__, x_samples, h_samples)
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
@@ -125,10 +126,9 @@ class Correlation(Shiftable):
                 arguments.tell_off_centre(type(self).__name__, size, k, step, p, q)
 
     def _sampled(self, basis: SplineBasis, centres: Tensor, points: Tensor, factor: Tensor) -> Tensor:
-        axial = functional.axial(self.out_grid)
         with torch.autocast(points.device.type, enabled=False):
             moved = basis.centres(centres.to(points.dtype))
-            return functional.sample(basis, points, factor, centres=moved, axial=axial)
+            return functional.sample(basis, points, factor, centres=moved, axial=self.axial)
 
     def _new_centres(self, basis: SplineBasis) -> nn.Parameter:
         return nn.Parameter(self.weight.new_empty((len(basis), basis.grid.group.dim)))
@@ -147,11 +147,11 @@ class Correlation(Shiftable):
         if self.x_basis.trainable:
             found["x_points"], found["x_factor"] = functional.space_points(self.out_grid, self.window)
         else:
-            found["x_samples"] = functional.space_samples(self.x_basis, self.out_grid, self.window)
+            found["x_samples"] = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         if self.h_basis is not None and self.h_basis.trainable:
             found["h_points"], found["h_factor"] = functional.group_points(self.grid, self.out_grid)
         elif self.h_basis is not None:
-            found["h_samples"] = functional.group_samples(self.h_basis, self.grid, self.out_grid)
+            found["h_samples"] = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
         return found
 
     def _renew_buffers(self) -> None:

@@ -122,7 +122,7 @@ def _matches(grid: Grid, h: Tensor) -> tuple[Tensor, Tensor]:
     group = grid.group
     moved = group.relative(h, grid.elements)
     distance = group.offset(moved.unsqueeze(1), grid.elements).norm(dim=-1)  # (N, N)
-    pairs = (distance < 1e-6 * grid.spacing).nonzero()
+    pairs = (distance < 1e-6 * min(grid.steps, default=1.0)).nonzero()
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -1,20 +1,45 @@
 """Augmentation on the device, a batch at a time, with all randomness drawn in one place.
 
-Every module maps `(images, targets, generator)` to `(float images, targets)`. With a generator seeded by the
-step, a resumed run sees what the uninterrupted one saw.
+Every module maps `(images, targets, draws)` to `(float images, targets)`. With draws seeded by the step, a resumed run
+sees what the uninterrupted one saw, and several processes see what one would have seen.
 """
 
-import kornia
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 import roma
 import torch
 from torch import Tensor, nn
 
+from ..moving import resampled, rim_colour, rotations
 from .split import as_float
 
 
-def uniform(images: Tensor, count: int, generator: torch.Generator | None) -> Tensor:
-    """`count` uniform draws from [0, 1) for each image of a batch, on its device: (count, B)."""
-    return torch.rand(count, len(images), generator=generator, device=images.device)
+@dataclass(frozen=True)
+class Draws:
+    """Random numbers for a process's share of a batch: every `world`-th image of it, beginning at `rank`.
+
+    All numbers of the whole batch are drawn everywhere, so that an image's own do not depend on who looks at it.
+    """
+
+    generator: torch.Generator | None = None
+    world: int = 1
+    rank: int = 0
+
+    def uniform(self, images: Tensor, count: int) -> Tensor:
+        """`count` uniform draws from [0, 1) for each image, on its device: (count, B)."""
+        shape = (count, self.world * len(images))
+        return torch.rand(shape, generator=self.generator, device=images.device)[:, self.rank :: self.world]
+
+    def normal(self, images: Tensor, count: int) -> Tensor:
+        """The same from the standard normal distribution."""
+        shape = (count, self.world * len(images))
+        return torch.randn(shape, generator=self.generator, device=images.device)[:, self.rank :: self.world]
+
+
+ANY = Draws()
+"""Numbers that are new every time."""
 
 
 def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
@@ -29,33 +54,26 @@ def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
 class Plain(nn.Module):
     """No augmentation: stored images as float32 in [0, 1]."""
 
-    def forward(
-        self, images: Tensor, targets: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         return as_float(images), targets
 
 
 class Rotate(nn.Module):
-    """Every image or volume turned by its own uniformly drawn rotation about its centre, zeros moving in."""
+    """Every image or volume turned by its own uniformly drawn rotation about its centre, the rim's colour moving in."""
 
-    def forward(
-        self, images: Tensor, targets: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         x = as_float(images)
+        colour = rim_colour(x)
+        x = x - colour
         if x.ndim == 4:
-            angles = 360 * uniform(images, 1, generator)[0]
-            return kornia.geometry.transform.rotate(x, angles, padding_mode="zeros"), targets
+            return resampled(x, rotations(2 * torch.pi * draws.uniform(images, 1)[0])) + colour, targets
         if x.ndim != 5:
             raise ValueError(
                 f"images of shape {tuple(x.shape)} cannot be turned; expected (B, C, H, W) or (B, C, D, H, W)"
             )
         # A normalised Gaussian 4-vector is a uniform unit quaternion.
-        quaternions = torch.randn(len(x), 4, generator=generator, device=x.device)
-        rotations = roma.unitquat_to_rotmat(nn.functional.normalize(quaternions, dim=-1))
-        theta = torch.cat([rotations, rotations.new_zeros(len(x), 3, 1)], dim=-1)
-        # Not kornia's rotate3d: it composes Euler angles, and uniform angles are not uniform rotations.
-        grid = nn.functional.affine_grid(theta, list(x.shape), align_corners=False)
-        return nn.functional.grid_sample(x, grid, align_corners=False), targets
+        quaternions = draws.normal(images, 4).T
+        return resampled(x, roma.unitquat_to_rotmat(nn.functional.normalize(quaternions, dim=-1))) + colour, targets
 
 
 class Zoom(nn.Module):
@@ -71,14 +89,12 @@ class Zoom(nn.Module):
             raise ValueError(f"preset {preset!r} is unknown; choose paper or released")
         self.preset = preset
 
-    def forward(
-        self, images: Tensor, targets: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
-        draw, coin = uniform(images, 2, generator)
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
+        draw, coin = draws.uniform(images, 2)
         if self.preset == "paper":
             factor = 1 + 0.4 * draw
         else:
             factor = torch.where(coin < 0.5, 1 / (1 - (1 - 0.704) * draw), torch.ones_like(draw))
-        x = kornia.geometry.transform.scale(as_float(images), factor.unsqueeze(1).expand(-1, 2))
+        x = resampled(as_float(images), torch.eye(2, device=images.device) / factor.view(-1, 1, 1))
         centre = (torch.tensor(images.shape[-2:], device=images.device) - 1) / 2
         return x, (targets - centre) * factor.view(-1, 1, 1) + centre

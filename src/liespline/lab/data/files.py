@@ -1,15 +1,18 @@
 """Files that are whole or absent, and errors that name the file and the row."""
 
 import errno
-import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from filelock import FileLock, Timeout
+
 SHOWN = 20
+NAMED = 5
 # Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken or hostile.
 MOST_COMPRESSED = 1032
 # Disks and folders that cannot be written to, as the kernel says it.
@@ -21,10 +24,24 @@ class DataError(ValueError):
 
     def __init__(self, problems: str | Sequence[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
-        lines = self.problems[:SHOWN]
-        if len(self.problems) > SHOWN:
-            lines.append(f"… and {len(self.problems) - SHOWN} more problems")
+        lines = grouped(self.problems)
+        if len(lines) > SHOWN:
+            lines = [*lines[:SHOWN], f"… and {len(lines) - SHOWN} more kinds of problems"]
         super().__init__("\n".join(lines))
+
+
+def grouped(problems: Sequence[str]) -> list[str]:
+    """One line for problems that differ in file and numbers alone: the first whole, the others by name."""
+    kinds: dict[str, list[str]] = {}
+    for problem in problems:
+        _, _, what = problem.partition(": ")
+        kinds.setdefault(re.sub(r"\d+", "#", what or problem), []).append(problem)
+    lines = []
+    for first, *others in kinds.values():
+        names = [other.partition(": ")[0] for other in others]
+        more = ", …" if len(names) > NAMED else ""
+        lines.append(first + (f" (and {len(names)} more like it: {', '.join(names[:NAMED])}{more})" if names else ""))
+    return lines
 
 
 def existing(path: Path, what: str) -> Path:
@@ -69,7 +86,7 @@ def replaced(path: Path) -> Iterator[Path]:
     part = path.with_name(path.name + ".part")
     try:
         yield part
-        with open(part, "rb") as stream:
+        with open(part, "r+b") as stream:  # Windows flushes only what it may write to
             os.fsync(stream.fileno())
         os.replace(part, path)
     except BaseException as error:
@@ -99,33 +116,38 @@ def write_text(path: Path, text: str) -> None:
 def lock(path: Path, wait: bool) -> Iterator[None]:
     """Hold `path` for this process until the block ends or the process dies.
 
-    Without `wait` a second process is refused with the first one's number. The file stays: removing it would
-    let a third process lock a new file of that name while a second one still waits on the old. A disk that is full
-    or cannot be written to ends the block with a DataError that names the folder.
+    Without `wait` a second process is refused with the first one's number. A disk that is full or cannot be written
+    to ends the block with a DataError that names the folder.
     """
+    held = FileLock(path)
     try:
-        stream = open(path, "a+")  # noqa: SIM115
+        held.acquire(blocking=wait)
+    except Timeout:
+        raise DataError(
+            f"{path.parent}: process {_holder(path)} is working there; wait for it or choose another folder"
+        ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose a folder you can write to") from error
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            stream.seek(0)
-            holder = stream.read(20).strip() or "unknown"
-            raise DataError(
-                f"{path.parent}: process {holder} is working there; wait for it or choose another folder"
-            ) from None
-        try:
-            # Past the stream's buffer, which would try again to write to a full disk when it is closed.
-            os.ftruncate(stream.fileno(), 0)
-            os.write(stream.fileno(), str(os.getpid()).encode())
-            yield
-        except Exception as error:
-            cause = None if isinstance(error, DataError) else _kernel_error(error)
-            if cause is None or cause.errno not in UNWRITABLE:
-                raise
-            raise DataError(
-                f"{cause.filename or path.parent}: {cause.strerror}; make room or choose another folder, then go on. "
-                "What was finished is as it was"
-            ) from error
+    try:
+        # Windows lets nobody write to a locked file; the second process then learns no number. No buffer: it would
+        # try again to write to a full disk when it is closed.
+        with suppress(PermissionError), open(path, "wb", buffering=0) as stream:
+            stream.write(str(os.getpid()).encode())
+        yield
+    except Exception as error:
+        cause = None if isinstance(error, DataError) else _kernel_error(error)
+        if cause is None or cause.errno not in UNWRITABLE:
+            raise
+        raise DataError(
+            f"{cause.filename or path.parent}: {cause.strerror}; make room or choose another folder, then go on. "
+            "What was finished is as it was"
+        ) from error
+    finally:
+        held.release()
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text()[:20].strip() or "unknown"
+    except OSError:
+        return "unknown"

@@ -1,4 +1,4 @@
-"""A user's own images: one folder a class, or such folders under train, valid and test."""
+"""A user's own images: one folder per class, or such folders under train, valid and test."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from .files import DataError
-from .pictures import SUFFIXES, read_array, strict_pillow
+from .files import NAMED, DataError
+from .pictures import SUFFIXES, has_transparency, read_array, strict_pillow
 from .rows import Array, Decoded, cached_rows, file_key
-from .split import SPLITS, Split, check_split, stratified
+from .split import ALL, SPLITS, Joined, Split, check_split, stratified
 
-FEWEST = 3  # one image a class for each of train, valid and test
+FEWEST = 3  # one image per class for each of train, valid and test
 _BLOCK = 64
 
 
@@ -33,22 +33,38 @@ def check(path: Path, size: int | None = None) -> list[str]:
 def load(path: Path, split: str, size: int | None = None, seed: int = 0) -> Split:
     """A split: images (B, C, H, W), uint8 or uint16 as stored, C = 1 where all are grey, targets (B,).
 
-    Folders without train, valid and test are split 70/15/15 within each class. With `size`, images are scaled
-    to that shorter side and cut to a centred square; without, all must have one size. Decoded once and kept.
+    Folders without train, valid and test are split 70/15/15 within each class; split "all" is every image. With
+    `size`, images are scaled to that shorter side and cut to a centred square; without, all must have one size.
+    Decoded once and kept.
     """
-    path, split = Path(path), check_split(split)
+    path = Path(path)
     if size is not None and size < 1:
         raise ValueError(f"size {size} must be at least 1 pixel")
-    folder = _split_folder(path, split)
-    listing = _list(folder or path)
-    if folder is not None and listing.classes != (known := _list(_split_folder(path, "train") or path).classes):
+    given = (path / "train").is_dir()
+    if split == ALL and given:
+        return Joined({name: load(path, name, size) for name in SPLITS})
+    folder = _split_folder(path, check_split(split)) if given else None
+    listing = _list(folder or path, 1 if split == ALL else FEWEST)
+    if folder is not None and listing.classes != (known := _list(_split_folder(path, "train")).classes):
         raise DataError(f"{folder}: has classes {listing.classes}; train has {known}: both must be the same")
     key = "\n".join(f"{file.parent.name}/{file_key(file)}" for file in listing.files) + f"\n{size}"
     images = cached_rows(folder or path, key, lambda: _decode(listing, size))
-    rows = np.arange(len(listing.files)) if folder else stratified(listing.labels, split, seed)
-    channels_last = len(images.shape) == 3
-    labels = listing.labels[rows]
-    return Split(images, labels, listing.classes, rows=rows, channels_last=channels_last, notes=listing.notes)
+    rows = np.arange(len(listing.files)) if folder or split == ALL else stratified(listing.labels, split, seed)
+    return Split(
+        images, listing.labels[rows], listing.classes, rows=rows, channels_last=len(images.shape) == 3,
+        notes=listing.notes, names=[f"{file.parent.name}/{file.name}" for file in listing.files], dealt=not given,
+    )  # fmt: skip
+
+
+def transparent(path: Path) -> list[str]:
+    """A remark on the images that are not opaque everywhere."""
+    path = Path(path)
+    folders = [_split_folder(path, split) for split in SPLITS] if (path / "train").is_dir() else [path]
+    files = [file for folder in folders for file in _list(folder).files]
+    with strict_pillow(), ThreadPoolExecutor() as pool:
+        found = [file for file, seen in zip(files, pool.map(has_transparency, files), strict=True) if seen]
+    images = "1 image has" if len(found) == 1 else f"{len(found)} images have"
+    return [f"{images} transparent parts, which are shown on white: {_some(found, path)}"] * bool(found)
 
 
 @dataclass(frozen=True)
@@ -61,10 +77,8 @@ class Listing:
     notes: tuple[str, ...]
 
 
-def _split_folder(path: Path, split: str) -> Path | None:
-    """Where a split lies if the data come with splits, else None."""
-    if not (path / "train").is_dir():
-        return None
+def _split_folder(path: Path, split: str) -> Path:
+    """Where a split of data that come with splits lies."""
     names = ("valid", "val") if split == "valid" else (split,)
     for name in names:
         if (path / name).is_dir():
@@ -74,31 +88,36 @@ def _split_folder(path: Path, split: str) -> Path | None:
     )
 
 
-def _list(path: Path) -> Listing:
+def _list(path: Path, fewest: int = FEWEST) -> Listing:
     if not path.is_dir():
-        raise DataError(f"{path}: is no folder; expected a folder with one folder a class in it")
-    folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    if len(folders) < 2:
+        raise DataError(f"{path}: is no folder; expected a folder with one folder per class in it")
+    seen = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+    folders = [entry for entry in seen if entry.is_dir()]
+    if len(folders) < (2 if fewest == FEWEST else 1):
         found = f"only {folders[0].name!r}" if folders else "none"
         raise DataError(f"{path}: needs at least two class folders and has {found}; put each class in its own folder")
     files: list[Path] = []
     labels: list[int] = []
-    others: list[Path] = []
+    others = [entry for entry in seen if entry not in folders]
     problems = []
     for label, folder in enumerate(folders):
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
         others += sorted(set(entries) - set(images))
-        if len(images) < FEWEST:
-            problems.append(f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {FEWEST} are needed")
+        if len(images) < fewest:
+            problems.append(f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {fewest} are needed")
         files += images
         labels += [label] * len(images)
     if problems:
         raise DataError(problems)
-    notes = (
-        [f"{len(others)} entries are no PNG, JPEG or TIFF files and are left out, {others[0]} first"] if others else []
-    )
-    return Listing(files, np.array(labels, np.int64), tuple(folder.name for folder in folders), tuple(notes))
+    count = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
+    notes = [f"{count} left out, not PNG, JPEG or TIFF: {_some(others, path)}"]
+    classes = tuple(folder.name for folder in folders)
+    return Listing(files, np.array(labels, np.int64), classes, tuple(notes * bool(others)))
+
+
+def _some(entries: Sequence[Path], root: Path) -> str:
+    return ", ".join(str(entry.relative_to(root)) for entry in entries[:NAMED]) + ", …" * (len(entries) > NAMED)
 
 
 def _decode(listing: Listing, size: int | None) -> Decoded:
@@ -146,10 +165,10 @@ def _uniform(file: Path, size: int | None, shape: Sequence[int], dtype: np.dtype
         array = array.astype(np.uint16) * 257  # 255 becomes 65,535
     if len(shape) == 3 and array.ndim == 2:
         array = np.repeat(array[..., None], 3, axis=-1)
-    return array if size is None else _square(array, size)
+    return array if size is None else square(array, size)
 
 
-def _square(array: Array, size: int) -> Array:
+def square(array: Array, size: int) -> Array:
     """Scaled to the shorter side `size`, smoothed where it shrinks, then the centre cut out."""
     planes = torch.from_numpy(array.astype(np.float32).reshape(*array.shape[:2], -1)).permute(2, 0, 1)
     scale = size / min(array.shape[:2])

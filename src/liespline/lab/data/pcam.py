@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .augment import quarter_turns, uniform
+from .augment import ANY, Draws, quarter_turns
 from .files import DataError
 from .hdf5 import hdf5_rows
+from .rows import Array
 from .split import SPLITS, Split, as_float, check_split
 
 CLASSES = ("normal", "tumour")
@@ -71,6 +72,11 @@ def load(path: Path, split: str) -> Split:
     )
 
 
+def cropped(pixels: Array) -> Array:
+    """The centre of a whole patch, as training sees it; other images as they are."""
+    return pixels[_CENTRE, _CENTRE] if pixels.shape[:2] == (PATCH, PATCH) else pixels
+
+
 class Augment(nn.Module):
     """The training augmentation of both presets (the paper names the kinds, the released scripts the ranges).
 
@@ -83,15 +89,13 @@ class Augment(nn.Module):
         super().__init__()
         self.rot90 = rot90
 
-    def forward(
-        self, images: Tensor, targets: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         # All draws come first and in this order, so that `rot90=False` leaves the other draws as they were.
-        draws = uniform(images, 6, generator)  # (6, B)
-        turns = (4 * draws[0]).long() if self.rot90 else torch.zeros_like(draws[0], dtype=torch.long)
+        drawn = draws.uniform(images, 6)  # (6, B)
+        turns = (4 * drawn[0]).long() if self.rot90 else torch.zeros_like(drawn[0], dtype=torch.long)
         x = quarter_turns(as_float(images), turns)
-        x = torch.where((draws[1] < 0.5).view(-1, 1, 1, 1), x.flip(-1), x)
-        brightness, saturation, hue, contrast = draws[2:].mul(2).sub(1)  # each in [-1, 1)
+        x = torch.where((drawn[1] < 0.5).view(-1, 1, 1, 1), x.flip(-1), x)
+        brightness, saturation, hue, contrast = drawn[2:].mul(2).sub(1)  # each in [-1, 1)
         x = x + (64 / 255 * brightness).view(-1, 1, 1, 1)
         # Brightness can leave [0, 1]; clipping waits until the end, as in the released scripts.
         hsv = kornia.color.rgb_to_hsv(x)

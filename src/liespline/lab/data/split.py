@@ -1,6 +1,9 @@
 """One split of a data set as the training loop wants it: whole batches, raw bytes."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
 
 import numpy as np
 import torch
@@ -11,6 +14,8 @@ from .files import DataError
 from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
+ALL = "all"
+"""Every image of a set in one, whatever split it belongs to."""
 
 
 class Split(Dataset[tuple[Tensor, Tensor]]):
@@ -19,7 +24,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     `images` are rows of a file or an array (N, *space), or (N, *space, C) when `channels_last`; batches
     come out as (B, C, *space) in the stored dtype: uint8 crosses to the device at a quarter of float's
     cost; `as_float` is for there. `rows` picks and orders the images used, one for each of `targets`.
-    `notes` say what was left out.
+    `names` are those of all `images`, where they have any; `dealt` says that no file says which split an image
+    belongs to: we dealt them out. `notes` say what was left out.
     """
 
     def __init__(
@@ -33,6 +39,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         window: tuple[slice, ...] = (),
         synthetic: bool = False,
         notes: Sequence[str] = (),
+        names: Sequence[str] | None = None,
+        dealt: bool = False,
     ) -> None:
         self._images, self._channels_last, self._window = images, channels_last, window
         self._rows = np.arange(len(images)) if rows is None else rows
@@ -40,6 +48,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         if len(self.targets) != len(self._rows):
             raise DataError(f"{len(self._rows)} images but {len(self.targets)} targets; they must match one to one")
         self.classes, self.synthetic, self.notes = tuple(classes), synthetic, tuple(notes)
+        self._names, self.dealt = names, dealt
         shape = tuple(self._read([0]).shape[1:]) if len(self) else (1, *images.shape[-2:])
         self.in_channels, self.space = shape[0], shape[1:]
 
@@ -47,11 +56,48 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         return len(self._rows)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        return self._read([index])[0], self.targets[index]
+        return in_colours(self._read([index]), self.in_channels)[0], self.targets[index]
 
     def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
         """A batch: images (B, C, *space) and targets (B, …). Use with `collate_fn=batched`."""
-        return self._read(indices), self.targets[torch.as_tensor(indices)]
+        return in_colours(self._read(indices), self.in_channels), self.targets[torch.as_tensor(indices)]
+
+    @property
+    def names(self) -> list[str]:
+        """What to call each image: its file, or its row."""
+        return [self._names[int(row)] if self._names else f"row {row}" for row in self._rows]
+
+    @property
+    def has_names(self) -> bool:
+        """Whether images are files, not rows of one."""
+        return self._names is not None
+
+    def named(self, names: Sequence[str]) -> Split:
+        """The images of these names, in this order; all must be there."""
+        at = {name: index for index, name in enumerate(self.names)}
+        chosen = np.array([at[name] for name in names], np.int64)
+        part = copy(self)
+        part._rows, part.targets = self._rows[chosen], self.targets[torch.from_numpy(chosen)]
+        return part
+
+    def among(self, classes: Sequence[str], where: str) -> Split:
+        """The same images with their classes numbered as in `classes`, of which there may be more than here."""
+        if self.classes == tuple(classes):
+            return self
+        if unknown := [name for name in self.classes if name not in classes]:
+            raise DataError(f"{where}: has classes {', '.join(unknown)}; the network knows {', '.join(classes)}")
+        part = copy(self)
+        part.targets = torch.tensor([classes.index(name) for name in self.classes])[self.targets]
+        part.classes = tuple(classes)
+        return part
+
+    def in_colours(self, channels: int, where: str) -> Split:
+        """The same images with so many channels: colours as grey, or grey three times."""
+        if {self.in_channels, channels} not in ({1, 3}, {channels}):
+            raise DataError(f"{where}: has images of {self.in_channels} channels; the network takes {channels}")
+        part = copy(self)
+        part.in_channels = channels
+        return part
 
     def _read(self, indices: Sequence[int]) -> Tensor:
         rows = self._rows[np.asarray(indices)]
@@ -64,9 +110,55 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         return batch.movedim(-1, 1) if self._channels_last else batch.unsqueeze(1)
 
 
+class Joined(Split):
+    """Several splits of one set, one after the other; names say which split an image is of."""
+
+    def __init__(self, parts: Mapping[str, Split]) -> None:
+        self._parts = list(parts.values())
+        first = self._parts[0]
+        self._starts = np.cumsum([0, *(len(part) for part in self._parts)])
+        self.targets = torch.cat([part.targets for part in self._parts])
+        self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
+        self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
+        self.in_channels, self.space = first.in_channels, first.space
+        if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
+            (first.classes, first.in_channels, first.space)
+        }:
+            raise DataError(f"splits {', '.join(parts)} have other classes or sizes; they cannot be scored as one")
+
+    @property
+    def names(self) -> list[str]:
+        """Split and name of each image."""
+        return list(self._names or ())
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def _read(self, indices: Sequence[int]) -> Tensor:
+        places = np.asarray(indices)
+        owner = np.searchsorted(self._starts, places, side="right") - 1
+        read: list[Tensor] = [torch.empty(0)] * len(places)
+        for number in np.unique(owner):
+            here = np.flatnonzero(owner == number)
+            for place, image in zip(here, self._parts[number]._read(places[here] - self._starts[number]), strict=True):
+                read[place] = image
+        return torch.stack(read)
+
+
 def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """The `collate_fn` for data sets that already answer with batches."""
     return batch
+
+
+def in_colours(images: Tensor, channels: int) -> Tensor:
+    """Images (B, C, *space) with 1 or 3 channels: red, green and blue count 0.299, 0.587 and 0.114 in grey."""
+    if images.shape[1] == channels:
+        return images
+    if channels == 3:
+        return images.expand(-1, 3, *images.shape[2:])
+    weights = torch.tensor([0.299, 0.587, 0.114], dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
+    grey = (images.double() * weights).sum(1, keepdim=True)
+    return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)
 
 
 def as_float(images: Tensor) -> Tensor:

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from .files import DataError, check_declared_size, existing
-from .rows import Array, cached_rows, file_key, npy_header
+from .rows import Array, cached_rows, file_key, npy_header, npy_rows
 from .split import SPLITS, Split, check_split
 
+ARRAYS = (".npz", ".npy")
 _NAMES = {"train": "train", "valid": "val", "test": "test"}
 _BLOCK_BYTES = 1 << 24
 
@@ -44,6 +47,36 @@ def load(path: Path, split: str) -> Split:
     rows = cached_rows(source, file_key(path), lambda: (shape, dtype, _stream(path, f"{name}_images", shape, dtype)))
     classes = [str(label) for label in known]
     return Split(rows, np.searchsorted(known, labels), classes, channels_last=len(shape) == 5)
+
+
+def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:
+    """Every volume of a file by name, (C, D, H, W): a .npy of one or more, or each array of images in an .npz."""
+    existing(path, "volumes in an .npy or .npz file")
+    if path.suffix.lower() == ".npy":
+        rows = npy_rows(path)
+        alone = len(rows.shape) == 2 or (len(rows.shape) == 3 and rows.shape[-1] <= 4)
+        values = rows.read(range(len(rows)))
+        yield from _named(str(path), values[None] if alone else values)
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            keys = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith("images.npy")]
+    except (OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: is no readable .npz file ({error}); fetch it again") from error
+    if not keys:
+        raise DataError(f"{path}: has no array of images in it; expected names that end with 'images'")
+    for key in keys:
+        shape, dtype = _image_header(path, key)
+        values = np.concatenate(list(_stream(path, key, shape, dtype)))
+        yield from _named(f"{path} {key}", values)
+
+
+def _named(where: str, values: Array) -> Iterator[tuple[str, Tensor]]:
+    if values.ndim not in (4, 5) or values.dtype not in (np.uint8, np.uint16, np.float32):
+        raise DataError(f"{where}: has {values.dtype} {values.shape}; expected volumes of uint8, uint16 or float32")
+    for row, volume in enumerate(values):
+        image = torch.from_numpy(np.ascontiguousarray(volume))
+        yield f"{where} row {row}", image.unsqueeze(0) if image.ndim == 3 else image.movedim(-1, 0)
 
 
 def _image_header(path: Path, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -1,20 +1,17 @@
-"""What can be trained: one file a task, with its data, defaults, augmentation and score together."""
+"""What can be trained: one file per task, with its data, augmentation, network and score together."""
 
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from ..config import one_of
-from .base import Task
+from ..settings import one_of
+from .defaults import SUMMARIES
 
-SUMMARIES = {
-    "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
-    "rotmnist": "rotated MNIST, generated from the official MNIST files: 12,000 train, 50,000 test",
-    "images": "your own images, one folder a class",
-    "volumes": "your own volumes, an .npz file in MedMNIST's layout",
-    "pcam": "PatchCamelyon tissue patches (paper, section 4)",
-    "celeba": "facial landmarks on CelebA (paper, section 4)",
-}
+if TYPE_CHECKING:
+    from .base import Task
+
+__all__ = ["SUMMARIES", "find_task"]
 
 
 def find_task(name: str) -> Task:

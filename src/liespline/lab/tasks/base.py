@@ -8,16 +8,17 @@ from pathlib import Path
 
 from torch import nn
 
-from ..config import Config, ConfigError, one_of
 from ..data import Split
-from ..data.split import SPLITS
-from ..network import Signature, make_classifier
-from ..objectives import Classification, Objective
+from ..data.rows import Array
+from ..data.split import ALL, SPLITS, Joined
+from ..settings import Config, ConfigError, one_of
+from .networks import Signature, make_classifier
+from .objectives import Classification, Objective
 
 
 def classification(config: Config, signature: Signature) -> Objective:
     """The objective of every task that sorts images into classes."""
-    return Classification(signature.classes)
+    return Classification(signature.classes, config.training.class_weights)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Task:
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
     """Every problem that would stop training, file by file."""
+    prepared: Callable[[Array, Config], Array] = lambda pixels, config: pixels
+    """What training does to an image (H, W) or (H, W, 3) before the network sees it."""
+    remarks: Callable[[Path], list[str]] | None = None
+    """What one should know about the data and what stops nothing."""
+    whole: Callable[[Config], Split] | None = None
+    """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
     """The splits that the data come with."""
     sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
@@ -45,9 +52,13 @@ class Task:
         return self.defaults.task
 
     def load(self, config: Config, split: str) -> Split:
-        """One split of the task's data; without `--data` where one is needed, the error says what is."""
+        """A split of the task's data, or "all" of it; without a `--data` that it needs, the error says what is."""
         self.data_path(config)
-        return self.load_split(config, split)
+        if split != ALL:
+            return self.load_split(config, split)
+        if self.whole is not None:
+            return self.whole(config)
+        return Joined({name: self.load_split(config, name) for name in self.splits(config)})
 
     def data_path(self, config: Config) -> Path | None:
         """Where the data are, or None for a task that brings its own."""

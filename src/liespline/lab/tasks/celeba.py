@@ -6,12 +6,13 @@ from pathlib import Path
 from torch import nn
 
 from ... import models
-from ..config import Config, Network, Training
 from ..data import celeba
 from ..data.augment import Plain, Zoom
-from ..network import Signature
-from ..objectives import Landmarks
+from ..settings import Config
 from .base import Task
+from .defaults import DEFAULTS
+from .networks import Signature
+from .objectives import Landmarks
 
 
 def network(config: Config, signature: Signature) -> nn.Module:
@@ -39,28 +40,21 @@ def short_runs(base: Config) -> dict[str, Config]:
 
 def networks_of(networks: Iterable[tuple[str, int, int]], base: Config) -> dict[str, Config]:
     """Runs by kernel, N_k and N_h."""
-    return {
-        f"{kernel}-{n_h}-{n_k}": base.updated({"kernel": kernel, "n_h": n_h, "n_k": n_k}, {})
-        for kernel, n_k, n_h in networks
-    }
+    return {f"{kernel}-{n_h}-{n_k}": base.updated(kernel=kernel, n_h=n_h, n_k=n_k) for kernel, n_k, n_h in networks}
 
 
 def plain_runs(base: Config) -> dict[str, Config]:
     """2-D networks at five scales, with zoom and without."""
     runs = {}
     for number, scale in enumerate(SCALES, 1):
-        plain = base.updated({"group": "none", "n_h": 1, "n_k": 1, "scale": scale}, {})
+        plain = base.updated(group="none", n_h=1, n_k=1, scale=scale)
         runs[f"plain-{number}"] = plain
-        runs[f"plain-{number}-zoom"] = plain.updated({}, {"augment": "zoom"})
+        runs[f"plain-{number}-zoom"] = plain.updated(augment="zoom")
     return runs
 
 
 TASK = Task(
-    defaults=Config(
-        task="celeba",
-        network=Network(group="scale", n_h=5, n_k=3, kernel="local"),
-        training=Training(epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4),
-    ),
+    defaults=DEFAULTS["celeba"],
     data_help="a folder made by `liespline data prepare celeba SRC OUT`",
     check=lambda path, config: celeba.check(path),
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),

@@ -1,15 +1,17 @@
-"""One's own images, one folder a class."""
+"""One's own images, one folder per class."""
 
 from functools import partial
 from pathlib import Path
 
-from ..config import Config, Network, Training
 from ..data import Split, images
 from ..data.augment import Plain, Rotate
+from ..data.split import ALL
+from ..settings import Config
 from .base import Task
+from .defaults import DEFAULTS
 from .own import fitting_network, with_notes
 
-NETWORK = Network(group="so2", n_h=8, widths=(12, 16, 24, 32, 48))
+NETWORK = DEFAULTS["images"].network
 
 
 def load(config: Config, split: str) -> Split:
@@ -19,10 +21,12 @@ def load(config: Config, split: str) -> Split:
 
 
 TASK = Task(
-    # Small batches: some hundred steps even for a folder of sixty images.
-    defaults=Config(task="images", network=NETWORK, training=Training(epochs=30, batch=8, lr=0.01)),
-    data_help="a folder with one folder of PNG, JPEG or TIFF files a class",
+    defaults=DEFAULTS["images"],
+    data_help="a folder with one folder of PNG, JPEG or TIFF files per class",
     check=lambda path, config: images.check(path, config.size),
+    prepared=lambda pixels, config: pixels if config.size is None else images.square(pixels, config.size),
+    remarks=images.transparent,
+    whole=lambda config: images.load(Path(str(config.data)), ALL, config.size),
     load_split=load,
     augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
     network=partial(fitting_network, NETWORK),

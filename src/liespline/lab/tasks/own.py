@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from torch import nn
 
 from ...models.kit import wide
 from ...nn.resample import kept
-from ..config import Config, Network
 from ..data import Split
-from ..network import Signature, make_classifier
+from ..settings import Config, Network
+from .networks import Signature, make_classifier
 
 # A network that has taken fewer steps has learned little, however few images there are.
 FEWEST_STEPS = 150
@@ -20,7 +19,7 @@ FEWEST_STEPS = 150
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
     """The general classifier; of the default layers, as many as the images have room for."""
     widths = fitting_widths(defaults, config.network, signature.space)
-    return make_classifier(replace(config, network=replace(config.network, widths=widths)), signature)
+    return make_classifier(config.updated(widths=widths), signature)
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,11 +7,12 @@ from pathlib import Path
 from torch import nn
 
 from ... import models
-from ..config import Config, Network, Training
 from ..data import pcam
 from ..data.augment import Plain
-from ..network import Signature
+from ..settings import Config
 from .base import Task
+from .defaults import DEFAULTS
+from .networks import Signature
 
 
 def network(config: Config, signature: Signature) -> nn.Module:
@@ -39,18 +40,13 @@ def runs_of(kinds: Mapping[str, Pairs], base: Config) -> dict[str, Config]:
     runs = {}
     for kernel, pairs in kinds.items():
         for n_h, n_k in pairs:
-            choice = {"kernel": "dense" if kernel == "unturned" else kernel, "n_h": n_h, "n_k": n_k}
-            augment = "no-rot90" if kernel == "unturned" else "rot90"
-            runs[f"{kernel}-{n_h}-{n_k}"] = base.updated(choice, {"augment": augment})
+            how = {"kernel": "dense", "augment": "no-rot90"} if kernel == "unturned" else {"kernel": kernel}
+            runs[f"{kernel}-{n_h}-{n_k}"] = base.updated(n_h=n_h, n_k=n_k, **how)
     return runs
 
 
 TASK = Task(
-    defaults=Config(
-        task="pcam",
-        network=Network(group="so2", n_h=12, n_k=12, kernel="dense"),
-        training=Training(epochs=100, batch=32, optimiser="sgd", lr=0.01, decay=5e-4, augment="rot90"),
-    ),
+    defaults=DEFAULTS["pcam"],
     data_help="the folder with the official camelyonpatch_level_2_split_….h5 files",
     check=lambda path, config: pcam.check(path),
     load_split=lambda config, split: pcam.load(Path(str(config.data)), split),
@@ -59,6 +55,7 @@ TASK = Task(
         "no-rot90": lambda config: pcam.Augment(rot90=False),
         "none": lambda config: Plain(),
     },
+    prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, and eleven that show most of its findings.
     sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},

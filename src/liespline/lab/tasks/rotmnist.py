@@ -2,17 +2,13 @@
 
 from pathlib import Path
 
-from ..config import Config, Network, Training
 from ..data import mnist
 from ..data.augment import Plain, Rotate
 from .base import Task
+from .defaults import DEFAULTS
 
 TASK = Task(
-    defaults=Config(
-        task="rotmnist",
-        network=Network(group="so2", n_h=12, widths=(16, 24, 32, 48)),
-        training=Training(epochs=30, batch=128, lr=0.02),
-    ),
+    defaults=DEFAULTS["rotmnist"],
     data_help="the folder with MNIST's four idx files (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, "rotated"),

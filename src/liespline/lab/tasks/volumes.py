@@ -3,13 +3,14 @@
 from functools import partial
 from pathlib import Path
 
-from ..config import Config, Network, Training
 from ..data import Split, volumes
 from ..data.augment import Plain, Rotate
+from ..settings import Config
 from .base import Task
+from .defaults import DEFAULTS
 from .own import fitting_network, with_notes
 
-NETWORK = Network(group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12))
+NETWORK = DEFAULTS["volumes"].network
 
 
 def load(config: Config, split: str) -> Split:
@@ -19,7 +20,7 @@ def load(config: Config, split: str) -> Split:
 
 
 TASK = Task(
-    defaults=Config(task="volumes", network=NETWORK, training=Training(epochs=20, batch=16, lr=0.01)),
+    defaults=DEFAULTS["volumes"],
     data_help="an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
     check=lambda path, config: volumes.check(path),
     load_split=load,

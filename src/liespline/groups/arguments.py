@@ -1,0 +1,79 @@
+"""What the methods of a group may be given, checked in one place for every group, a user's own included."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .base import Group
+
+T = TypeVar("T")
+
+METHODS = {"product": "gh", "inverse": "h", "exp": "a", "log": "h", "act": "hx"}
+"""The arguments of the five methods: g and h are elements, a is an algebra vector, x a point."""
+
+
+def checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Tensor]:
+    """Return the method with a check of its arguments before it."""
+
+    @functools.wraps(method)
+    def call(self: Group, *args: Tensor, **kwargs: Tensor) -> Tensor:
+        for name, value in (*zip(arguments, args, strict=False), *kwargs.items()):
+            _check(self, method.__name__, name, value)
+        return method(self, *args, **kwargs)
+
+    # A code object of its own: torch.compile counts recompilations per code object, and this one would be shared.
+    own = cast(FunctionType, call)
+    own.__code__ = own.__code__.replace(co_name=method.__name__)
+    return call
+
+
+def _check(group: Group, method: str, name: str, value: Tensor) -> None:
+    kind, shape = {
+        "a": ("algebra vectors", (group.dim,)),
+        "x": ("points", (group.space_dim,)),
+    }.get(name, ("elements", group.element_shape))
+    where = f"{type(group).__name__}.{method}"
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        found = value.dtype if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"{where}: {name} must be a floating-point tensor, not {found}")
+    if value.shape[max(value.ndim - len(shape), 0) :] != shape:
+        raise ValueError(
+            f"{where}: {name} has shape {tuple(value.shape)}; {kind} have shape (*batch, "
+            + ", ".join(map(str, shape))
+            + ")"
+        )
+    if kind == "elements" and readable(value):
+        group.require(f"{where}: {name}", value.detach())
+
+
+def readable(value: Tensor) -> bool:
+    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled, traced nor transformed."""
+    plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
+    traced = (
+        torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+    )
+    return plain and value.device.type == "cpu" and not traced
+
+
+def per_axis(where: str, name: str, value: T | tuple[T, ...], dim: int) -> tuple[T, ...]:
+    """Return one value for each axis of the algebra; a single one stands for all of them."""
+    values = tuple(value) if isinstance(value, list | tuple) else (value,) * dim
+    if len(values) != dim:
+        raise ValueError(
+            f"{where}: {name} = {value} has {len(values)} entries, must have {dim}, one per axis of the algebra"
+        )
+    return values
+
+
+def positive_dimension(where: str, d: int) -> int:
+    """Return d, or say that a space needs at least one dimension."""
+    if not isinstance(d, int) or isinstance(d, bool) or d < 1:
+        raise ValueError(f"{where}: space_dim = {d!r}, must be a whole number ≥ 1")
+    return d

@@ -1,0 +1,43 @@
+"""What `uniform` grids are made of, shared by the groups that have one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from .base import Even
+
+if TYPE_CHECKING:
+    from .base import Group
+
+
+def whole(group: Group, n: object) -> int:
+    """Return n as a count, or say that it has to be a whole number ≥ 1."""
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise ValueError(f"uniform: n = {n!r} for {group!r}, must be a whole number ≥ 1")
+    return n
+
+
+def without_spacing(group: Group, spacing: object) -> None:
+    """Say that the step follows from n."""
+    if spacing is not None:
+        raise ValueError(f"uniform: spacing = {spacing} for {group!r}, which takes none")
+
+
+def steps(n: int, step: float) -> Tensor:
+    """Return 0, step, 2·step, …, `(n, 1)`."""
+    return step * torch.arange(n, dtype=torch.float64).unsqueeze(-1)
+
+
+def constant(n: int, value: float) -> Tensor:
+    """Return n equal weights."""
+    return torch.full((n,), value, dtype=torch.float64)
+
+
+def orbit(group: Group, elements: Tensor) -> Even:
+    """Return elements that all see the others at the same distances, with equal shares of the group's volume."""
+    assert group.volume is not None
+    distance = group.offset(elements[:1], elements[1:]).norm(dim=-1)
+    return Even(elements, constant(len(elements), group.volume / len(elements)), float(distance.min()))

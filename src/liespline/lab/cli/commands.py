@@ -1,0 +1,245 @@
+"""The `liespline` command. Its commands import the heavy libraries they need, so that help is instant."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..screen import Screen
+from ..settings import ConfigError
+from . import options as opt
+from .data import data_app
+from .errors import clear_messages, ended_in_order
+from .sweep import sweep
+
+app = typer.Typer(
+    name="liespline",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
+    "Begin with **liespline demo**: it needs no data and takes under three minutes. Then train on your "
+    "own images, one folder per class: **liespline train images --data DIR --group so2**.",
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        typer.echo(f"liespline {importlib.metadata.version('liespline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+app.add_typer(data_app, name="data")
+app.command()(sweep)
+# By name: what is beside the lab builds on it, and the lab does not know what is there.
+importlib.import_module("liespline.extras.commands").register(app, data_app)
+console = Screen()
+MOST_COLUMNS = 6
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the runs and the report go.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+) -> None:
+    """Train three networks of equal size on upright digits and test them on rotated ones.
+
+    A plain 2-D network, the same with rotated training images, and an SE(2) network that never sees a rotated
+    digit. Prints one table and writes OUT/report.html; fails if this run does not show what it is meant to show.
+    """
+    from ..demo import run_demo, shortfall
+
+    if problem := shortfall(run_demo(out, seed, console)):
+        raise ConfigError(problem)
+
+
+@app.command()
+def tasks() -> None:
+    """List what can be trained."""
+    from ..tasks import SUMMARIES
+
+    table = Table(box=None)
+    table.add_column("task", style="bold")
+    table.add_column("what it is")
+    for name, summary in SUMMARIES.items():
+        table.add_row(name, summary)
+    console.print(table)
+
+
+@app.command()
+@opt.with_settings()
+def train(
+    task: opt.MaybeTask = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with this run from its last whole epoch; --epochs trains longer, --data may move."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
+    ] = None,
+    quiet: opt.Quiet = False,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Train a network, test it, and write its report.
+
+    Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
+    network by validation), results.json and report.html. Killed at any moment, the run goes on with
+    --resume FOLDER.
+
+    Examples:
+
+    - `liespline train images --data DIR --group so2`
+
+    - `liespline train volumes --data FILE.npz --group so3 --n-h 24`
+
+    - `liespline train --resume runs/images-so2 --epochs 60`
+    """
+    from ..training.start import reopened, start, start_config
+    from ..training.train import is_first
+    from ..training.train import train as train_run
+
+    if resume is not None:
+        if extra := [name for name, value in (("task", task), ("--config", config), ("--out", out)) if value]:
+            raise ConfigError(f"--resume {resume} goes on with that run; leave out {extra[0]}")
+        run, chosen = reopened(resume, given)
+    else:
+        chosen = start_config(task, config, given)
+        run = start(chosen, out)
+    train_run(chosen, run, progress=not quiet)
+    if is_first():
+        show_results(run.read_results("scores", "weights"), as_json=False)
+        if run.report_file.is_file():  # one that was handed on without its network may have none
+            console.print(f"report: {run.report_file}")
+
+
+@app.command()
+def evaluate(
+    checkpoint: opt.Checkpoint,
+    data: opt.Data = None,
+    split: Annotated[
+        str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
+    ] = "test",
+    as_json: opt.Json = False,
+) -> None:
+    """Score a trained network on a split of its data, upright and moved."""
+    from ..evaluation.external import score_file
+
+    results, remarks = score_file(checkpoint, data, split)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    show_results(results, as_json)
+
+
+@app.command()
+def predict(
+    checkpoint: opt.Checkpoint,
+    images: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH…",
+            help="PNG, JPEG or TIFF files, .npz or .npy volumes, or folders of them.",
+            show_default=False,
+        ),
+    ],
+    as_json: opt.Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+) -> None:
+    """Print class, confidence and the probability of every class, for image files and folders."""
+    from ..evaluation.predict import predict_files
+
+    rows, remarks = predict_files(checkpoint, images)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    classes = list(rows[0]["probabilities"])
+    head = ["image", "class", "confidence", *(f"p({name})" for name in classes)]
+    if as_csv:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(head)
+        for row in rows:
+            shares = [row["confidence"], *row["probabilities"].values()]
+            lines.writerow([row["image"], row["class"], *(f"{share:.6g}" for share in shares)])
+        return
+    shown = head if len(classes) <= MOST_COLUMNS else head[:3]
+    table = Table()
+    for name in shown:
+        table.add_column(name, justify="left" if name in ("image", "class") else "right", overflow="fold")
+    for row in rows:
+        shares = [row["confidence"], *row["probabilities"].values()]
+        table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
+    console.print(table)
+
+
+@app.command()
+def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
+    """Measure how far each layer of a trained network is from equivariant, element by element."""
+    from ..evaluation.equivariance import measure
+
+    rows = measure(checkpoint)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    table = Table(title="relative error of L(h·f) against h·L(f)")
+    for name in rows[0]:
+        table.add_column(name, justify="left" if name == "layer" else "right")
+    for row in rows:
+        table.add_row(*(f"{v:.2e}" if isinstance(v, float) else str(v) for v in row.values()))
+    console.print(table)
+
+
+@app.command()
+def export(
+    checkpoint: opt.Checkpoint,
+    onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
+) -> None:
+    """Write a trained network as a plain convolutional one, for ONNX runtimes."""
+    from ..evaluation.predict import export_onnx
+
+    size = export_onnx(checkpoint, onnx)
+    console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+
+
+def show_results(results: dict[str, Any], as_json: bool) -> None:
+    """The final numbers, for people or for programs."""
+    if as_json:
+        typer.echo(json.dumps(results, indent=1))
+        return
+    from ..evaluation.words import rows_of
+
+    table = Table(show_header=False)
+    for row in rows_of(results):
+        table.add_row(*row)
+    console.print(table)
+
+
+def main() -> None:
+    """Run the command."""
+    with ended_in_order(), clear_messages():
+        app()

@@ -1,0 +1,73 @@
+"""The options of the commands; those of a run follow from its settings."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..settings import SETTINGS
+from ..settings.definition import Setting
+from ..tasks.defaults import DEFAULTS
+
+TaskName = Annotated[str, typer.Argument(help="What to train; `liespline tasks` lists them.", show_default=False)]
+MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="What to train; `liespline tasks` lists them.")]
+Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Checkpoint = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, or its model.safetensors.", show_default=False)
+]
+
+
+def with_settings(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command one option per setting; it takes those that the user named as the dictionary `given`."""
+    names = [name for name in SETTINGS if name not in left_out]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            found = {name: values.pop(name) for name in names}
+            command(**values, given={name: value for name, value in found.items() if value is not None})
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [parameter for parameter in own if parameter.name != "given"]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [*parameters, *(_parameter(SETTINGS[name]) for name in names)]
+        )
+        return run
+
+    return decorate
+
+
+def about(setting: Setting) -> str:
+    """What `--help` says of a setting: its meaning, where it applies, and its default."""
+    only = f" Only for {' and '.join(setting.only)}." if setting.only and len(setting.only) < 3 else ""
+    usual = default(setting)
+    return f"{setting.about}{only}" + ("" if usual == "none" else f" \\[default: {usual}]")
+
+
+def default(setting: Setting) -> str:
+    """The default in words, and the tasks that have another."""
+    own = {task: config[setting.name] for task, config in DEFAULTS.items() if config[setting.name] != setting.default}
+    return "; ".join([_plain(setting.default), *(f"{task} {_plain(value)}" for task, value in own.items())])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else f"{value}"
+
+
+def _parameter(setting: Setting) -> inspect.Parameter:
+    panel = "Machine" if setting.machine else setting.part.capitalize() or None
+    names = [setting.option + "/--no-" + setting.option[2:]] if setting.kind is bool else [setting.option]
+    metavar = setting.metavar or "|".join(setting.choices) or ("N,N,…" if setting.kind is str else None)
+    option = typer.Option(*names, metavar=metavar, help=about(setting), rich_help_panel=panel, show_default=False)
+    kind: Any = setting.kind
+    annotation = Annotated[kind | None, option]
+    return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -1,0 +1,47 @@
+"""`liespline sweep`: many runs, each exactly once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..screen import Screen
+from ..settings import ConfigError
+from . import options as opt
+
+console = Screen()
+# What makes the runs of a set differ, and what would make them one and the same.
+CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "start_from")
+
+
+@opt.with_settings(*CHOSEN_BY_SET)
+def sweep(
+    task: opt.TaskName,
+    chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
+    out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
+    engine: Annotated[
+        str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")
+    ] = "processes",
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at the same time; by default one here, and as many as fit on a cluster."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
+    *,
+    given: dict[str, Any],
+) -> None:
+    """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
+    from ..sweep.plan import plan
+    from ..sweep.plan import sweep as do_all
+
+    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, given)
+    if dry_run:
+        for entry in planned:
+            console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
+        return
+    failed = do_all(planned, lambda name, what: console.print(f"{name}: {what}"), jobs, engine)
+    if failed:
+        raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

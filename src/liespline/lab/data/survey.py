@@ -1,0 +1,115 @@
+"""One look at every image of a split: its fingerprint, and the range of its values."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .split import Split, as_float
+
+_BLOCK_VALUES = 1 << 24
+# Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they are no kin.
+_UNLIKE = 8.0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the images of a split are, one entry for each."""
+
+    split: Split
+    labels: list[str]
+    """The class of an image; for other targets a fingerprint of them."""
+    marks: list[str]
+    """Fingerprints of the pixels, as they are decoded."""
+    dtype: str
+    low: float
+    high: float
+    """The range of the values that a network would see."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Channels and size."""
+        return (self.split.in_channels, *self.split.space)
+
+
+def survey(split: Split) -> Survey:
+    """Read every image once."""
+    labels: list[str] = []
+    marks: list[str] = []
+    low, high, dtype = float("inf"), float("-inf"), ""
+    step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
+    for start in range(0, len(split), step):
+        rows = range(start, min(start + step, len(split)))
+        images, targets = split.__getitems__(rows)
+        values = as_float(images)
+        dtype = str(images.dtype).removeprefix("torch.")
+        low, high = min(low, float(values.min())), max(high, float(values.max()))
+        marks += [_mark(image) for image in images]
+        labels += [split.classes[int(t)] if t.ndim == 0 else _mark(t) for t in targets]
+    return Survey(split, labels, marks, dtype, low, high)
+
+
+def _mark(values: Tensor) -> str:
+    raw = values.contiguous().flatten().view(torch.uint8).numpy()
+    return hashlib.blake2b(raw.data, digest_size=6).hexdigest()
+
+
+def unlike(surveys: Mapping[str, Survey], where: str) -> list[str]:
+    """Why splits cannot belong together: other sizes, other kinds of numbers, other ranges."""
+    names = list(surveys)
+    first, problems = surveys[names[0]], []
+    for name in names[1:]:
+        other = surveys[name]
+        if other.shape != first.shape:
+            what = f"images of {_size(other.shape)}; {names[0]} has {_size(first.shape)}"
+        elif other.dtype != first.dtype and "float" in (other.dtype + first.dtype):
+            what = f"{other.dtype} images; {names[0]} has {first.dtype}"
+        elif not _alike(first, other):
+            what = f"values from {_range(other)}; {names[0]} has {_range(first)}"
+        else:
+            continue
+        problems.append(f"{where}: {name} has {what}: bring all splits to the same")
+    return problems
+
+
+def copies(surveys: Mapping[str, Survey]) -> list[str]:
+    """Remarks on images that are there more than once: in two classes, in two splits, or in one."""
+    places: dict[str, list[tuple[str, str, str]]] = defaultdict(list)  # mark -> split, class, name
+    for split, found in surveys.items():
+        labels = found.labels if found.split.targets.ndim == 1 else [""] * len(found.labels)
+        for name, label, mark in zip(found.split.names, labels, found.marks, strict=True):
+            places[mark].append((split, label, name))
+    several = [group for group in places.values() if len(group) > 1]
+    two_classes = [group for group in several if len({label for _, label, _ in group}) > 1]
+    two_splits = [g for g in several if g not in two_classes and len({split for split, _, _ in g}) > 1]
+    others = [group for group in several if group not in two_classes and group not in two_splits]
+    kinds = (
+        (two_classes, "are the same in two classes: one of the two is wrong"),
+        (two_splits, "are in two splits: what is learned by heart is then scored"),
+        (others, "are there more than once"),
+    )
+    return [f"{sum(map(len, g)):,} images {what}: {_example(g[0])}{', …' * (len(g) > 1)}" for g, what in kinds if g]
+
+
+def _example(group: list[tuple[str, str, str]]) -> str:
+    (split, _, name), (other_split, _, other) = group[0], group[-1]
+    return f"{split} {name} and {other_split} {other}" if split != other_split else f"{name} and {other}"
+
+
+def _alike(one: Survey, other: Survey) -> bool:
+    widths = sorted(max(abs(s.low), abs(s.high)) for s in (one, other))
+    return widths[1] == 0 or widths[1] < _UNLIKE * widths[0]
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{'×'.join(map(str, shape[1:]))} with {shape[0]} channel{'s' * (shape[0] > 1)}"
+
+
+def _range(found: Survey) -> str:
+    return f"{found.low:.4g} to {found.high:.4g} ({found.dtype})"

@@ -1,0 +1,1 @@
+"""What a trained network is worth, and its answers for new images."""

@@ -1,0 +1,149 @@
+"""What happens after training: the final numbers and the report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..data import Split, as_float
+from ..data.celeba import BLUR
+from ..data.landmarks import found, locate
+from ..data.record import Record
+from ..report.page import (
+    Section,
+    against_moves,
+    confusion_section,
+    learning_curves,
+    settings_section,
+    speed_section,
+    write_page,
+)
+from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
+from ..runs.data import differences, read_record, refuse, splits_of
+from ..runs.folder import Run
+from ..runs.trained import Trained, load
+from ..settings import Config
+from ..tasks import find_task
+from ..tasks.objectives import Classification
+from .moves import moves_of, under_moves
+from .scores import answers, confusion, mistakes, predictions, scores
+from .statistics import METHOD, behind_accuracy, intervals, success_interval
+from .words import NAMES, rows_of
+
+MOVED_IMAGES = 500
+WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
+
+
+def best_device(config: Config) -> str:
+    """The device to evaluate on."""
+    return "cuda" if torch.cuda.is_available() and config.training.accelerator != "cpu" else "cpu"
+
+
+def weights_in(network: torch.nn.Module) -> int:
+    """The number of trainable weights."""
+    return sum(p.numel() for p in network.parameters() if p.requires_grad)
+
+
+def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
+    """Score the run's best network and write `results.json`: then the run is finished."""
+    trained, record = load(run.path, best_device(config)), read_record(run.path)
+    name, split = test_split(config, record)
+    if record is not None:
+        refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
+    results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
+    results |= {"data": record.fingerprint} if record is not None else {}
+    results["selected_by"] = trained.selected_by
+    results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
+    run.write_results(results)
+    return results
+
+
+def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
+    """The test images; the validation images of data that come without, and then every result says so."""
+    name = "test" if "test" in find_task(config.task).splits(config) else "valid"
+    return name, splits_of(config, record, name)[name]
+
+
+def score(trained: Trained, split: Split) -> dict[str, Any]:
+    """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
+    results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
+    if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+        outputs, targets = predictions(trained, split)
+        table = confusion(outputs, targets, len(trained.classes))
+        results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
+        results |= behind_accuracy(table, trained.classes)
+        results["interval"] = intervals(outputs, targets)
+        results["mistakes"] = mistakes(outputs, targets)
+        results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+        return results
+    hits: list[Tensor] = []
+
+    def watched() -> Iterator[tuple[Tensor, Tensor]]:
+        for maps, landmarks in answers(trained, split):
+            hits.append(found(locate(maps, BLUR[trained.config.preset]), landmarks))
+            yield maps, landmarks
+
+    results["scores"] = scores(trained, watched())
+    results["interval"] = {"success": success_interval(torch.cat(hits))}
+    return results
+
+
+def report_run(run: Run, config: Config) -> None:
+    """Write the run's page from its files."""
+    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    epochs = run.read_metrics()
+    trained = load(run.path)
+    _, split = test_split(config, read_record(run.path))
+    images, targets = split.__getitems__(list(range(min(8, len(split)))))
+    images = as_float(images)
+    where = f"{results['images']:,} {results['split']} images"
+    sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
+    if "moves" in results:
+        sections.append(against_moves({"network": results["moves"]}))
+        sections.append(confusion_section(results["confusion"], trained.classes, where))
+        sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
+    else:
+        sections.append(landmark_section(trained, images, targets))
+    sections += [kernel_section(trained), turning_section(trained, images[0])]
+    sections.append(speed_section({"network": epochs}))
+    environment = (run.path / "environment.json").read_text(encoding="utf-8")
+    sections.append(settings_section(config.to_yaml(), environment))
+    shown = [section for section in sections if section is not None]
+    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), shown)
+
+
+def title_of(config: Config) -> str:
+    """The page's heading."""
+    network = config.network
+    if network.group == "none":
+        return f"{config.task}: plain CNN, no group"
+    return f"{config.task}: {network.n_h} {WORDS[network.group]}, {network.kernel} kernels"
+
+
+def lead_of(trained: Trained, results: dict[str, Any]) -> str:
+    """One sentence under the heading, and what must be known about the data."""
+    size = "×".join(map(str, trained.signature.space))
+    text = (
+        f"A network of {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
+        f"classes, tested on {results['images']:,} images that it did not learn from."
+    )
+    if "interval" in results:
+        text += f" Numbers in brackets are intervals ({METHOD})."
+    if "selected_by" in results:
+        text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
+    if results["split"] == "valid":
+        text += " These are the validation images, which picked the best epoch: the data have no test images."
+    return text + (" The images are synthetic." if results["synthetic"] else "")
+
+
+def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The numbers to see first."""
+    cards = [(words, value) for words, value in rows_of(results) if not words.startswith("loss")]
+    if epochs:
+        speeds = sorted(row["images_per_second"] for row in epochs)
+        cards.append(("images per second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
+        cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
+    return cards

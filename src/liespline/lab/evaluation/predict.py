@@ -1,0 +1,131 @@
+"""Using a trained network outside Python: answers for image files, and an ONNX file for other runtimes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...exporting import export as as_plain
+from ..data import DataError, as_float
+from ..data.files import replacing
+from ..data.pictures import SUFFIXES, read_array, strict_pillow
+from ..data.split import in_colours
+from ..data.volumes import ARRAYS, read_volumes
+from ..runs.trained import Trained, load
+from ..tasks import find_task
+from ..tasks.objectives import Classification
+from .evaluate import best_device
+
+BATCH = 64
+
+
+def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Class, confidence and all probabilities of every image in files and folders, and remarks on what was left out.
+
+    Images are brought to the network as training brought them. All unreadable files are named before any is answered.
+    """
+    trained = load(checkpoint)
+    config = trained.config
+    if not isinstance(find_task(config.task).objective(config, trained.signature), Classification):
+        raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
+    trained.to(best_device(config))
+    volumes = len(trained.signature.space) == 3
+    files, remarks = _files(paths, ARRAYS if volumes else SUFFIXES)
+    problems, found = [], []
+    with strict_pillow():
+        for file in files:
+            try:
+                found += [(name, _fitting(name, image, trained)) for name, image in _images(file, trained, volumes)]
+            except DataError as error:
+                problems += error.problems
+    if problems:
+        raise DataError(problems)
+    return [row for batch in _batches(found) for row in _answers(trained, batch)], remarks
+
+
+def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path], list[str]]:
+    """The files that are named, and those in folders that are named, and what of these is left out."""
+    files: list[Path] = []
+    others: list[Path] = []
+    for path in paths:
+        inside = (
+            sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")) if path.is_dir() else []
+        )
+        right = [file for file in inside if file.suffix.lower() in suffixes]
+        if path.is_dir() and not right:
+            raise DataError(f"{path}: has no {', '.join(suffixes)} files in it")
+        files += right if path.is_dir() else [path]
+        others += [file for file in inside if file not in right]
+    if not others:
+        return files, []
+    which = f"{others[0]}{', …' * (len(others) > 1)}"
+    count = "1 file is" if len(others) == 1 else f"{len(others)} files are"
+    return files, [f"{count} left out, not {', '.join(suffixes)}: {which}"]
+
+
+def _images(file: Path, trained: Trained, volumes: bool) -> Iterator[tuple[str, Tensor]]:
+    """Every image of a file by name: (C, *space), as training would see it but for its channels."""
+    if volumes:
+        yield from read_volumes(file)
+        return
+    pixels = torch.tensor(find_task(trained.config.task).prepared(read_array(file), trained.config))
+    yield str(file), pixels.unsqueeze(0) if pixels.ndim == 2 else pixels.movedim(-1, 0)
+
+
+def _fitting(name: str, image: Tensor, trained: Trained) -> Tensor:
+    """The image as the network takes it: floats with its channels, of a size it can answer for."""
+    channels = trained.signature.in_channels
+    if {len(image), channels} not in ({1, 3}, {channels}):
+        raise DataError(f"{name}: has {len(image)} channels; the network learned from {channels}")
+    trained.check_size(tuple(image.shape[1:]), name)
+    return as_float(in_colours(image.unsqueeze(0), channels))[0]
+
+
+def _batches(found: Sequence[tuple[str, Tensor]]) -> Iterator[Sequence[tuple[str, Tensor]]]:
+    for _, same in groupby(found, key=lambda pair: pair[1].shape):
+        group = list(same)
+        yield from (group[i : i + BATCH] for i in range(0, len(group), BATCH))
+
+
+@torch.no_grad()
+def _answers(trained: Trained, batch: Sequence[tuple[str, Tensor]]) -> list[dict[str, Any]]:
+    device = next(trained.parameters()).device
+    images = torch.stack([image for _, image in batch]).to(device)
+    rows = []
+    for (name, _), shares in zip(batch, trained(images).double().softmax(-1).tolist(), strict=True):
+        best = max(range(len(shares)), key=shares.__getitem__)
+        probabilities = dict(zip(trained.classes, shares, strict=True))
+        rows.append({"image": name, "class": trained.classes[best], "confidence": shares[best]})
+        rows[-1]["probabilities"] = probabilities
+    return rows
+
+
+def export_onnx(checkpoint: Path, file: Path) -> int:
+    """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes."""
+    trained = load(checkpoint)
+    plain = as_plain(trained.network).eval()
+    example = torch.zeros(2, trained.signature.in_channels, *trained.signature.space)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's remarks are about its own internals
+        program = torch.onnx.export(
+            plain,
+            (example,),
+            input_names=["images"],
+            output_names=["logits"],
+            dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
+            dynamo=True,
+            verbose=False,
+        )
+    if program is None:
+        raise DataError(f"{file}: the network could not be exported")
+    data = program.model_proto.SerializeToString()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as stream:
+        stream.write(data)
+    return len(data)

@@ -1,0 +1,68 @@
+"""What a trained network is worth: its answers, its scores, what it mistakes for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor
+from torchmetrics import MeanMetric
+from torchmetrics.functional.classification import multiclass_confusion_matrix
+
+from ..data import Split, as_float
+from ..runs.trained import Trained
+from ..tasks import find_task
+
+BATCH = 256
+SHOWN_MISTAKES = 12
+
+
+def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+    """The first `limit` images of a split with their targets, evenly spread over it, as floats."""
+    count = len(split)
+    rows = torch.arange(count)
+    if limit is not None and limit < count:
+        rows = (torch.arange(limit) * count / limit).long()
+    for part in torch.split(rows, BATCH):
+        images, targets = split.__getitems__(part.tolist())
+        yield as_float(images), targets
+
+
+@torch.no_grad()
+def answers(trained: Trained, split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+    """Outputs and targets, a batch at a time, on the CPU."""
+    device = next(trained.parameters()).device
+    for images, targets in batches(split, limit):
+        yield trained(images.to(device)).float().cpu(), targets
+
+
+def predictions(trained: Trained, split: Split, limit: int | None = None) -> tuple[Tensor, Tensor]:
+    """All outputs and targets of a split, for classes: heatmaps would be hundreds of MB."""
+    outputs, targets = zip(*answers(trained, split, limit), strict=True)
+    return torch.cat(outputs), torch.cat(targets)
+
+
+def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    """Loss and scores of batches of outputs and targets, none of which is kept."""
+    objective = find_task(trained.config.task).objective(trained.config, trained.signature)
+    counters, loss, classes = objective.scores(), MeanMetric(), set[float]()
+    for outputs, targets in pairs:
+        counters.update(outputs, targets)
+        loss.update(objective.loss(outputs, targets), len(outputs))
+        classes.update(targets.flatten().tolist())
+    there = {name: counter for name, counter in counters.items() if name != "auc" or len(classes) > 1}  # no ROC of one
+    return {"loss": float(loss.compute()), **{name: float(counter.compute()) for name, counter in there.items()}}
+
+
+def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
+    """How many images of each true class (rows) were taken for each class (columns)."""
+    table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
+    return table
+
+
+def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:
+    """The wrong answers that were given with most confidence: row, answer and probability of each."""
+    confidence, answer = outputs.softmax(-1).max(-1)
+    wrong = (answer != targets).nonzero()[:, 0]
+    shown = wrong[confidence[wrong].argsort(descending=True, stable=True)][:SHOWN_MISTAKES]
+    return [[int(row), int(answer[row]), float(confidence[row])] for row in shown]

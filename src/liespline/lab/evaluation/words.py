@@ -1,0 +1,41 @@
+"""The final numbers of a run in words, the same on the screen and in the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NAMES = {
+    "loss": "loss", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
+    "auc": "area under the ROC curve", "success": "landmarks found",
+}  # fmt: skip
+MOST_CLASSES = 12
+
+
+def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each number with its name; intervals behind the numbers they belong to."""
+    interval = results.get("interval", {})
+    rows = []
+    for name, value in results["scores"].items():
+        text = f"{value:.4f}" if name == "loss" else percent(value)
+        rows.append((NAMES.get(name, name), text + _range(interval.get(name))))
+        if name == "accuracy" and "majority" in results:
+            rows.append(("of always the most frequent class", percent(results["majority"])))
+    sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
+    if len(sensitivity) <= MOST_CLASSES:
+        rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
+    if moves := results.get("moves"):
+        these = f"the same {moves['images']:,} images"
+        if "upright" in moves:
+            rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
+        rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
+        rows.append(("change of the output when moved", percent(moves["change"])))
+    return [*rows, ("weights", f"{results['weights']:,}")]
+
+
+def percent(value: float) -> str:
+    """A share for people."""
+    return f"{100 * value:.1f} %"
+
+
+def _range(interval: list[float] | None) -> str:
+    return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

@@ -1,0 +1,231 @@
+"""Finished runs averaged over their seeds: what the results figure and the results page are made of."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..data.files import DataError
+from ..data.split import SPLITS
+from ..runs.folder import Run
+from ..settings import SETTINGS, Config, ConfigError, Network, Training, one_of
+from ..tasks import SUMMARIES, find_task
+
+PAPER = ("pcam", "celeba")
+"""The paper's own experiments."""
+SCORES = ("success", "accuracy", "balanced_accuracy", "auc")
+"""What is reported; the first of these that a run has is what networks are compared by."""
+_ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
+"""Settings of the machine, and the augmentation, which belongs to the network."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What has to agree before two networks may be compared: the images that were scored, and how both learned."""
+
+    task: str
+    preset: str
+    split: str
+    images: int
+    synthetic: bool
+    size: int | None
+    data: str | None
+    """Fingerprint of the images and their splits; None for runs that were begun before runs knew it."""
+    training: Training
+    """Without the augmentation, which belongs to the network, and without the machine."""
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Settings of the training that are not the task's own: what was used, and what is usual."""
+        usual = asdict(find_task(self.task).defaults.training)
+        used = {key: value for key, value in asdict(self.training).items() if key not in _ASIDE}
+        return {key: (value, usual[key]) for key, value in used.items() if value != usual[key]}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One network with its augmentation: what the seeds of a study share."""
+
+    network: Network
+    augment: str
+
+
+@dataclass(frozen=True)
+class Average:
+    """The finished runs of one network, one value per seed."""
+
+    study: Study
+    variant: Variant
+    runs: int
+    scores: Mapping[str, Sequence[float]]
+    weights: Sequence[int]
+    speeds: Sequence[float]
+    """Images per second in training, the median epoch of each run."""
+    seconds: Sequence[float]
+    machines: Sequence[str]
+    commits: Sequence[str]
+
+    @property
+    def score(self) -> str:
+        """What networks are compared by."""
+        return next(name for name in SCORES if name in self.scores)
+
+    @property
+    def seeds(self) -> int:
+        """The number of different seeds."""
+        return len(self.scores[self.score])
+
+    def mean(self, score: str | None = None) -> float:
+        """The mean over seeds."""
+        return statistics.fmean(self.scores[score or self.score])
+
+    def spread(self, score: str | None = None) -> float | None:
+        """The standard deviation over seeds, with n − 1 below; a single run has none."""
+        values = self.scores[score or self.score]
+        return statistics.stdev(values) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All runs below a folder: the finished ones by network, and how many were left out."""
+
+    averages: Sequence[Average]
+    unfinished: int
+    unscored: int
+
+    @property
+    def studies(self) -> dict[Study, dict[Variant, Average]]:
+        """The networks of each study."""
+        studies: dict[Study, dict[Variant, Average]] = defaultdict(dict)
+        for average in self.averages:
+            studies[average.study][average.variant] = average
+        return dict(studies)
+
+
+def read_runs(folder: Path) -> Collection:
+    """Every run below a folder; raises ConfigError if none is finished, DataError where one's numbers are damaged."""
+    found: dict[tuple[Study, Variant], list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    unfinished = unscored = 0
+    for file in sorted(folder.rglob("config.yaml")):
+        run = Run(file.parent)
+        if not run.finished:
+            unfinished += 1
+        elif not any(name in run.read_results().get("scores", {}) for name in SCORES[:2]):
+            unscored += 1
+        else:
+            config = Config.load(file)
+            study, numbers = _numbers(run, config)
+            found[study, variant_of(config)].append((config.seed, numbers))
+    if not found:
+        raise ConfigError(f"{folder}: holds no finished run (no results.json with scores beside a config.yaml)")
+    averages = [_average(*key, runs) for key, runs in found.items()]
+    averages.sort(key=_order)
+    return Collection(averages, unfinished, unscored)
+
+
+def variant_of(config: Config) -> Variant:
+    """The network of a run, written alike however it was asked for."""
+    net = config.network
+    if net.group == "none" or (net.n_h == 1 and net.n_k in (None, 1)):
+        net = replace(net, group="none", kernel="dense", n_h=1, n_k=1)
+    elif config.task in PAPER or net.kernel in ("dense", "atrous"):
+        net = replace(net, n_k=net.n_k or net.n_h)
+    return Variant(replace(net, scale=round(net.scale, 2)), config.training.augment)
+
+
+def name_of(task: str, variant: Variant) -> str:
+    """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what differs from the task's defaults follows."""
+    net = variant.network
+    if net.group == "none":
+        name = plain_name(task) + (f" at scale {net.scale:g}" if task == "celeba" else "")
+    else:
+        name = f"{net.kernel} ({net.n_h}, {net.n_k})" if net.n_k else f"{net.kernel} ({net.n_h})"
+    return name + unusual(task, variant)
+
+
+def plain_name(task: str) -> str:
+    """The network without a group, as the paper calls it; other tasks may have volumes."""
+    return "2-D" if task in PAPER else "no group"
+
+
+def unusual(task: str, variant: Variant) -> str:
+    """What differs from the task's defaults, apart from the sampling of the group and the kernels on it."""
+    usual, net = find_task(task).defaults, variant.network
+    words: list[str] = [] if net.group in ("none", usual.network.group) else [net.group]
+    if net.group != "none" and net.scale != 1:
+        words.append(f"from scale {net.scale:g}")
+    for key in ("kernel_size", "stride", "widths", "weights"):
+        if getattr(net, key) != getattr(usual.network, key):
+            words.append(f"{key} {getattr(net, key)}")
+    if variant.augment != usual.training.augment:
+        words.append(variant.augment)
+    return "".join(f", {word}" for word in words)
+
+
+def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
+    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    scores = {name: float(results["scores"][name]) for name in SCORES if name in results["scores"]}
+    for name, value in scores.items():
+        if not 0 <= value <= 1:  # NaN too
+            raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
+    one_of(f"{run.config_file}: augment", config.training.augment, find_task(config.task).augmentations)
+    study = Study(
+        task=config.task,
+        preset=config.preset,
+        split=one_of(f"{run.results_file}: split", results["split"], SPLITS),
+        images=results["images"],
+        synthetic=results["synthetic"],
+        size=config.size,
+        data=results.get("data"),
+        training=replace(config.training, **_ASIDE),
+    )
+    speeds = [float(row["images_per_second"]) for row in run.read_metrics()]
+    return study, {
+        "scores": scores,
+        "weights": results["weights"],
+        "speed": statistics.median(speeds) if speeds else None,
+        "seconds": results.get("seconds"),
+        **_origin(run.path / "environment.json"),
+    }
+
+
+def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str, Any]]]) -> Average:
+    by_seed = defaultdict(list)
+    for seed, numbers in runs:
+        by_seed[seed].append(numbers)
+    every = [numbers for group in by_seed.values() for numbers in group]
+    names = [name for name in SCORES if all(name in numbers["scores"] for numbers in every)]
+    # A seed that ran twice, by hand or on two machines, is one value: copies would make the spread look small.
+    scores = {
+        name: [statistics.fmean(numbers["scores"][name] for numbers in by_seed[seed]) for seed in sorted(by_seed)]
+        for name in names
+    }
+
+    def all_of(key: str) -> list[Any]:
+        return [numbers[key] for numbers in every if numbers[key] is not None]
+
+    weights, machines, commits = (sorted(set(all_of(key))) for key in ("weights", "machine", "commit"))
+    return Average(study, variant, len(every), scores, weights, all_of("speed"), all_of("seconds"), machines, commits)
+
+
+def _order(average: Average) -> tuple[Any, ...]:
+    study, variant = average.study, average.variant
+    net = variant.network
+    ways = (unusual(study.task, variant), net.scale, net.kernel, net.n_k or 0)
+    place = [*PAPER, *SUMMARIES].index(study.task)
+    return place, repr(study), net.n_h, *ways, repr(variant)
+
+
+def _origin(file: Path) -> dict[str, str | None]:
+    """The machine and commit of a run as its own file names them; None where that file lacks them or is damaged."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    named = found if isinstance(found, dict) else {}
+    return {key: v[:200] if isinstance(v := named.get(key), str) else None for key in ("machine", "commit")}

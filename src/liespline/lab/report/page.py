@@ -1,0 +1,133 @@
+"""The report: one HTML file that opens anywhere, without a network and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..data.files import write_text
+from .svg import confusion_table, line_chart, nice_ticks
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page."""
+
+    name: str
+    title: str
+    text: str
+    body: Markup
+
+
+def write_page(
+    path: Path, title: str, lead: str, cards: Sequence[tuple[str, str]], sections: Sequence[Section]
+) -> None:
+    """Render the page and put it in place in one step."""
+    environment = Environment(
+        loader=PackageLoader("liespline.lab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    page = environment.get_template("report.html").render(title=title, lead=lead, cards=cards, sections=sections)
+    write_text(path, page)
+
+
+def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
+    """Losses and the validation score by epoch; one network with both its losses, or several side by side."""
+    if len(metrics) == 1:
+        rows = next(iter(metrics.values()))
+        losses = {"training": _points(rows, "train_loss"), "validation": _points(rows, "valid_loss")}
+    else:
+        losses = {name: _points(rows, "train_loss") for name, rows in metrics.items()}
+    of_score = {name: _points(rows, f"valid_{score}") for name, rows in metrics.items()}
+    longest = max((len(rows) for rows in metrics.values()), default=0)
+    ticks = [
+        (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
+    ]
+    label = "Loss" if len(metrics) == 1 else "Training loss"
+    body = Markup('<div class="pair">{}{}</div>').format(
+        line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
+        line_chart(of_score, x_label="epoch", y_label=f"Validation {score}", percent=True, x_ticks=ticks),
+    )
+    return Section("curves", "Learning curves", "", body)
+
+
+def _points(rows: Rows, name: str) -> list[tuple[float, float]]:
+    return [(row["epoch"] + 1, row[name]) for row in rows if name in row]
+
+
+def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ...] = ()) -> Section:
+    """Accuracy of each network when its test images are turned or scaled."""
+    first = next(iter(results.values()))
+    axis, labels = first["axis"], first["labels"]
+    order = _order(labels)
+    lines = {}
+    for name, result in results.items():
+        points = [(float(at), result["accuracy"][i]) for at, i in order]
+        if axis == "angle":
+            points.append((360.0, result["accuracy"][0]))
+        lines[name] = points
+    ticks = [(float(a), f"{a}°") for a in range(0, 361, 60)] if axis == "angle" else None
+    chart = line_chart(
+        lines, x_label=axis, y_label=f"Accuracy against {axis}", percent=True, x_ticks=ticks, y_range=(0, 1)
+    )
+    text = (
+        f"The same {first['images']} test images, each cut to the disc that stays in view and moved before the network "
+        "sees it. A flat line means that the answer does not depend on how the image lies. Around the disc lies the "
+        "mean colour of its rim."
+    )
+    return Section("moves", f"Accuracy against {axis}", text, chart)
+
+
+def _order(labels: Sequence[str]) -> list[tuple[float, int]]:
+    return sorted((float(label.rstrip("°")), i) for i, label in enumerate(labels))
+
+
+def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
+    """Which classes are taken for which."""
+    text = f"True classes down, answers across, on {which}. The last column is the share of each class that was found."
+    return Section("confusion", "Confusion matrix", text, confusion_table(table, classes))
+
+
+def comparison(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], best: int) -> Section:
+    """Networks side by side, the best one in bold."""
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in columns)
+    body = Markup("").join(
+        Markup('<tr class="{}"><th scope="row">{}</th>{}</tr>').format(
+            "best" if i == best else "",
+            name,
+            Markup("").join(Markup("<td>{}</td>").format(value) for value in values),
+        )
+        for i, (name, values) in enumerate(rows)
+    )
+    table = Markup(
+        '<div class="scroll"><table class="numbers"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+    )
+    return Section("comparison", "Side by side", "", table.format(head, body))
+
+
+def speed_section(metrics: Mapping[str, Rows]) -> Section:
+    """Throughput and memory of training."""
+    rows = []
+    for name, epochs in metrics.items():
+        if epochs:
+            speeds = sorted(row["images_per_second"] for row in epochs)
+            memory = max(row["memory_mib"] for row in epochs)
+            seconds = sum(row["seconds"] for row in epochs)
+            rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
+    section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows, -1)
+    return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
+
+
+def settings_section(yaml: str, environment: str) -> Section:
+    """Everything needed to do it again."""
+    body = Markup(
+        "<details><summary>Configuration</summary><pre>{}</pre></details>"
+        "<details><summary>Versions, commit and machine</summary><pre>{}</pre></details>"
+    ).format(yaml, environment)
+    return Section("settings", "How to repeat it", "The same seed gives the same numbers on the same machine.", body)

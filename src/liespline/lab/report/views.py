@@ -1,0 +1,210 @@
+"""Looking inside a network: its kernels drawn over H, and its feature maps turning with the image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from markupsafe import Markup
+from torch import Tensor, nn
+
+from ...grids import Grid
+from ...groups import SO2, SO3, Group, Scale
+from ...nn import GConv, Lift
+from ..data import Split, as_float
+from ..data.landmarks import locate
+from ..moving import in_disc, moved, shown
+from ..runs.trained import Trained
+from .page import Section
+from .svg import Pixels, picture, ring, strip
+
+SHOWN_KERNELS = 3
+SHOWN_MOVES = 5
+FINE = 41
+
+
+def kernel_section(trained: Trained) -> Section | None:
+    """The strongest kernels of the first group convolution, one picture per element of H."""
+    layer = next((m for m in trained.modules() if isinstance(m, GConv)), None)
+    if layer is None or len(layer.grid) == 1:
+        return None
+    kernel = continuous_kernel(layer)
+    strength = kernel.flatten(2).norm(dim=-1)
+    best_input = strength.argmax(1)
+    chosen = strength.amax(1).argsort(descending=True)[:SHOWN_KERNELS]
+    labels = element_labels(layer.grid)
+    blocks = []
+    for out in chosen.tolist():
+        source = int(best_input[out])
+        planes = kernel[out, source]
+        planes = planes / planes.abs().max()
+        images = [
+            picture(_plane(p), f"kernel at {label}", signed=True) for p, label in zip(planes, labels, strict=True)
+        ]
+        drawn = ring(images, labels) if isinstance(layer.grid.group, SO2) else _row(images, labels)
+        blocks.append(Markup('<div>{}<p class="note">channel {} → {}</p></div>').format(drawn, source, out))
+    text = (
+        "Each picture is the kernel's slice at one element of H, blue below zero and red above: a function "
+        "on the group, a sum of B-splines. The network uses it at every place and, moved by each element, in "
+        "every pose."
+    )
+    return Section(
+        "kernels",
+        "Learned kernels over H",
+        text,
+        Markup('<div class="rings">{}</div>').format(Markup("").join(blocks)),
+    )
+
+
+@torch.no_grad()
+def continuous_kernel(layer: GConv) -> Tensor:
+    """The kernel as the function it is (eq. BSplinesOnG), not only at the samples it is used at.
+
+    Drawn over the window's last two axes through its middle, at each element of the grid:
+    (out, in, N_h, FINE, FINE), or (out, in, N_h, 1, FINE) on a line.
+    """
+    d = len(layer.kernel_size)
+    axes = [torch.linspace(-k / 2, k / 2, FINE, dtype=torch.float64) for k in layer.kernel_size[-2:]]
+    plane = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)  # (FINE, FINE, 2)
+    points = nn.functional.pad(plane, (d - plane.shape[-1], 0)).cpu()
+    if d == 1:
+        points = points.unsqueeze(0)
+    in_space = _at(layer, "x", points)  # (FINE, FINE, N_x)
+    on_group = _at(layer, "h", layer.grid.elements)  # (N_h, N_k)
+    return torch.einsum("ocij,yzi,hj->ochyz", layer.weight.double().cpu(), in_space, on_group)
+
+
+def _at(layer: GConv, axis: str, points: Tensor) -> Tensor:
+    """A layer's basis on space ("x") or on H ("h") at points, with learned centres where it has them."""
+    basis = layer.x_basis if axis == "x" else layer.h_basis
+    if basis is None:
+        raise ValueError(f"layer {layer} has no basis on H to draw")
+    learned = getattr(layer, f"{axis}_centres", None)
+    return basis(points, None if learned is None else basis.centres(learned.double().cpu()))
+
+
+def turning_section(trained: Trained, image: Tensor) -> Section | None:
+    """An image moved by elements of the grid, a feature map that moves along, and the map moved back."""
+    layers = [m for m in trained.modules() if isinstance(m, Lift | GConv)]
+    grid = layers[0].grid if layers else None
+    if grid is None or len(grid) == 1 or grid.group.space_dim == 1:
+        return None
+    device = next(trained.parameters()).device
+    picked = list(range(min(SHOWN_MOVES, len(grid))))
+    group, elements = grid.group, grid.elements
+    moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
+    inside, around = in_disc(image.unsqueeze(0).to(device), float(group.det(moves).abs().max()) ** (1 / image[0].ndim))
+    inputs = torch.cat([moved(inside, group, m) + around for m in moves])
+    maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
+    reference = maps[0, :, 0]
+    channel = int(reference.flatten(1).std(dim=1).argmax())
+    followed = torch.stack([maps[i, channel, a] for i, a in enumerate(picked)])
+    back = torch.cat([moved(f[None, None], group, group.inverse(m))[0] for f, m in zip(followed, moves, strict=True)])
+    error = _inner_error(back.cpu(), group, moves)
+    labels = element_labels(grid)
+    heads = [labels[a] for a in picked]
+    scale = float(followed.abs().max()) or 1.0
+    rows = [
+        ("image", [picture(_image(x), f"image at {h}") for x, h in zip(inputs, heads, strict=True)]),
+        ("feature map", _signed(followed / scale, [f"feature map at {h}" for h in heads])),
+        ("moved back", _signed(back / scale, [f"moved back from {h}" for h in heads])),
+    ]
+    text = (
+        f"One image in {len(picked)} poses, channel {channel} of the second layer at the element of H that "
+        "belongs to the pose, and that map moved back. If the network is equivariant, the last row is the "
+        f"same picture throughout; here it differs by {100 * error:.1f} % of its norm where both are in view."
+    )
+    return Section("turning", "Feature maps that move with the image", text, strip(rows, heads))
+
+
+@torch.no_grad()
+def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Section:
+    """Landmarks on a few images: circles where they are, crosses where the network sees them."""
+    located = locate(trained(images)).double()
+    figures = []
+    for image, true, seen in zip(images, targets.double(), located, strict=True):
+        height, width = image.shape[-2:]
+        marks = [Markup('<circle cx="{:.1f}" cy="{:.1f}" r="3.2"/>').format(x + 0.5, y + 0.5) for y, x in true.tolist()]
+        cross = '<path d="M{:.1f} {:.1f}m-2.5-2.5l5 5m0-5l-5 5"/>'
+        marks += [Markup(cross).format(x + 0.5, y + 0.5) for y, x in seen.tolist()]
+        svg = Markup('<svg class="marks" viewBox="0 0 {} {}">{}</svg>').format(width, height, Markup("").join(marks))
+        figures.append(Markup('<div class="overlay">{}{}</div>').format(picture(_image(image), "test image"), svg))
+    text = "Circles are the true landmarks, crosses the highest point of each heatmap."
+    body = Markup('<div class="faces">{}</div>').format(Markup("").join(figures))
+    return Section("landmarks", "Landmarks", text, body)
+
+
+def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:
+    """Test images that the network is most sure about, and wrong."""
+    figures = []
+    for row, answer, confidence in mistakes:
+        images, targets = split.__getitems__([int(row)])
+        words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
+        image = picture(_image(as_float(images)[0]), words)
+        figures.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, words))
+    text = "Those that the network was most sure about, with the probability it gave." if mistakes else "None."
+    return Section("mistakes", "Mistakes", text, Markup('<div class="faces">{}</div>').format(Markup("").join(figures)))
+
+
+def element_labels(grid: Grid) -> list[str]:
+    """A short name of each element: its angle, its factor, or for other groups its number."""
+    if isinstance(grid.group, SO2):
+        return [f"{float(e) % (2 * math.pi) * 180 / math.pi:.0f}°" for e in grid.elements[:, 0]]
+    if isinstance(grid.group, Scale):
+        return [f"×{float(e):.2f}" for e in grid.elements[:, 0]]
+    if isinstance(grid.group, SO3):
+        angles = grid.group.log(grid.elements).norm(dim=-1) * 180 / math.pi
+        return [f"{i + 1}: {float(a):.0f}°" for i, a in enumerate(angles)]
+    return [str(i + 1) for i in range(len(grid))]
+
+
+@torch.no_grad()
+def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
+    seen: list[Tensor] = []
+    hook = layer.register_forward_hook(lambda module, args, output: seen.append(output.detach()))
+    try:
+        trained(inputs)
+    finally:
+        hook.remove()
+    return seen[0]
+
+
+def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:
+    """Mean relative distance of the maps, moved back, from the first one, where the moved image shows both."""
+    errors = []
+    for values, move in zip(maps[1:], moves[1:], strict=True):
+        inside = shown(maps.shape[1:], group, move) & shown(maps.shape[1:], group, group.inverse(move))
+        reference = maps[0][inside].double()
+        errors.append(float((values[inside].double() - reference).norm() / reference.norm()))
+    return sum(errors) / max(len(errors), 1)
+
+
+def _plane(values: Tensor) -> Pixels:
+    """The middle slice of a volume, a plane as it is, a line as one row."""
+    while values.ndim > 2:
+        values = values[len(values) // 2]
+    return np.atleast_2d(values.double().cpu().numpy())
+
+
+def _signed(maps: Tensor, names: list[str]) -> list[Markup]:
+    return [picture(_plane(values), name, signed=True) for values, name in zip(maps, names, strict=True)]
+
+
+def _image(values: Tensor) -> Pixels:
+    """An image (C, *space) for the screen: colours if it has three channels, else the first one in grey."""
+    while values.ndim > 3:
+        values = values[:, values.shape[1] // 2]
+    shown = values.movedim(0, -1) if len(values) == 3 else values[0]
+    pixels: Pixels = shown.double().cpu().numpy()
+    low, high = min(0.0, float(pixels.min())), max(1.0, float(pixels.max()))
+    return (pixels.clip(0, 1)) if low > -0.3 and high < 1.3 else (pixels - low) / (high - low)
+
+
+def _row(images: list[Markup], labels: list[str]) -> Markup:
+    items = Markup("").join(
+        Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, label)
+        for image, label in zip(images, labels, strict=True)
+    )
+    return Markup('<div class="row">{}</div>').format(items)

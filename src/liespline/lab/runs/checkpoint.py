@@ -1,0 +1,158 @@
+"""Files that hold weights: whole or absent, checked when read, never unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric.plugins import CheckpointIO
+from lightning.pytorch.callbacks import ModelCheckpoint
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from ..data.files import DataError, existing, replacing
+
+
+class SafeCheckpoints(CheckpointIO):
+    """Lightning's checkpoints, replaced in one step and read without running any code in them."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
+        """Write the whole state, or leave the earlier file as it was."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as stream:
+            torch.save(checkpoint, stream)
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any | None = "cpu", weights_only: bool | None = True
+    ) -> dict[str, Any]:
+        """Read a state whose every byte passes its checksum; what would need unpickling is refused."""
+        path = existing(Path(path), "a checkpoint of a run")
+        try:
+            # torch.load does not compare the archive's checksums, so a flipped bit would pass unseen.
+            with zipfile.ZipFile(path) as archive:
+                if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                    raise DataError(f"{path}: is packed, as no checkpoint is; unpacked it could be of any size")
+                damaged = archive.testzip()
+            if damaged is not None:
+                raise DataError(f"{path}: {damaged} is damaged; go back to an earlier copy")
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            check_state(path, state)
+            return dict(state)
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(f"{path}: is not a whole checkpoint ({_first_line(error)})") from error
+
+    def remove_checkpoint(self, path: str | Path) -> None:
+        """Remove a checkpoint that is no longer wanted."""
+        Path(path).unlink(missing_ok=True)
+
+
+# What Lightning takes up from a checkpoint without a look; the second half is missing where only weights are kept.
+_KINDS: dict[str, type] = {"epoch": int, "global_step": int, "state_dict": dict, "loops": dict, "callbacks": dict}
+_LISTS = ("optimizer_states", "lr_schedulers")
+
+
+def check_state(path: Path, state: object) -> None:
+    """Refuse what is no state of a run, before any of it is used."""
+    if not isinstance(state, dict):
+        raise DataError(f"{path}: holds {type(state).__name__}, not the state of a run")
+    for name in ("epoch", "global_step", "state_dict"):
+        if name not in state:
+            raise DataError(f"{path}: has no {name!r}; it is not the state of a run")
+    wrong = [name for name, kind in _KINDS.items() if name in state and not isinstance(state[name], kind)]
+    for name in _LISTS:
+        entries = state.get(name, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            wrong.append(name)
+    if wrong or not all(isinstance(value, Tensor) for value in state["state_dict"].values()):
+        raise DataError(f"{path}: {wrong[0] if wrong else 'state_dict'!r} is not as in the state of a run")
+
+
+def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights that are not those of a network, naming the first that differs."""
+    for name in expected.keys() | found.keys():
+        shapes = [tuple(values[name].shape) if name in values else None for values in (found, expected)]
+        if shapes[0] != shapes[1]:
+            raise DataError(f"{where}: {name} has shape {shapes[0]}; the network it describes has {shapes[1]}")
+
+
+class KeepBest(ModelCheckpoint):
+    """Lightning's best-by-validation checkpoint, in one file that outlives a move of the run's folder."""
+
+    def __init__(self, folder: Path, monitor: str) -> None:
+        super().__init__(
+            folder, "best", monitor=monitor, mode="max", enable_version_counter=False, save_weights_only=True,
+            save_on_train_epoch_end=True,
+        )  # fmt: skip
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the best score so far, with its path where the folder is now."""
+        path = str(Path(str(self.dirpath)) / "best.ckpt")
+        state = {**state_dict, "dirpath": self.dirpath}
+        if state.get("best_model_path"):
+            state |= {"best_model_path": path, "kth_best_model_path": path}
+            state["best_k_models"] = {path: state["best_model_score"]}
+        super().load_state_dict(state)
+
+
+class KeepLast(ModelCheckpoint):
+    """The complete state after every epoch, in one file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "last", enable_version_counter=False, save_on_train_epoch_end=True)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing to restore: the file is always the same one."""
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
+    """Write weights and what they are into one safetensors file, with a digest of both; equal ones, equal bytes."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    text = json.dumps(description)
+    with replacing(path) as stream:
+        # One entry: safetensors writes several in any order, and the bytes would differ from run to run.
+        stream.write(save(tensors, {"liespline": f"{_digest(tensors, text)} {text}"}))
+
+
+def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Weights and description from a file of `save_weights`; a damaged or foreign file is refused."""
+    path = existing(path, "a trained network (model.safetensors)")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            metadata = file.metadata() or {}
+            if "liespline" not in metadata:
+                raise DataError(f"{path}: holds weights, but not of a network trained by `liespline train`")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: is not a whole safetensors file ({_first_line(error)})") from error
+    digest, _, text = metadata["liespline"].partition(" ")
+    if _digest(tensors, text) != digest:
+        raise DataError(f"{path}: its contents do not match their digest; the file is damaged")
+    try:
+        description = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: its description cannot be read ({_first_line(error)})") from error
+    if not isinstance(description, dict):
+        raise DataError(f"{path}: its description is no table of settings")
+    return tensors, description
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

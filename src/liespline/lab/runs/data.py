@@ -1,0 +1,86 @@
+"""The data of a run: looked at before it starts, kept as a record, compared with the record ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..data import DataError, Split
+from ..data.record import Changes, Record, changes
+from ..data.split import ALL
+from ..data.survey import Survey, copies, survey, unlike
+from ..settings import Config
+from ..tasks import find_task
+
+AS_ANOTHER = "score the set as it is, as another one, with --split all"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at all images of a configuration's data found; nothing that stops training."""
+
+    surveys: Mapping[str, Survey]
+    remarks: tuple[str, ...]
+
+    @property
+    def record(self) -> Record:
+        """What to keep with the run."""
+        return Record.of(self.surveys)
+
+
+def look_at(config: Config) -> Look:
+    """Look at every image; raises DataError with every problem that would stop training or spoil its numbers."""
+    task = find_task(config.task)
+    path = task.data_path(config)
+    if task.check is not None and path is not None and (problems := task.check(path, config)):
+        raise DataError(problems)
+    return look_over(config, {name: task.load(config, name) for name in task.splits(config)})
+
+
+def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
+    """Look at every image of these splits."""
+    task = find_task(config.task)
+    path = task.data_path(config)
+    surveys = {name: survey(split) for name, split in splits.items()}
+    if problems := unlike(surveys, str(path or config.task)):
+        raise DataError(problems)
+    notes = [note for found in surveys.values() for note in found.split.notes]
+    more = task.remarks(path) if task.remarks is not None and path is not None else []
+    return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys)])))
+
+
+def splits_of(config: Config, record: Record | None, *names: str) -> dict[str, Split]:
+    """Splits of a run's data: images that the run dealt out itself are found by the names in its record."""
+    task = find_task(config.task)
+    if record is None or not record.dealt:
+        return {name: task.load(config, name) for name in names}
+    whole = task.load(config, ALL)
+    present = set(whole.names)
+    if gone := [image for name in names for image in record.splits.get(name, {}) if image not in present]:
+        raise DataError(f"{config.data}: is not what the run learned from: {Changes(removed=gone).words}")
+    return {name: whole.named(list(record.splits[name])) for name in names}
+
+
+def differences(config: Config, record: Record, *names: str) -> Changes:
+    """What has happened to these splits of a run's data since it began."""
+    task = find_task(config.task)
+    now = {ALL: task.load(config, ALL)} if record.dealt else {name: task.load(config, name) for name in names}
+    return changes(record, Record.of({name: survey(split) for name, split in now.items()}), names)
+
+
+def refuse(changed: Changes, config: Config, advice: str) -> None:
+    """Raise DataError with exactly what has changed, if anything has."""
+    if changed:
+        raise DataError(f"{config.data or config.task}: is not what the run began with: {changed.words}; {advice}")
+
+
+def read_record(folder: Path) -> Record | None:
+    """The record of the run in a folder; None for runs that were begun before there were any."""
+    file = data_file(folder)
+    return Record.read(file) if file.exists() else None
+
+
+def data_file(folder: Path) -> Path:
+    """Names, classes and fingerprints of all images of a run, split by split."""
+    return folder / "data.json"

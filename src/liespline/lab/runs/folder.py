@@ -1,0 +1,185 @@
+"""The folder of a run: its configuration, where it came from, its metrics, and nobody else in it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..data.files import DataError, lock, replacing, write_text
+from ..settings import Config, ConfigError
+from .records import read_metrics, read_results
+
+PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "kornia", "numpy", "roma")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where one run keeps its files."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        """Everything needed to repeat the run."""
+        return self.path / "config.yaml"
+
+    @property
+    def metrics_file(self) -> Path:
+        """One JSON object per line, one line per epoch."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def last_checkpoint(self) -> Path:
+        """The complete state after the last finished epoch, for `--resume`."""
+        return self.path / "checkpoints" / "last.ckpt"
+
+    @property
+    def best_checkpoint(self) -> Path:
+        """The same, of the epoch with the best validation score."""
+        return self.path / "checkpoints" / "best.ckpt"
+
+    @property
+    def model_file(self) -> Path:
+        """The best network, ready to use."""
+        return self.path / "model.safetensors"
+
+    @property
+    def results_file(self) -> Path:
+        """The final numbers; a run that has them is finished."""
+        return self.path / "results.json"
+
+    @property
+    def report_file(self) -> Path:
+        """The page that shows it all."""
+        return self.path / "report.html"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the final numbers are there."""
+        return self.results_file.is_file()
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do; a run that was handed on without its network can have no report any more."""
+        return self.finished and (self.report_file.is_file() or not self.model_file.is_file())
+
+    @staticmethod
+    def create(path: Path, config: Config) -> Run:
+        """Start a run folder; one that already holds a run is refused."""
+        run = Run(path)
+        if run.config_file.exists():
+            raise ConfigError(f"{path} already holds a run; go on with it by --resume {path}, or choose another --out")
+        _make(path / "checkpoints")
+        write_text(path / "environment.json", json.dumps(environment(), indent=1) + "\n")
+        # The configuration is written last: a folder that has one is a complete start.
+        write_text(run.config_file, config.to_yaml())
+        return run
+
+    @staticmethod
+    def open(path: Path) -> tuple[Run, Config]:
+        """An existing run and its configuration."""
+        run = Run(path)
+        if not run.config_file.is_file():
+            raise ConfigError(f"{path}: holds no run (there is no config.yaml); name the folder of a run")
+        return run, Config.load(run.config_file)
+
+    def keep_config(self, config: Config, unfinished: bool) -> None:
+        """Write changed settings; a run that becomes `unfinished` loses its results first, and never has others'."""
+        if unfinished:
+            self.report_file.unlink(missing_ok=True)
+            self.results_file.unlink(missing_ok=True)
+        write_text(self.config_file, config.to_yaml())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process out of this run; the second one is told who is first."""
+        _make(self.path)
+        with lock(self.path / "lock", wait=False):
+            yield
+
+    def write_results(self, results: dict[str, Any]) -> None:
+        """Write the final numbers, whole or not at all."""
+        write_text(self.results_file, json.dumps(results, indent=1) + "\n")
+
+    def read_results(self, *needed: str) -> dict[str, Any]:
+        """The final numbers of a finished run; DataError if they are no such numbers or lack a needed one."""
+        return read_results(self.results_file, *needed)
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """The epochs' metrics; a line torn by a kill is left out."""
+        return read_metrics(self.metrics_file)
+
+    def keep_metrics_before(self, epoch: int) -> None:
+        """Drop the lines of epochs that a resumed run is about to do again, so that none is there twice."""
+        rows = [row for row in self.read_metrics() if row["epoch"] < epoch]
+        with replacing(self.metrics_file) as stream:
+            stream.writelines((json.dumps(row) + "\n").encode() for row in rows)
+
+    def append_metrics(self, row: dict[str, Any]) -> None:
+        """Add one epoch's line."""
+        with self.metrics_file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row) + "\n")
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """`root/name`, or `root/name-2`, `-3`, …: the first that holds no run yet."""
+    path, count = root / name, 1
+    while (path / "config.yaml").exists():
+        count += 1
+        path = root / f"{name}-{count}"
+    return path
+
+
+def environment() -> dict[str, Any]:
+    """The exact versions, commit and machine that a result came from."""
+    packages = {name: version(name) for name in PACKAGES}
+    return {
+        "packages": packages,
+        "python": sys.version.split()[0],
+        "commit": git_commit(),
+        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }
+
+
+def git_commit() -> str | None:
+    """The commit of the source in use, with `+changes` if files differ from it; None outside a checkout."""
+    here = Path(__file__).parents[2]  # the package
+    try:
+        # Installed into some other project's checkout, this file is there but not part of it.
+        _git(here, "ls-files", "--error-unmatch", __file__)
+        commit = _git(here, "rev-parse", "HEAD")
+        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return commit + ("+changes" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    return f"{torch.get_num_threads()} threads"
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be created ({error.strerror}); choose another folder") from error

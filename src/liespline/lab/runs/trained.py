@@ -1,0 +1,154 @@
+"""A trained network in one file, and back from the file to a network ready for use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ..data import DataError, as_float
+from ..settings import Config
+from ..tasks import find_task
+from ..tasks.networks import Signature
+from .checkpoint import check_fit, read_weights, save_weights
+from .folder import Run
+
+
+class Trained(nn.Module):
+    """A trained network with what it needs to be used: `net(images)` gives logits, `net.predict` answers."""
+
+    def __init__(self, network: nn.Module, config: Config, signature: Signature) -> None:
+        super().__init__()
+        self.network, self.config, self.signature = network, config, signature
+        self.classes = signature.classes
+        self.selected_by = find_task(config.task).objective(config, signature).monitor
+        """The validation score whose best epoch this is."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
+        wanted = (self.signature.in_channels, *self.signature.space)
+        if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
+            raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
+        outputs: Tensor = self.network(as_float(images))
+        return outputs
+
+    @torch.no_grad()
+    def check_size(self, space: tuple[int, ...], where: str) -> None:
+        """Refuse images of a size that the network has no single answer for."""
+        wanted = self.signature.space
+        if tuple(space) == wanted:
+            return
+        said = f"{where}: is {_size(space)}; the network learned from {_size(wanted)}"
+        if len(space) != len(wanted):
+            raise DataError(said)
+        weight = next(self.parameters())
+        try:
+            fits = self.network(weight.new_zeros(1, self.signature.in_channels, *space)).shape == (1, len(self.classes))
+        except ValueError as error:
+            raise DataError(f"{said} and cannot take it ({error}): resize it") from error
+        if not fits:
+            raise DataError(f"{said} and takes no other size: resize it")
+
+    @torch.no_grad()
+    def predict(self, images: Tensor) -> list[tuple[str, float]]:
+        """The most likely class of each image and its probability."""
+        confidence, index = self(images).float().softmax(-1).max(-1)
+        return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
+
+
+def _size(space: tuple[int, ...]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
+
+
+def save_trained(
+    run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
+) -> None:
+    """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
+    about = {"config": asdict(config), "signature": asdict(signature), **more}
+    save_weights(run.model_file, weights, about)
+
+
+def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
+    """A trained network from the folder of its run or from its `model.safetensors`, ready to be called."""
+    file = model_file(Path(path))
+    weights, about = read_weights(file)
+    network, config, signature = described_network(about, weights, str(file))
+    trained = Trained(network, config, signature).to(device).eval()
+    trained.selected_by = str(about.get("selected_by", trained.selected_by))[:40]
+    return trained
+
+
+def model_file(path: Path) -> Path:
+    """The file of a trained network, given by itself or by the folder of its run."""
+    if path.suffix == ".ckpt":
+        raise DataError(f"{path}: is a checkpoint to go on from; name the run's folder or its model.safetensors")
+    run = Run(path)
+    if run.config_file.is_file() and not run.model_file.is_file():
+        raise DataError(f"{path}: holds a run that is not finished; go on with `liespline train --resume {path}`")
+    return run.model_file if path.is_dir() else path
+
+
+def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
+    """Give a network the weights of the run that `start_from` names; remarks on what could not be taken over.
+
+    All tensors must fit, but for the last layer, which begins anew where the classes are others.
+    """
+    if config.training.start_from is None:
+        return ()
+    file = model_file(Path(config.training.start_from))
+    weights, about = read_weights(file)
+    source, _, _ = described_network(about, weights, str(file))
+    weights, own = source.state_dict(), network.state_dict()
+    last = [name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + "."
+    anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
+    anew = [name for name in anew if own[name].shape != weights[name].shape]
+    weights.update({name: own[name] for name in anew})
+    check_fit(weights, own, str(file))
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:  # splines of another width
+        raise DataError(f"{file}: {error}") from error
+    return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
+
+
+def described_network(
+    about: Mapping[str, Any], weights: Mapping[str, Tensor], file: str, dtype: torch.dtype = torch.float32
+) -> tuple[nn.Module, Config, Signature]:
+    """The network that a file describes, with the weights in it, and what it is.
+
+    The description is not trusted: one that asks for a network of other weights than the file holds is refused
+    before memory is taken for it.
+    """
+    config = Config.from_dict(about.get("config"), file)
+    signature = Signature.from_dict(about.get("signature"), file)
+    try:
+        with AtMost(sum(tensor.numel() for tensor in weights.values())):
+            network = find_task(config.task).network(config, signature)
+    except ValueError as error:
+        raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
+    check_fit(weights, network.state_dict(), file)
+    network.to(dtype).load_state_dict(weights)
+    return network, config, signature
+
+
+class AtMost(TorchFunctionMode):
+    """Refuse to make room for many more weights than there are; some slack is for what is made on the way."""
+
+    def __init__(self, weights: int) -> None:
+        super().__init__()
+        self.weights, self.left = weights, 2 * weights + 10**6
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.empty:
+            shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+            self.left -= math.prod(shape)
+            if self.left < 0:
+                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.weights:,} weights")
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,1 @@
+"""Many runs, each exactly once."""

@@ -1,0 +1,80 @@
+"""The runs of a sweep: which there are, which are left to do, and who does them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..data import DataError
+from ..runs.folder import Run
+from ..settings import Config, ConfigError, one_of
+from ..tasks import find_task
+from ..training.start import preflight
+
+Report = Callable[[str, str], None]
+NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
+"""The engines, and the library that each needs (extra `cluster`)."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a sweep: its name and seed, what it is, and where it goes."""
+
+    name: str
+    config: Config
+    run: Run
+
+
+def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
+    """All runs of a task's set, seed by seed, so that every column has one run before any has two."""
+    sets = find_task(task).sets
+    one_of(f"set (task {task})", chosen, sets)
+    runs = []
+    for seed in range(seeds):
+        for name, config in sets[chosen](find_task(task).defaults).items():
+            config = config.given(**changes, seed=seed)
+            runs.append(Planned(f"{name} seed {seed}", config, Run(out / name / f"seed-{seed}")))
+    return runs
+
+
+def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engine: str = "processes") -> list[str]:
+    """Do what is left of the runs, `jobs` at a time; the names of those that failed.
+
+    Every engine trains a run by `liespline train --resume FOLDER` in a process of its own, so that one that dies
+    leaves the others alone. Folders must be on a disk that all machines see.
+    """
+    module = find_engine(engine)
+    left = [entry for entry in planned if not entry.run.complete]
+    for entry in planned:
+        if entry.run.complete:
+            report(entry.name, "done before")
+    if left:
+        preflight(left[0].config)
+    waiting = [entry for entry in left if begun(entry, report)]
+    failed = {entry.name for entry in left} - {entry.name for entry in waiting}
+    failed |= set(module.do_all(waiting, jobs, report) if waiting else [])
+    return [entry.name for entry in planned if entry.name in failed]
+
+
+def find_engine(name: str) -> Any:
+    """The module of an engine; its library is imported only now."""
+    library = NEEDED[one_of("engine", name, NEEDED)]
+    if library is not None and importlib.util.find_spec(library) is None:
+        raise ConfigError(f"engine {name} needs {library}: pip install 'liespline[cluster]'")
+    return importlib.import_module(f".{name}_engine", __package__)
+
+
+def begun(entry: Planned, report: Report) -> bool:
+    """Whether the run has its folder, now if not before."""
+    try:
+        if not entry.run.config_file.exists():
+            with entry.run.locked():
+                Run.create(entry.run.path, entry.config)
+    except DataError as error:
+        report(entry.name, f"left out: {error}")
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""From the words of a configuration to a network."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from ...grids import Grid, repulsion, uniform
+from ...groups import SO2, SO3, Scale, Trivial
+from ...models.classifier import classifier
+from ..data import DataError, Split
+from ..settings import Config, ConfigError, Network
+
+SCALE_STEP = 0.5 * math.log(2)
+MOST_SAMPLES = 10**8
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What goes into a network and what comes out."""
+
+    in_channels: int
+    space: tuple[int, ...]
+    classes: tuple[str, ...]
+
+    @staticmethod
+    def of(split: Split) -> Signature:
+        """The signature that a split of data asks for."""
+        return Signature(split.in_channels, tuple(split.space), tuple(split.classes))
+
+    @staticmethod
+    def from_dict(values: Any, where: str) -> Signature:
+        """Read it back from a file."""
+        try:
+            space = tuple(int(size) for size in values["space"])
+            signature = Signature(int(values["in_channels"]), space, tuple(map(str, values["classes"])))
+        except (TypeError, KeyError, ValueError) as error:
+            raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
+        if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
+            raise DataError(f"{where}: describes no images: {signature}")
+        return signature
+
+
+def make_grid(network: Network, space_dim: int) -> Grid:
+    """The elements of H that a configuration asks for, on images or volumes."""
+    where = f"group {network.group!r} acts on"
+    match network.group:
+        case "none":
+            return uniform(Trivial(space_dim), 1)
+        case "scale":
+            return uniform(Scale(space_dim), network.n_h, spacing=SCALE_STEP)
+        case "so2" if space_dim == 2:
+            return uniform(SO2(), network.n_h)
+        case "so3" if space_dim == 3:
+            exact = network.n_h in (12, 24, 60)
+            return uniform(SO3(), network.n_h) if exact else repulsion(SO3(), network.n_h)
+        case "so2":
+            raise ConfigError(f"{where} images; for data of {space_dim} dimensions choose so3, scale or none")
+        case _:
+            raise ConfigError(f"{where} volumes; for data of {space_dim} dimensions choose so2, scale or none")
+
+
+def make_classifier(config: Config, signature: Signature) -> nn.Module:
+    """The general classifier with the group, kernels and sizes of a configuration."""
+    network = config.network
+    # Each sample of the window meets each spline in it, at each element of H.
+    if (network.kernel_size ** len(signature.space)) ** 2 * network.n_h > MOST_SAMPLES:
+        raise ConfigError(
+            f"kernel_size = {network.kernel_size} with n_h = {network.n_h}: windows this large are not made"
+        )
+    return classifier(
+        signature.in_channels,
+        len(signature.classes),
+        make_grid(network, len(signature.space)),
+        widths=network.widths,
+        kernel_size=network.kernel_size,
+        kernel=network.kernel,
+        n_k=None if network.group == "none" else network.n_k,
+        stride=network.stride,
+        parameters=network.weights,
+    )

@@ -1,0 +1,141 @@
+"""What a network is trained for: its loss, its scores, and the one score that picks the best epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torchmetrics import Metric, MetricCollection
+from torchmetrics.classification import MulticlassAccuracy, MulticlassAUROC
+
+from ..data.landmarks import balancing_weights, found, heatmaps, locate
+
+UNEVEN = 1.5
+
+
+class Objective(nn.Module):
+    """A loss with the scores that go with it."""
+
+    monitor: str
+    """The score, higher is better, that picks the best epoch."""
+
+    def look_at(self, targets: Tensor) -> None:
+        """Learn from the training targets what a fair score and a fair loss are, before training begins."""
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """The number to make small."""
+        raise NotImplementedError
+
+    def scores(self) -> MetricCollection:
+        """Fresh counters of the scores, to be fed with the outputs and targets of a split."""
+        raise NotImplementedError
+
+
+class Classification(Objective):
+    """One class out of several: cross-entropy, accuracy, and the area under the ROC curve of two classes.
+
+    Where one class has `UNEVEN` times the images of another, accuracy rewards forgetting the rare one: the best epoch
+    is then that of the best AUC, or for more than two classes of the best balanced accuracy. `weighted`: in training,
+    every image counts N / (classes · images of its class).
+    """
+
+    weights: Tensor
+
+    def __init__(self, classes: Sequence[str], weighted: bool = False) -> None:
+        super().__init__()
+        self.classes, self.weighted, self.monitor = tuple(classes), weighted, "accuracy"
+        self.register_buffer("weights", torch.ones(len(self.classes)), persistent=False)
+
+    def look_at(self, targets: Tensor) -> None:
+        """Choose the score and the weights by how many images each class has."""
+        counts = torch.bincount(targets, minlength=len(self.classes))
+        if int(counts.max()) > UNEVEN * int(counts.min()):
+            self.monitor = "auc" if len(self.classes) == 2 else "balanced_accuracy"
+        if self.weighted:
+            self.weights = len(targets) / (len(counts) * counts.clamp_min(1)).to(self.weights)
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Softmax cross-entropy of logits (B, classes) against class numbers (B,); weighted in training alone."""
+        if not (self.weighted and self.training):
+            return nn.functional.cross_entropy(output, target)
+        weights = self.weights.to(output)
+        # Not divided by the weights of the batch, or two processes would not train as one.
+        return nn.functional.cross_entropy(output, target, weights, reduction="sum") / len(target)
+
+    def scores(self) -> MetricCollection:
+        """Accuracy over all images, over classes, and the AUC where there are two of them."""
+        count = len(self.classes)
+        scores: dict[str, Metric | MetricCollection] = {
+            "accuracy": MulticlassAccuracy(count, average="micro"),
+            "balanced_accuracy": BalancedAccuracy(count),
+        }
+        if count == 2:
+            scores["auc"] = MulticlassAUROC(count)
+        return MetricCollection(scores)
+
+
+class BalancedAccuracy(Metric):
+    """The mean over classes of the share of their images that is answered rightly; absent classes do not count."""
+
+    right: Tensor
+    total: Tensor
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.classes = classes
+        self.add_state("right", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
+        self.add_state("total", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count the images of a batch: logits (B, classes), class numbers (B,)."""
+        self.right += torch.bincount(target[output.argmax(-1) == target], minlength=self.classes)
+        self.total += torch.bincount(target, minlength=self.classes)
+
+    def compute(self) -> Tensor:
+        """The mean of the shares."""
+        there = self.total > 0
+        return (self.right[there] / self.total[there]).mean()
+
+
+class SuccessRate(Metric):
+    """The share of landmarks located near enough (paper, section 4), over landmarks and images."""
+
+    found: Tensor
+    total: Tensor
+
+    def __init__(self, blur: float) -> None:
+        super().__init__()
+        self.blur = blur
+        self.add_state("found", torch.tensor(0), dist_reduce_fx="sum")
+        self.add_state("total", torch.tensor(0), dist_reduce_fx="sum")
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count the landmarks of a batch: maps (B, L, H, W), landmarks (B, L, 2)."""
+        hits = found(locate(output, self.blur), target)
+        self.found += hits.sum()
+        self.total += hits.numel()
+
+    def compute(self) -> Tensor:
+        """The share."""
+        return self.found / self.total
+
+
+class Landmarks(Objective):
+    """Landmarks as heatmaps: balanced sigmoid cross-entropy, success rate (paper, section 4)."""
+
+    monitor = "success"
+
+    def __init__(self, blur: float) -> None:
+        super().__init__()
+        self.blur = blur
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Cross-entropy of logits (B, L, H, W) against Gaussians at the landmarks (B, L, 2)."""
+        output = output.to(torch.promote_types(output.dtype, torch.float32))  # bfloat16 knows half pixels at best
+        maps = heatmaps(target.to(output.dtype), (output.shape[-2], output.shape[-1]))
+        return nn.functional.binary_cross_entropy_with_logits(output, maps, balancing_weights(maps))
+
+    def scores(self) -> MetricCollection:
+        """The success rate."""
+        return MetricCollection({"success": SuccessRate(self.blur)})

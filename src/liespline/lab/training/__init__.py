@@ -1,0 +1,1 @@
+"""From settings to trained weights, on Lightning."""

@@ -1,0 +1,171 @@
+"""A network with its loss, scores, augmentation and batches, as Lightning wants them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningDataModule, LightningModule, Trainer
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torchmetrics import MeanMetric
+
+from ..data import DataError, Split, as_float, batched
+from ..data.augment import Draws
+from ..runs.checkpoint import check_fit
+from ..settings import ConfigError, Training
+from ..tasks.objectives import Objective
+from .optimisers import optimiser, schedule
+
+Batch = tuple[Tensor, Tensor]
+
+
+class Learner(LightningModule):
+    """A network with its loss, its scores and its optimiser."""
+
+    def __init__(self, network: nn.Module, objective: Objective, training: Training) -> None:
+        super().__init__()
+        self.network, self.objective, self.settings = network, objective, training
+        self.valid_scores = objective.scores().clone(prefix="valid_")
+        self.valid_loss = MeanMetric()  # exact where processes have unequal shares
+        self._losses: list[Tensor] = []
+        self._compiled: Callable[[Tensor], Tensor] | None = None
+
+    def compile_network(self) -> None:
+        """Compile the network as one graph; an nn.Sequential compiled in place would become one graph per child."""
+        network = self.network
+        # On a GPU the graph is recorded and replayed: at the paper's batch sizes launching takes longer than computing.
+        mode = "reduce-overhead" if torch.cuda.is_available() else "default"
+        self._compiled = torch.compile(lambda x: network(x), mode=mode)
+
+    def output(self, x: Tensor) -> Tensor:
+        """What the network makes of a batch."""
+        # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
+        return (self._compiled if self._compiled and self.training else self.network)(x)
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a batch."""
+        loss = self.objective.loss(self.output(batch[0]), batch[1])
+        self._losses.append(loss.detach())
+        return loss
+
+    def on_train_epoch_start(self) -> None:
+        """Forget the losses of the epoch before."""
+        self._losses = []
+
+    def on_validation_epoch_start(self) -> None:
+        """Log the epoch's mean loss once: logging every step takes as long as a small network's step."""
+        if self._losses:
+            self.log("train_loss", torch.stack(self._losses).mean(), sync_dist=True, prog_bar=True)
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Loss and scores on images that the network does not learn from."""
+        output = self.output(batch[0])
+        loss = self.objective.loss(output, batch[1])
+        self.valid_scores.update(output.float(), batch[1])
+        self.valid_loss.update(loss, len(batch[0]))
+        self.log("valid_loss", self.valid_loss, on_epoch=True)
+        self.log_dict(self.valid_scores, on_epoch=True, prog_bar=True)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Refuse the state of another network in words."""
+        for part in ("optimizer_states", "lr_schedulers", "loops"):
+            if part not in checkpoint:
+                raise DataError(f"the checkpoint has no {part!r}; start the run again in another folder")
+        check_fit(checkpoint["state_dict"], self.state_dict(), "the checkpoint")
+
+    def configure_optimizers(self) -> Any:
+        """The optimiser of the configuration, with a schedule that moves at every step."""
+        self.trainer.fit_loop.setup_data()
+        steps = int(self.trainer.num_training_batches)
+        chosen = optimiser(self.network, self.settings)
+        rate = LambdaLR(chosen, schedule(self.settings, steps))
+        return {"optimizer": chosen, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
+
+
+class Batches(LightningDataModule):
+    """The batches of a run; several processes together see the images that one process would see.
+
+    Every random number depends on the seed, the epoch and the step alone. Nothing random is carried from step
+    to step, so a run that is killed and resumed draws what it would have drawn anyway.
+    """
+
+    def __init__(self, splits: Mapping[str, Split], augment: nn.Module, training: Training, seed: int) -> None:
+        super().__init__()
+        self.splits, self.augment, self.settings, self.seed = splits, augment, training, seed
+        self._generator: torch.Generator | None = None
+
+    def train_dataloader(self) -> Any:
+        """Shuffled by seed and epoch; images that do not fill a batch wait for another epoch."""
+        split, world = self.splits["train"], self._world
+        shuffled: Sampler[int] = DistributedSampler(
+            split, world, self._trainer.global_rank, shuffle=True, seed=self.seed, drop_last=True
+        )
+        return self._loader(split, shuffled, drop_last=True)
+
+    def val_dataloader(self) -> Any:
+        """All images once, in order."""
+        split = self.splits["valid"]
+        return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
+
+    def _loader(self, split: Split, sampler: Sampler[int], drop_last: bool) -> Any:
+        batch = min(self.settings.batch, len(split)) // self._world
+        if batch < 1:
+            raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
+        workers = self.settings.workers
+        on_gpu = self._trainer.strategy.root_device.type == "cuda"
+        return DataLoader(
+            split,
+            batch,
+            sampler=sampler,
+            drop_last=drop_last,
+            collate_fn=batched,  # type: ignore[arg-type]
+            num_workers=workers,
+            pin_memory=on_gpu,
+            persistent_workers=workers > 0,
+        )
+
+    def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
+        """Turn stored bytes into floats and augment them, on the device, a batch at a time."""
+        trainer, (images, targets) = self._trainer, batch
+        dtype = trainer.lightning_module.dtype
+        if not trainer.training:
+            return as_float(images).to(dtype), targets
+        if self._generator is None or self._generator.device != images.device:
+            self._generator = torch.Generator(images.device)
+        self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
+        draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
+        images, targets = self.augment(images, targets, draws)
+        return images.to(dtype), targets
+
+    @property
+    def _trainer(self) -> Trainer:
+        if self.trainer is None:
+            raise RuntimeError("batches are made for a trainer: call Trainer.fit with them")
+        return self.trainer
+
+    @property
+    def _world(self) -> int:
+        return self._trainer.world_size
+
+
+class Shared(Sampler[int]):
+    """Every world-th image, beginning at the rank: each image once, whatever the number of processes."""
+
+    def __init__(self, count: int, world: int, rank: int) -> None:
+        self.indices = range(rank, count, world)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def stable_hash(*numbers: int) -> int:
+    """One 63-bit number from several, the same on every machine."""
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1

@@ -1,0 +1,82 @@
+"""Optimisers and schedules of the tasks: AdamW for one's own data, the paper's decoupled SGD for its two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...nn import GConv, Lift
+from ..settings import Training
+
+SPLINES = (Lift, GConv)
+HALVED_EVERY = 12  # epochs, in the released scripts
+WARM_UP = 0.2
+
+
+class DecoupledSGD(torch.optim.SGD):
+    """SGD with momentum whose weight decay bypasses the momentum: w ← (1 − lr·decay)·w − lr·m.
+
+    torch's own `weight_decay` goes through the momentum buffer, which at 0.9 makes it ten times stronger.
+    """
+
+    def __init__(self, params: Any, lr: float, momentum: float, decay: float) -> None:
+        groups = [{"decay": decay, **group} for group in params]
+        super().__init__(groups, lr=lr, momentum=momentum)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take the gradient first, so that a closure's backward sees the weights it computed with."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None and group["decay"]:
+                    weight.mul_(1 - group["lr"] * group["decay"])
+        super().step()
+        return loss
+
+
+def decayed(network: nn.Module, kinds: tuple[type[nn.Module], ...]) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The weights of layers of these kinds, which decay, and all other parameters, which do not.
+
+    Biases never decay, nor do the centres of deformable kernels: those are places, not weights.
+    """
+    yes: list[nn.Parameter] = []
+    no: list[nn.Parameter] = []
+    for module in network.modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            (yes if name == "weight" and isinstance(module, kinds) else no).append(parameter)
+    return yes, no
+
+
+def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
+    """The optimiser that a configuration names: the paper's SGD decays the spline weights alone, AdamW all weights."""
+    if training.optimiser == "sgd":
+        yes, no = decayed(network, SPLINES)
+        groups: list[dict[str, Any]] = [{"params": yes}, {"params": no, "decay": 0.0}]
+        return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.decay)
+    yes, no = decayed(network, (*SPLINES, nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d))
+    groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.decay)
+
+
+def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]:
+    """The learning rate's factor at every step: halvings for SGD; for AdamW a rise, then a cosine to zero."""
+    total = training.epochs * steps_per_epoch
+
+    def halving(step: int) -> float:
+        return float(0.5 ** (step // steps_per_epoch // HALVED_EVERY))
+
+    def rise_and_fall(step: int) -> float:
+        position = min(step, total) / total
+        if position < WARM_UP:
+            return (step + 1) / (WARM_UP * total + 1)
+        return 0.5 * (1 + math.cos(math.pi * (position - WARM_UP) / (1 - WARM_UP)))
+
+    return halving if training.optimiser == "sgd" else rise_and_fall

@@ -1,0 +1,83 @@
+"""Batch normalisation over all processes of a run, on CPUs and GPUs alike.
+
+torch's own synchronised norm works on GPUs alone and gives each channel one block of threads, which is slow at
+the channel counts of group CNNs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from lightning.pytorch.plugins import LayerSync
+from torch import Tensor, distributed, nn
+
+from ...nn import BatchNorm
+
+
+class SharedBatchNorm(BatchNorm):
+    """A batch norm whose statistics are those of the whole batch, not of one process's share of it."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise each channel over the batch, the group and space; outside training as BatchNorm does."""
+        if not (self.training and distributed.is_initialized()):
+            return super().forward(input)
+        self._check_input_dim(input)
+        axes = [0, *range(2, input.ndim)]
+        shape = (1, -1, *(1,) * (input.ndim - 2))
+        exact = input if input.dtype == torch.float64 else input.float()
+        count = torch.tensor(float(input.numel() // input.shape[1]), dtype=exact.dtype, device=input.device)
+        distributed.all_reduce(count)
+        # The squares are summed about the common mean: their raw sum would cancel where the mean is large.
+        mean = summed(exact.sum(axes)) / count
+        variance = summed((exact - mean.view(shape)).square().sum(axes)) / count
+        self._remember(mean.detach(), variance.detach() * count / (count - 1))
+        normal = (exact - mean.view(shape)) * torch.rsqrt(variance + self.eps).view(shape)
+        if self.weight is not None:
+            normal = normal * self.weight.view(shape) + self.bias.view(shape)
+        return normal.to(input.dtype)
+
+
+class _Sum(torch.autograd.Function):
+    """The sum of a tensor over all processes; its gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor) -> Tensor:
+        total = part.clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous().clone()
+        distributed.all_reduce(total)
+        return total
+
+
+def summed(part: Tensor) -> Tensor:
+    """The sum over all processes, differentiable in each one's part."""
+    total: Tensor = _Sum.apply(part)
+    return total
+
+
+class ShareStatistics(LayerSync):
+    """Lightning's hook: share the statistics of every batch norm while a run has several processes."""
+
+    def apply(self, model: nn.Module) -> nn.Module:
+        """Exchange each batch norm for one that shares, with the same parameters and buffers."""
+        return _exchanged(model, BatchNorm, SharedBatchNorm)
+
+    def revert(self, model: nn.Module) -> nn.Module:
+        """Exchange them back."""
+        return _exchanged(model, SharedBatchNorm, BatchNorm)
+
+
+def _exchanged(model: nn.Module, old: type[BatchNorm], new: type[BatchNorm]) -> nn.Module:
+    for parent in model.modules():
+        for name, child in list(parent.named_children()):
+            if type(child) is old:
+                other = new(child.num_features, child.eps, child.momentum, child.affine, child.track_running_stats)
+                other.train(child.training)
+                other._parameters, other._buffers = child._parameters, child._buffers
+                setattr(parent, name, other)
+    return model

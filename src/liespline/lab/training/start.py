@@ -1,0 +1,117 @@
+"""Before training: the settings of a run, its folder, and every problem that would stop it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data import as_float
+from ..runs.data import Look, data_file, differences, look_at, read_record, refuse
+from ..runs.folder import Run, new_folder
+from ..runs.trained import warm_start
+from ..screen import Screen
+from ..settings import SETTINGS, Config, ConfigError
+from ..tasks import find_task
+from ..tasks.defaults import DEFAULTS
+from ..tasks.networks import Signature
+from .train import SHARED_FOLDER, is_first
+
+
+def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
+    """A task's defaults, or a file's settings, changed by what the user gave."""
+    if file is not None:
+        config = Config.load(file, DEFAULTS)
+        if task not in (None, config.task):
+            raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
+    elif task is None:
+        raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
+    else:
+        config = find_task(task).defaults
+    return config.given(**given)
+
+
+def start(config: Config, out: Path | None) -> Run:
+    """The folder of a new run, made only after everything was checked; the same one for all its processes."""
+    if not is_first():
+        return Run(out or Path(os.environ.get(SHARED_FOLDER, ".")))
+    look = preflight(config)
+    for remark in look.remarks:
+        Screen().print(remark)
+    run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
+    with run.locked():
+        Run.create(run.path, config)
+        look.record.write(data_file(run.path))
+    return run
+
+
+def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
+    """The run in `folder`, changed in what may change later; more epochs make a finished run unfinished."""
+    run, config = Run.open(folder)
+    for name, value in given.items():
+        if not SETTINGS[name].later and value != config[name]:
+            raise ConfigError(
+                f"{name} = {value}: a run keeps its {name}, here {config[name]}; leave out {SETTINGS[name].option}, "
+                f"or begin another run with --start-from {folder}"
+            )
+    changed = config.updated(**given)
+    if not is_first():
+        return run, changed
+    with run.locked():
+        done = len(run.read_metrics())
+        if changed.training.epochs < min(done, config.training.epochs):
+            raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
+        longer = changed.training.epochs > config.training.epochs
+        if longer or not run.complete:
+            check_same_data(run, changed, preflight(changed))
+        if changed != config:
+            run.keep_config(changed, unfinished=longer)
+    return run, changed
+
+
+def check_same_data(run: Run, config: Config, look: Look) -> None:
+    """Refuse to go on with other data than the run began with; one that has no record of them yet gets it."""
+    record = read_record(run.path)
+    if record is None:
+        look.record.write(data_file(run.path))
+        return
+    changed = differences(config, record, *record.splits)
+    refuse(changed, config, "bring it back, or begin another run")
+    if changed.added:
+        Screen().print(f"images that came later are not used: {changed.words}")
+
+
+def preflight(config: Config) -> Look:
+    """Find every problem with the machine, the data and the network before time is spent; remarks on the data."""
+    check_machine(config)
+    task = find_task(config.task)
+    task.augmentation(config)
+    look = look_at(config)
+    split = look.surveys["train"].split
+    network = task.network(config, Signature.of(split)).eval()
+    images = as_float(split.__getitems__([0])[0])
+    try:
+        with torch.no_grad():
+            network(images)
+    except ValueError as error:
+        size = "×".join(map(str, split.space))
+        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
+    return replace(look, remarks=(*look.remarks, *warm_start(network, config)))
+
+
+def check_machine(config: Config) -> None:
+    """Refuse devices and loggers that are not there."""
+    training = config.training
+    gpus = torch.cuda.device_count() or int(torch.backends.mps.is_available())
+    if training.accelerator == "gpu" and gpus < training.devices:
+        raise ConfigError(
+            f"accelerator = gpu with devices = {training.devices}: this machine has {gpus or 'no'} GPU that torch can "
+            "use; leave --accelerator out, or lower --devices"
+        )
+    if training.logger != "tensorboard" and importlib.util.find_spec(training.logger) is None:
+        raise ConfigError(f"logger = {training.logger}: is not installed; `pip install {training.logger}` first")

@@ -1,0 +1,90 @@
+"""Training, from the settings of a run to its report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch import seed_everything
+from torch import distributed
+
+from ..evaluation.evaluate import evaluate_run, report_run
+from ..runs.checkpoint import SafeCheckpoints
+from ..runs.data import read_record, splits_of
+from ..runs.folder import Run
+from ..runs.trained import save_trained, warm_start
+from ..screen import Screen
+from ..settings import Config
+from ..tasks import find_task
+from ..tasks.networks import Signature
+from .learner import Batches, Learner
+from .trainer import lightning_manners, make_trainer
+
+# Lightning starts the other processes of this machine with our command line; here they find the folder.
+SHARED_FOLDER = "LIESPLINE_RUN"
+
+
+def train(config: Config, run: Run, *, progress: bool = True) -> None:
+    """Train from the last complete checkpoint of the run, or from the start; then test it and write its report.
+
+    Afterwards `run.model_file` holds the network of the epoch with the best validation score. All processes of a
+    run call this; the first alone writes and goes on to test. What is done already is not done again.
+    """
+    first = is_first()
+    with run.locked() if first else nullcontext():
+        if not run.finished:
+            task = find_task(config.task)
+            splits = splits_of(config, read_record(run.path), "train", "valid")
+            signature = Signature.of(splits["train"])
+            with told_how_to_go_on(run, first), lightning_manners():
+                seed_everything(config.seed, verbose=False)
+                objective = task.objective(config, signature)
+                objective.look_at(splits["train"].targets)
+                learner = Learner(task.network(config, signature), objective, config.training)
+                warm_start(learner.network, config)
+                if config.training.compile:
+                    learner.compile_network()
+                trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first)
+                batches = Batches(splits, task.augmentation(config), config.training, config.seed)
+                begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
+                trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
+            if distributed.is_available() and distributed.is_initialized():
+                # The first process goes on alone to test and report; nothing may wait for the others then.
+                distributed.destroy_process_group()
+            if first:
+                keep_best(config, run, signature, objective.monitor)
+                evaluate_run(run, config)
+        if first and not run.complete:
+            report_run(run, config)
+
+
+def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
+    """Write the weights of the best epoch into the file that `liespline.load` reads."""
+    best, prefix = SafeCheckpoints().load_checkpoint(run.best_checkpoint), "network."
+    weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
+    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": score})
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes; torchrun, Slurm and Lightning number them."""
+    return getattr(rank_zero_only, "rank", None) in (None, 0)
+
+
+@contextmanager
+def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
+    """Say, if training is stopped, how to go on; and let the processes that Lightning starts find the folder."""
+    if first:
+        os.environ[SHARED_FOLDER] = str(run.path)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if first:
+            again = f"liespline train --resume {shlex.quote(str(run.path))}"
+            Screen(stderr=True).print(f"Stopped. Go on with: {again}", soft_wrap=True)
+        raise
+    finally:
+        if first:
+            del os.environ[SHARED_FOLDER]

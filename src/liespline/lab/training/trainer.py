@@ -1,0 +1,149 @@
+"""Lightning's trainer as a run needs it: what is logged, kept and watched."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
+from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
+
+from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
+from ..runs.folder import Run
+from ..settings import Config
+from ..tasks.networks import Signature
+from .nan_guard import StopAtNaN
+from .shared_norm import ShareStatistics
+
+# Advice that does not apply here: our data sets answer whole batches, so more workers rarely help.
+BESIDE_THE_POINT = (
+    ".*does not have many workers.*",
+    ".*smaller than the logging interval.*",
+    ".*exists and is not empty.*",
+    ".*available but not used.*",
+    ".*TensorFloat32 tensor cores.*",
+    ".*isinstance.treespec, LeafSpec.*",
+)
+
+
+def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, progress: bool) -> Trainer:
+    """Lightning's trainer with the run's folder as its only place on disk."""
+    settings = config.training
+    folder = run.last_checkpoint.parent
+    callbacks: list[Callback] = [EpochLog(run)]
+    if settings.nan_guard:
+        callbacks.insert(0, StopAtNaN(run.path, config, signature))
+    # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
+    callbacks += [KeepBest(folder, monitor), KeepLast(folder)]
+    if settings.patience is not None:
+        callbacks.append(EarlyStopping(monitor, patience=settings.patience, mode="max"))
+    if progress:
+        callbacks.append(Bar(leave=False))
+    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
+    deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
+    several = settings.devices * settings.nodes > 1
+    # Part of torch's deterministic mode that only guards against reading memory before it is written.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    return Trainer(
+        accelerator=settings.accelerator,
+        devices=settings.devices,
+        num_nodes=settings.nodes,
+        strategy="ddp" if several else "auto",
+        precision=settings.precision,
+        max_epochs=settings.epochs,
+        logger=make_logger(settings.logger, run),
+        callbacks=callbacks,
+        plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
+        use_distributed_sampler=False,
+        deterministic=deterministic,
+        benchmark=on_gpu and not deterministic,  # cuDNN tries its algorithms, and takes the fastest
+        num_sanity_val_steps=0,
+        enable_model_summary=False,
+        enable_progress_bar=progress,
+    )
+
+
+def make_logger(name: str, run: Run) -> Logger:
+    """Where the curves go; Lightning imports Weights & Biases and MLflow only when they are asked for."""
+    if name == "wandb":
+        return WandbLogger(name=run.path.name, save_dir=run.path, project="liespline")
+    if name == "mlflow":
+        return MLFlowLogger("liespline", run_name=run.path.name, save_dir=str(run.path / "mlruns"))
+    return TensorBoardLogger(run.path, name=None, version="tensorboard")
+
+
+class Bar(RichProgressBar):
+    """Lightning's bar with the loss and the score of the run, and nothing else."""
+
+    def get_metrics(
+        self, trainer: Trainer, pl_module: LightningModule
+    ) -> dict[str, int | str | float | dict[str, float]]:
+        """The numbers beside the bar."""
+        items = super().get_metrics(trainer, pl_module)
+        return {name: value for name, value in items.items() if name != "v_num"}
+
+
+class EpochLog(Callback):
+    """One JSON line per epoch: losses, scores, seconds, images per second, peak memory."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self._begun, self._seconds, self._images, self._memory = run, 0.0, 0.0, 0, 0.0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget epochs that are about to be done again."""
+        if trainer.is_global_zero:
+            self.run.keep_metrics_before(trainer.current_epoch)
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self._begun, self._images = time.perf_counter(), 0
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count images; the clock stops with the last batch, before validation."""
+        self._images += len(batch[0])
+        self._memory = max(self._memory, memory_in_use(trainer.strategy.root_device))
+        self._seconds = time.perf_counter() - self._begun
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the line before the epoch's checkpoint: a kill between the two repeats both."""
+        if not trainer.is_global_zero:
+            return
+        values = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
+        speed = self._images * trainer.world_size / self._seconds
+        row: dict[str, Any] = {"epoch": trainer.current_epoch, "step": trainer.global_step, **values}
+        row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
+        row |= {"images_per_second": round(speed, 1), "memory_mib": self._memory}
+        self.run.append_metrics(row)
+
+
+def memory_in_use(device: torch.device) -> float:
+    """Memory in MiB: the most so far of a GPU, else what the process has now."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    return round(psutil.Process().memory_info().rss / 2**20, 1)
+
+
+@contextmanager
+def lightning_manners() -> Iterator[None]:
+    """Keep Lightning's banners, tips and warnings that do not apply off the screen."""
+    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            for message in BESIDE_THE_POINT:
+                warnings.filterwarnings("ignore", message)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,20 @@
+"""Runs from Python as `liespline train` does them, without progress bars."""
+
+from pathlib import Path
+
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config
+from liespline.lab.training.start import reopened, start
+from liespline.lab.training.train import train
+
+
+def new_run(config: Config, folder: Path) -> Run:
+    run = start(config, folder)
+    train(config, run, progress=False)
+    return run
+
+
+def resumed_run(folder: Path, **given) -> Run:
+    run, config = reopened(folder, given)
+    train(config, run, progress=False)
+    return run

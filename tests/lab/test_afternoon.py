@@ -1,0 +1,133 @@
+"""A stranger's afternoon, from a folder of mixed files to a table of answers, by the commands of the README alone."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+
+CLASSES = {"round": 1.0, "long": 2.5, "thin": 5.0}
+
+
+def cell(rng: np.random.Generator, ratio: float, side: int) -> np.ndarray:
+    """A bright spot of some shape at any angle, on grey."""
+    x, y = np.meshgrid(*[np.linspace(-3, 3, side)] * 2)
+    angle = rng.uniform(0, np.pi)
+    u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+    spot = np.exp(-((u / ratio**0.5) ** 2) - (v * ratio**0.5) ** 2) + 0.05 * rng.standard_normal(x.shape)
+    return (60 + 180 * spot).clip(0, 255)
+
+
+def draw(root: Path, per_class: int, seed: int) -> Path:
+    """Images of the kinds that lie in such folders: grey, colour, transparent, 16 bits, three formats, many sizes."""
+    rng = np.random.default_rng(seed)
+    for name, ratio in CLASSES.items():
+        (root / name).mkdir(parents=True)
+        for i in range(per_class):
+            pixels = cell(rng, ratio, int(rng.integers(24, 40)))
+            grey, file = Image.fromarray(pixels.astype(np.uint8)), root / name / f"{i:03}"
+            kind = i % 6
+            if kind == 0:
+                grey.save(f"{file}.png")
+            elif kind == 1:
+                grey.convert("RGB").save(f"{file}.jpg", quality=90)
+            elif kind == 2:
+                grey.save(f"{file}.tif")
+            elif kind == 3:
+                grey.convert("RGB").save(f"{file}.png")
+            elif kind == 4:
+                Image.fromarray((pixels * 257).astype(np.uint16)).save(f"{file}.png")
+            else:
+                grey.convert("RGBA").save(f"{file}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """600 images, another 60 of a colleague's, and a few to be sorted."""
+    root = tmp_path_factory.mktemp("desk")
+    draw(root / "cells", 200, seed=0)
+    (root / "cells" / "round" / "Thumbs.db").write_bytes(b"not an image")
+    draw(root / "external", 20, seed=1)
+    (root / "unsorted").mkdir()
+    for file in sorted((root / "external").rglob("*.png"))[::5]:
+        shutil.copy(file, root / "unsorted" / f"{file.parent.name}-{file.name}")
+    return root
+
+
+# Words that a person without Python or machine learning would have to look up, and signs of something left unfinished.
+UNEXPLAINED = re.compile(r"Traceback|Warning|warn\(|File \"|Error\b.*Error|NoneType|tensor\(|\bnan\b|0x[0-9a-f]{6}")
+
+
+def run(desk, *words, fails=False):
+    """Type a command at the desk; what it printed."""
+    command = [sys.executable, "-m", "liespline.lab.cli", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=desk, timeout=500)
+    assert (done.returncode == 2) == fails, done.stdout + done.stderr
+    assert not UNEXPLAINED.search(done.stdout + done.stderr), done.stdout + done.stderr
+    return (done.stdout if "--csv" in words else " ".join(done.stdout.split())), done.stderr
+
+
+def test_a_strangers_afternoon(desk):
+    # The first try says what is missing, and with that it works.
+    _, said = run(desk, "data", "check", "images", "cells", fails=True)
+    assert "--size" in said
+    assert len(said) < 1000, "one line for hundreds of files"
+    out, _ = run(desk, "data", "check", "images", "cells", "--size", "24")
+    assert re.search(r"train: 420 of 3×24×24, uint16, values 0.\d+ to 1, classes long 140, round 140, thin 140", out), (
+        out
+    )
+    assert "Thumbs.db" in out
+    out, _ = run(
+        desk, "train", "images", "--data", "cells", "--size", "24", "--n-h", "4", "--weights", "3000", "--epochs", "6",
+        "--batch", "16", "--out", "run", "--quiet",
+    )  # fmt: skip
+    assert "report: run/report.html" in out
+    for words in ("accuracy", "balanced accuracy", "sensitivity, thin", "the same 90 images"):
+        assert words in out
+
+    # The folder moves to another disk and a few images are lost on the way: the run does not go on as if nothing had.
+    shutil.copytree(desk / "cells", desk / "moved")
+    lost = sorted((desk / "moved" / "thin").iterdir())[:2]
+    for file in lost:
+        file.unlink()
+    _, said = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet", fails=True)
+    assert "2 removed" in said
+    assert all(f"thin/{file.name}" in said for file in lost)
+    for file in lost:
+        shutil.copy(desk / "cells" / "thin" / file.name, file)
+    out, _ = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet")
+    assert len((desk / "run" / "metrics.jsonl").read_text().splitlines()) == 7
+
+    # A colleague's images, all of them.
+    _, said = run(desk, "evaluate", "run", "--data", "external", fails=True)
+    assert "--split all" in said
+    out, said = run(desk, "evaluate", "run", "--data", "external", "--split", "all")
+    assert "the same 60 images" in out
+    assert "there in training" not in said
+
+    # Answers for a spreadsheet.
+    out, _ = run(desk, "predict", "run", "unsorted", "--csv")
+    (desk / "answers.csv").write_text(out)
+    rows = list(csv.DictReader(out.splitlines()))
+    assert len(rows) == len(list((desk / "unsorted").iterdir()))
+    assert {"image", "class", "confidence", "p(long)", "p(round)", "p(thin)"} == rows[0].keys()
+    right = sum(Path(row["image"]).name.startswith(row["class"]) for row in rows)
+    assert right > len(rows) / 2, "better than guessing one of three"
+
+    # For another program, and for a reader.
+    run(desk, "export", "run", "--onnx", "cells.onnx")
+    session = onnxruntime.InferenceSession(desk / "cells.onnx")
+    logits = session.run(None, {"images": np.zeros((2, 3, 24, 24), np.float32)})[0]
+    assert logits.shape == (2, 3)
+    page = (desk / "run" / "report.html").read_text()
+    for words in ("balanced accuracy", "sensitivity, thin", "most frequent class", "intervals"):
+        assert words in page

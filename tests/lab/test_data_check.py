@@ -1,0 +1,202 @@
+"""`data check`: what does not belong together, what is there twice, and what is left out, said in few lines."""
+
+import struct
+
+import kornia_rs.io
+import numpy as np
+import pytest
+from PIL import Image
+from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+from liespline.lab.data import DataError
+from liespline.lab.data.pictures import has_transparency, read_array, strict_pillow
+
+RNG = np.random.default_rng(0)
+
+
+def noise(*shape, top=256, dtype=np.uint8):
+    return RNG.integers(0, top, shape, dtype)
+
+
+def folder(path, count=8, classes=("cat", "dog"), side=12):
+    for name in classes:
+        (path / name).mkdir(parents=True)
+        for i in range(count):
+            Image.fromarray(noise(side, side)).save(path / name / f"{i}.png")
+    return path
+
+
+def volumes(path, **changes):
+    arrays = {}
+    for split, count in (("train", 9), ("val", 4), ("test", 5)):
+        arrays[f"{split}_images"] = noise(count, 6, 7, 8)
+        arrays[f"{split}_labels"] = np.arange(count, dtype=np.uint8).reshape(-1, 1) % 3
+    np.savez_compressed(path, **(arrays | {k: change(arrays[k]) for k, change in changes.items()}))
+    return path
+
+
+SPLITS_THAT_DIFFER = {
+    "float 0 to 255 beside uint8": (
+        {"train_images": lambda a: a.astype(np.float32)},
+        "valid has uint8 images; train has float32",
+    ),
+    "floats of another range": (
+        {
+            "train_images": lambda a: a.astype(np.float32),
+            "val_images": lambda a: a.astype(np.float32) / 255,
+            "test_images": lambda a: a.astype(np.float32),
+        },
+        "valid has values from 0 to 1 (float32); train has 0 to 255 (float32)",
+    ),
+    "16 bits that hold 12": (
+        {
+            "train_images": lambda a: a.astype(np.uint16) * 257,
+            "val_images": lambda a: a.astype(np.uint16) * 16,
+            "test_images": lambda a: a.astype(np.uint16) * 257,
+        },
+        "(uint16); train has 0 to 1 (uint16)",
+    ),
+    "another shape": (
+        {"test_images": lambda a: a[:, :, :, :-1]},
+        "test has images of 6×7×7 with 1 channel; train has 6×7×8 with 1 channel",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPLITS_THAT_DIFFER)
+def test_splits_that_do_not_belong_together(tmp_path, liespline, kind):
+    changes, words = SPLITS_THAT_DIFFER[kind]
+    assert liespline("data", "check", "volumes", volumes(tmp_path / "right.npz"))[0] == 0
+    path = volumes(tmp_path / "v.npz", **changes)
+    for command in (
+        ("data", "check", "volumes", path),
+        ("train", "volumes", "--data", path, "--out", tmp_path / "run"),
+    ):
+        status, text = liespline(*command)
+        assert status == 2
+        assert words in text
+    assert not (tmp_path / "run").exists()
+
+
+def test_colours_in_one_split_only(tmp_path, liespline):
+    for split in ("train", "valid", "test"):
+        folder(tmp_path / split)
+    assert liespline("data", "check", "images", tmp_path)[0] == 0
+    Image.fromarray(noise(12, 12, 3)).save(tmp_path / "valid" / "cat" / "0.png")
+    status, text = liespline("data", "check", "images", tmp_path)
+    assert status == 2
+    assert "valid has images of 12×12 with 3 channels; train has 12×12 with 1 channel" in text
+
+
+def test_copies_are_reported(tmp_path, liespline):
+    data = folder(tmp_path / "data", count=20)
+    status, text = liespline("data", "check", "images", data)
+    assert (status, "same in two classes" in text, "more than once" in text) == (0, False, False)
+    (data / "dog" / "same.png").write_bytes((data / "cat" / "3.png").read_bytes())
+    # Another format, the same pixels.
+    Image.open(data / "cat" / "4.png").save(data / "dog" / "other.tif")
+    (data / "cat" / "twice.png").write_bytes((data / "cat" / "5.png").read_bytes())
+    status, text = liespline("data", "check", "images", data)
+    assert status == 0
+    assert "4 images are the same in two classes" in text
+    assert "2 images are in two splits" in text or "2 images are there more than once" in text
+
+
+def test_what_is_left_out_is_listed(tmp_path, liespline):
+    data = folder(tmp_path / "data")
+    for name in ("notes.txt", "cat/a.bmp", "cat/b.gif"):
+        (data / name).write_bytes(b"x")
+    (data / "dog" / "more").mkdir()
+    status, text = liespline("data", "check", "images", data)
+    assert status == 0
+    assert "4 entries are left out, not PNG, JPEG or TIFF: notes.txt, cat/a.bmp, cat/b.gif, dog/more" in text
+
+
+def test_many_alike_are_one_line(tmp_path, liespline):
+    data = folder(tmp_path / "data", count=30)
+    for i in range(25):
+        (data / "cat" / f"{i}.png").write_bytes(b"x")
+    for i, side in enumerate(range(13, 20)):
+        Image.fromarray(noise(side, side)).save(data / "dog" / f"{i}.png")
+    status, text = liespline("data", "check", "images", data)
+    assert status == 2
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert len(lines) == 2, text
+    assert "and 24 more like it" in lines[0]
+    assert "and 6 more like it" in lines[1]
+
+
+def test_transparency_is_shown_on_white_and_said(tmp_path, liespline):
+    data = folder(tmp_path / "data")
+    pixels = noise(12, 12, 4)
+    pixels[..., 3] = 0
+    pixels[:6, :, 3] = 255
+    pixels[6:8, :, 3] = 128
+    Image.fromarray(pixels, "RGBA").save(data / "cat" / "0.png")
+    seen = read_array(data / "cat" / "0.png").astype(int)
+    colours = pixels[..., :3].astype(int)
+    assert np.array_equal(seen[:6], colours[:6])
+    assert (seen[8:] == 255).all()
+    half = colours[6:8] * 128 / 255 + 255 * 127 / 255
+    assert np.abs(seen[6:8] - half).max() <= 0.5
+    assert has_transparency(data / "cat" / "0.png")
+    assert not has_transparency(data / "cat" / "1.png")
+    status, text = liespline("data", "check", "images", data)
+    assert status == 0
+    assert "1 image has transparent parts, which are shown on white: cat/0.png" in text
+
+
+def test_grey_with_transparency_stays_grey(tmp_path):
+    pixels = noise(4, 5, 2)
+    pixels[..., 1] = 255
+    Image.fromarray(pixels, "LA").save(tmp_path / "a.png")
+    assert np.array_equal(read_array(tmp_path / "a.png"), pixels[..., 0])
+    pixels[..., 1] = 0
+    Image.fromarray(pixels, "LA").save(tmp_path / "a.png")
+    assert (read_array(tmp_path / "a.png") == 255).all()
+
+
+@pytest.mark.parametrize("name", ["pages.tif", "moving.png"])
+def test_several_pages_are_refused(tmp_path, name):
+    frames = [Image.fromarray(noise(6, 6)) for _ in range(3)]
+    frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
+    with pytest.raises(DataError, match="holds 3 pages or frames"):
+        read_array(tmp_path / name)
+
+
+UPRIGHT = {
+    1: lambda a: a, 2: np.fliplr, 3: lambda a: np.rot90(a, 2), 4: np.flipud, 5: lambda a: np.swapaxes(a, 0, 1),
+    6: lambda a: np.rot90(a, -1), 7: lambda a: np.rot90(np.swapaxes(a, 0, 1), 2), 8: np.rot90,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("orientation", UPRIGHT)
+def test_every_orientation_of_every_depth(tmp_path, orientation):
+    tags = ImageFileDirectory_v2()
+    tags[274] = orientation
+    exif = Image.Exif()
+    exif[274] = orientation
+    grey = {np.uint8: noise(4, 6), np.uint16: noise(4, 6, top=65536, dtype=np.uint16)}
+    colour = noise(4, 6, 3, top=65536, dtype=np.uint16)
+    with strict_pillow():
+        for dtype, pixels in grey.items():
+            for compression in ("raw", "tiff_lzw"):
+                Image.fromarray(pixels).save(tmp_path / "a.tif", tiffinfo=tags, compression=compression)
+                found = read_array(tmp_path / "a.tif")
+                assert found.dtype == dtype
+                assert np.array_equal(found, UPRIGHT[orientation](pixels))
+            Image.fromarray(pixels).save(tmp_path / "a.png", exif=exif)
+            assert np.array_equal(read_array(tmp_path / "a.png"), UPRIGHT[orientation](pixels))
+        deep_colour(tmp_path / "c.tif", colour, orientation)
+        assert np.array_equal(read_array(tmp_path / "c.tif"), UPRIGHT[orientation](colour))
+
+
+def deep_colour(path, pixels, orientation):
+    """A TIFF of 16-bit colours with an orientation, which no library here writes: the resolution's unit gives way."""
+    kornia_rs.io.write_image_tiff_u16(str(path), pixels, "rgb")
+    raw = bytearray(path.read_bytes())
+    start = struct.unpack_from("<I", raw, 4)[0]
+    entries = [start + 2 + 12 * i for i in range(struct.unpack_from("<H", raw, start)[0])]
+    (unit,) = (place for place in entries if struct.unpack_from("<H", raw, place)[0] == 296)
+    struct.pack_into("<HHIHH", raw, unit, 274, 3, 1, orientation, 0)
+    path.write_bytes(raw)

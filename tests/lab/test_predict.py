@@ -1,0 +1,139 @@
+"""`predict` takes what training took: any size, folders, colours and grey, volumes; and answers with everything."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lab.small_runs import new_run
+from liespline.lab import load
+from liespline.lab.data import images
+from liespline.lab.tasks import find_task
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def sized(tmp_path_factory):
+    """A run with --size on colour images of many sizes, and its folder of images."""
+    root = tmp_path_factory.mktemp("sized")
+    for name, shade in (("dark", 60), ("light", 200)):
+        (root / "data" / name).mkdir(parents=True)
+        for i in range(10):
+            shape = (int(RNG.integers(20, 40)), int(RNG.integers(20, 40)), 3)
+            pixels = (RNG.integers(0, 50, shape) + shade).astype(np.uint8)
+            Image.fromarray(pixels).save(root / "data" / name / f"{i}.{'png' if i % 2 else 'tif'}")
+    config = find_task("images").defaults.updated(
+        n_h=2, widths=(2, 3), epochs=1, accelerator="cpu", data=str(root / "data"), size=16
+    )
+    new_run(config, root / "run")
+    return root
+
+
+def answers(text):
+    return json.JSONDecoder().raw_decode(text[text.index("[") :])[0]
+
+
+def test_the_images_it_was_trained_on(sized, liespline):
+    status, text = liespline("predict", sized / "run", sized / "data", "--json")
+    assert status == 0, text
+    rows = answers(text)
+    assert len(rows) == 20
+    # The network's own answers to what training saw, image by image.
+    whole, trained = images.load(sized / "data", "all", 16), load(sized / "run")
+    with torch.no_grad():
+        known = trained(whole.__getitems__(range(20))[0]).double().softmax(-1)
+    by_name = {f"{sized / 'data'}/{name}": shares for name, shares in zip(whole.names, known, strict=True)}
+    for row in rows:
+        assert list(row["probabilities"]) == ["dark", "light"]
+        assert list(row["probabilities"].values()) == pytest.approx(by_name[row["image"]].tolist(), abs=1e-6)
+        assert row["confidence"] == max(row["probabilities"].values())
+        assert row["class"] == max(row["probabilities"], key=row["probabilities"].get)
+
+
+def test_csv_table_and_what_is_left_out(sized, liespline):
+    (sized / "data" / "notes.txt").write_text("no image")
+    status, text = liespline("predict", sized / "run", sized / "data", "--csv")
+    assert status == 0
+    assert "1 file is left out" in text
+    rows = list(csv.DictReader(io.StringIO(text[: text.index("1 file is left out")])))
+    assert len(rows) == 20
+    assert rows[0].keys() == {"image", "class", "confidence", "p(dark)", "p(light)"}
+    for row in rows:
+        assert float(row["p(dark)"]) + float(row["p(light)"]) == pytest.approx(1, abs=1e-5)
+    status, text = liespline("predict", sized / "run", sized / "data" / "dark" / "1.png")
+    assert status == 0
+    assert "p(light)" in text
+
+
+def test_grey_for_colours_and_sixteen_bits(sized, liespline, tmp_path):
+    pixels = RNG.integers(0, 256, (30, 24), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "grey.png")
+    Image.fromarray(np.repeat(pixels[..., None], 3, -1)).save(tmp_path / "colour.png")
+    Image.fromarray(pixels.astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    status, text = liespline("predict", sized / "run", tmp_path, "--json")
+    assert status == 0, text
+    shares = [row["probabilities"]["dark"] for row in answers(text)]
+    assert shares[0] == pytest.approx(shares[2], abs=1e-6), "grey is the three colours alike"
+    assert shares[0] == pytest.approx(shares[1], abs=2e-3), "rounded to 8 and to 16 bits when scaled"
+
+
+def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
+    side = RNG.integers(0, 256, (40, 33), np.uint8)
+    Image.fromarray(side).save(tmp_path / "large.png")
+    status, text = liespline("predict", tiny_run.path, tmp_path / "large.png", "--json")
+    assert status == 0, text
+    known = load(tiny_run.path)(torch.from_numpy(side)[None, None]).double().softmax(-1)[0]
+    assert list(answers(text)[0]["probabilities"].values()) == pytest.approx(known.tolist(), abs=1e-6)
+    Image.fromarray(side[:3, :3]).save(tmp_path / "small.png")
+    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png")
+    assert status == 2
+    assert "is 3×3 pixels; the network learned from 16×16 pixels and cannot take it" in text
+    status, text = liespline("predict", tiny_run.path, tmp_path / "nothing here")
+    assert (status, "does not exist" in text) == (2, True)
+
+
+def test_volumes(tmp_path, liespline):
+    arrays = {}
+    for split, count in (("train", 12), ("val", 4), ("test", 5)):
+        arrays[f"{split}_images"] = RNG.integers(0, 256, (count, 9, 9, 9), np.uint8)
+        arrays[f"{split}_labels"] = np.arange(count, dtype=np.uint8)[:, None] % 2
+    np.savez_compressed(tmp_path / "v.npz", **arrays)
+    config = find_task("volumes").defaults.updated(
+        group="none",
+        n_h=1,
+        n_k=1,
+        kernel="dense",
+        widths=(2, 3),
+        epochs=1,
+        accelerator="cpu",
+        data=str(tmp_path / "v.npz"),
+    )
+    run = new_run(config, tmp_path / "run")
+    trained = load(run.path)
+    known = trained(torch.from_numpy(arrays["test_images"])[:, None]).double().softmax(-1)
+    np.save(tmp_path / "one.npy", arrays["test_images"][3])
+    np.save(tmp_path / "some.npy", arrays["test_images"])
+    status, text = liespline(
+        "predict", run.path, tmp_path / "v.npz", tmp_path / "one.npy", tmp_path / "some.npy", "--json"
+    )
+    assert status == 0, text
+    rows = {row["image"].removeprefix(f"{tmp_path}/"): list(row["probabilities"].values()) for row in answers(text)}
+    assert len(rows) == 12 + 4 + 5 + 1 + 5
+    for row in range(5):
+        for name in (f"v.npz test_images row {row}", f"some.npy row {row}"):
+            assert rows[name] == pytest.approx(known[row].tolist(), abs=1e-6)
+    assert rows["one.npy row 0"] == pytest.approx(known[3].tolist(), abs=1e-6)
+    Image.fromarray(arrays["test_images"][0, 0]).save(tmp_path / "flat.png")
+    status, text = liespline("predict", run.path, tmp_path / "flat.png")
+    assert status == 2
+    assert "Traceback" not in text
+
+
+def test_whole_patches_are_cropped_as_in_training():
+    patch = RNG.integers(0, 256, (96, 96, 3), np.uint8)
+    assert np.array_equal(find_task("pcam").prepared(patch, find_task("pcam").defaults), patch[4:92, 4:92])

@@ -1,0 +1,205 @@
+"""A run keeps its split: what is scored is what it never learned from, or the command says what changed."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lab.small_runs import new_run
+from liespline.lab.data import DataError, images
+from liespline.lab.data.record import Record, changes, record_of
+from liespline.lab.data.split import Joined, Split
+from liespline.lab.runs.data import look_at, splits_of
+from liespline.lab.tasks import find_task
+
+SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+RNG = np.random.default_rng(0)
+
+
+def pictures(folder, count=20, side=16):
+    for name in ("cat", "dog"):
+        (folder / name).mkdir(parents=True)
+        for i in range(count):
+            Image.fromarray(RNG.integers(0, 256, (side, side), np.uint8)).save(folder / name / f"{i:02}.png")
+    return folder
+
+
+def config_for(folder):
+    return find_task("images").defaults.updated(n_h=2, widths=(2, 2, 3), data=str(folder))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run and its data; tests change copies of both."""
+    root = tmp_path_factory.mktemp("kept")
+    config = config_for(pictures(root / "data")).updated(epochs=1, accelerator="cpu")
+    new_run(config, root / "run")
+    return root
+
+
+@pytest.fixture
+def kept(tmp_path, trained):
+    shutil.copytree(trained, tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def printed(text):
+    """The JSON among what was printed."""
+    return json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
+
+
+def names(split):
+    return set(split.names)
+
+
+def test_deleting_images_does_not_move_trained_ones_into_the_test(tmp_path):
+    data = pictures(tmp_path / "data")
+    config = config_for(data)
+    record = look_at(config).record
+    learned = names(find_task("images").load(config, "train"))
+    for name in ("cat", "dog"):  # an image of the training split, so that positions shift
+        (data / min(n for n in learned if n.startswith(name))).unlink()
+    dealt_anew = names(find_task("images").load(config, "test"))
+    assert dealt_anew & learned, "the fault: by position, trained images come to be tested"
+    assert not names(splits_of(config, record, "test")["test"]) & learned
+    assert names(splits_of(config, record, "test")["test"]) == set(record.splits["test"])
+
+
+CHANGES = {
+    "removed": (lambda d, n: (d / n).unlink(), "1 removed"),
+    "replaced": (lambda d, n: Image.new("L", (16, 16)).save(d / n), "1 replaced by other pixels"),
+    "class": (lambda d, n: (d / n).rename(d / n.replace("cat/", "dog/x")), "1 now in another class"),
+    "renamed": (lambda d, n: (d / n).rename(d / n.replace("cat/", "cat/x")), "1 renamed"),
+    "size": (
+        lambda d, n: [Image.open(f).resize((20, 20)).save(f) for f in d.rglob("*.png")],
+        "the images are 20×20 with 1 channel and were 16×16 with 1 channel",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_what_changed_is_said(kept, liespline, kind):
+    change, words = CHANGES[kind]
+    record = Record.read(kept / "run" / "data.json")
+    name = min(n for n in record.splits["test"] if n.startswith("cat"))
+    change(kept / "data", name)
+    status, text = liespline("evaluate", kept / "run", "--data", kept / "data")
+    assert status == 2
+    assert words in text
+    assert "--split all" in text
+    if kind != "size":
+        assert name in text
+    for file in ("results.json", "report.html"):  # as if it had been stopped before its end
+        (kept / "run" / file).unlink()
+    config = kept / "run" / "config.yaml"
+    lines = config.read_text().splitlines()
+    config.write_text("\n".join(f"data: {kept / 'data'}" if line.startswith("data:") else line for line in lines))
+    status, text = liespline("train", "--resume", kept / "run", "--quiet")
+    assert status == 2
+    assert words in text
+    assert not (kept / "run" / "results.json").exists()
+
+
+def test_swapped_class_folders_are_seen(kept):
+    data, record = kept / "data", Record.read(kept / "run" / "data.json")
+    (data / "cat").rename(data / "x")
+    (data / "dog").rename(data / "cat")
+    (data / "x").rename(data / "dog")
+    found = changes(record, record_of({"all": images.load(data, "all")}))
+    assert len(found.regrouped) == 40
+    assert not found.removed
+    assert not found.replaced
+
+
+def test_images_that_came_later_are_left_out_and_said(kept, liespline):
+    for i in range(3):
+        Image.new("L", (16, 16), i).save(kept / "data" / "cat" / f"later{i}.png")
+    status, text = liespline("evaluate", kept / "run", "--data", kept / "data", "--json")
+    assert status == 0
+    assert "images that came later are not scored: 3 added (cat/later0.png" in text
+    before = json.loads((kept / "run" / "results.json").read_text())
+    assert printed(text)["scores"] == before["scores"]
+
+
+def test_moved_data_are_the_same_data(kept, liespline):
+    (kept / "data").rename(kept / "elsewhere")
+    status, text = liespline("evaluate", kept / "run", "--data", kept / "elsewhere", "--json")
+    assert status == 0, text
+    assert json.loads(text)["scores"] == json.loads((kept / "run" / "results.json").read_text())["scores"]
+
+
+def test_an_external_set_is_scored_whole(kept, liespline, tmp_path):
+    other = pictures(tmp_path / "other", count=40)
+    status, text = liespline("evaluate", kept / "run", "--data", other)
+    assert (status, "--split all" in text) == (2, True)
+    status, text = liespline("evaluate", kept / "run", "--data", other, "--split", "all", "--json")
+    assert status == 0, text
+    found = json.loads(text)
+    assert (found["images"], found["seen"]) == (80, 0)
+    assert sum(map(sum, found["confusion"])) == 80
+    shutil.rmtree(other / "dog")  # one class, few images, in colours: still a set
+    shutil.copy(kept / "data" / "cat" / sorted(n.name for n in (kept / "data" / "cat").iterdir())[0], other / "cat")
+    for file in sorted((other / "cat").iterdir())[2:]:
+        file.unlink()
+    status, text = liespline("evaluate", kept / "run", "--data", other, "--split", "all", "--json")
+    assert status == 0, text
+    assert printed(text)["images"] == 2
+
+
+def test_classes_of_an_external_set_keep_their_numbers():
+    split = Split(np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 1]), ("dog", "fox"))
+    assert split.among(("cat", "dog", "eel", "fox"), "set").targets.tolist() == [1, 3, 3]
+    with pytest.raises(DataError, match="has classes dog; the network knows cat, fox"):
+        split.among(("cat", "fox"), "set")
+
+
+def test_trained_images_in_an_external_set_are_counted(kept, liespline):
+    record = Record.read(kept / "run" / "data.json")
+    learned = len(record.splits["train"]) + len(record.splits["valid"])
+    status, text = liespline("evaluate", kept / "run", "--data", kept / "data", "--split", "all", "--json")
+    assert status == 0
+    assert f"{learned} of these 40 images were there in training" in text
+    assert printed(text)["seen"] == learned == 34
+
+
+def test_a_record_is_read_back_and_a_damaged_one_refused(kept):
+    file = kept / "run" / "data.json"
+    record = Record.read(file)
+    record.write(kept / "copy.json")
+    assert Record.read(kept / "copy.json") == record
+    assert record.fingerprint == json.loads((kept / "run" / "results.json").read_text())["data"]
+    for text in ("", "[]", "{}", file.read_text().replace("cat/00.png", "cat/99.png"), file.read_text()[:-60]):
+        file.write_text(text)
+        with pytest.raises(DataError, match=r"data\.json"):
+            Record.read(file)
+
+
+def test_rows_of_one_file_have_marks_too():
+    values = RNG.integers(0, 256, (50, 8, 8), np.uint8)
+    labels = np.arange(50) % 2
+
+    def record(array, targets):
+        return record_of({"train": Split(array, targets, ("a", "b"))})
+
+    then = record(values, labels)
+    other = values.copy()
+    other[17, 3, 3] ^= 1
+    assert changes(then, record(other, labels)).replaced == ["row 17"]
+    swapped = labels.copy()
+    swapped[5] = 1 - swapped[5]
+    assert changes(then, record(values, swapped)).regrouped == ["row 5, a"]
+    assert len({then.fingerprint, record(other, labels).fingerprint, record(values, swapped).fingerprint}) == 3
+
+
+def test_splits_of_one_file_join():
+    parts = {
+        name: Split(np.full((n, 2, 2), k, np.uint8), np.full(n, k), ("a", "b", "c"))
+        for k, (name, n) in enumerate([("train", 3), ("valid", 2), ("test", 4)])
+    }
+    joined = Joined(parts)
+    assert len(joined) == 9
+    batch, targets = joined.__getitems__([8, 0, 4, 2, 3])
+    assert batch[:, 0, 0, 0].tolist() == targets.tolist() == [2, 0, 1, 0, 1]
+    assert joined.names[4] == "valid: row 1"

@@ -1,0 +1,137 @@
+"""What stands behind an accuracy: sensitivity, majority, intervals; and what picks the best epoch."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from lab.small_runs import new_run
+from liespline.lab.evaluation.statistics import area, behind_accuracy, bootstrap, intervals, wilson
+from liespline.lab.evaluation.words import rows_of
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.objectives import BalancedAccuracy, Classification
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 7), (7, 7), (45, 90), (802, 1000), (1, 3000)])
+def test_wilson_is_scipys(right, total):
+    known = stats.binomtest(right, total).proportion_ci(0.95, "wilson")
+    assert wilson(right, total) == pytest.approx([known.low, known.high], abs=1e-6)
+
+
+def test_always_the_same_answer_is_seen_through():
+    table = [[768, 0], [232, 0]]  # 76.8 % right and not one of the second class found
+    found = behind_accuracy(table, ("normal", "ill"))
+    assert found["majority"] == 0.768
+    assert found["sensitivity"] == {"normal": 1.0, "ill": 0.0}
+    assert found["sensitivity_interval"]["ill"][0] == 0
+    assert 0 < found["sensitivity_interval"]["ill"][1] < 0.03
+    words = dict(rows_of({"scores": {"accuracy": 0.768}, "weights": 3, **found}))
+    assert words["of always the most frequent class"] == words["accuracy"] == "76.8 %"
+    assert words["sensitivity, ill"].startswith("0.0 %")
+
+
+def test_balanced_accuracy_is_sklearns_in_one_batch_or_several():
+    targets = torch.from_numpy(RNG.choice(4, 300, p=(0.7, 0.2, 0.1, 0.0)))  # one class is absent
+    outputs = torch.randn(300, 4, generator=torch.Generator().manual_seed(0)) + torch.eye(4)[targets]
+    outputs[:, 3] -= 100.0
+    counter = BalancedAccuracy(4)
+    for part in range(0, 300, 64):
+        counter.update(outputs[part : part + 64], targets[part : part + 64])
+    known = balanced_accuracy_score(targets.numpy(), outputs.argmax(-1).numpy())
+    assert float(counter.compute()) == pytest.approx(known)
+
+
+def test_area_is_sklearns_with_ties():
+    targets = torch.from_numpy(RNG.integers(0, 2, 200))
+    values = torch.from_numpy(RNG.integers(0, 12, 200) + 2 * targets.numpy())
+    ranks = values.unique(return_inverse=True)[1]
+    once = area(torch.ones(1, 200, dtype=torch.float64), ranks, targets)
+    assert float(once) == pytest.approx(roc_auc_score(targets.numpy(), values.numpy()))
+    times = torch.from_numpy(RNG.integers(0, 3, (1, 200))).double()
+    repeated = np.repeat(np.arange(200), times[0].long().numpy())
+    known = roc_auc_score(targets.numpy()[repeated], values.numpy()[repeated])
+    assert float(area(times, ranks, targets)) == pytest.approx(known)
+
+
+def test_bootstrap_of_a_mean_is_its_normal_interval():
+    values = torch.from_numpy(RNG.normal(3, 2, 400))
+    low, high = bootstrap(lambda times: (times @ values) / times.sum(-1), 400)
+    half = 1.96 * float(values.std()) / math.sqrt(400)
+    assert (low, high) == pytest.approx((float(values.mean()) - half, float(values.mean()) + half), abs=0.1 * half)
+
+
+def test_intervals_hold_their_values():
+    targets = torch.from_numpy((RNG.random(500) < 0.2).astype(int))
+    outputs = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
+    outputs[:, 1] += 1.5 * targets
+    found = intervals(outputs, targets)
+    score = {
+        "accuracy": float((outputs.argmax(-1) == targets).double().mean()),
+        "balanced_accuracy": balanced_accuracy_score(targets.numpy(), outputs.argmax(-1).numpy()),
+        "auc": roc_auc_score(targets.numpy(), (outputs[:, 1] - outputs[:, 0]).numpy()),
+    }
+    assert found.keys() == score.keys()
+    for name, (low, high) in found.items():
+        assert low < score[name] < high
+        assert 0.03 < high - low < 0.2, name
+
+
+def counted(*counts):
+    return torch.cat([torch.full((count,), label) for label, count in enumerate(counts)])
+
+
+def test_uneven_classes_pick_another_score():
+    for counts, monitor in (
+        ((50, 50), "accuracy"), ((70, 50), "accuracy"), ((80, 50), "auc"), ((10, 90), "auc"),
+        ((40, 40, 45), "accuracy"), ((40, 40, 90), "balanced_accuracy"),
+    ):  # fmt: skip
+        objective = Classification([str(i) for i in range(len(counts))])
+        objective.look_at(counted(*counts))
+        assert objective.monitor == monitor, counts
+
+
+def test_weighted_classes_count_the_same():
+    targets = counted(90, 10)
+    outputs = torch.randn(100, 2, generator=torch.Generator().manual_seed(0))
+    by_class = [torch.nn.functional.cross_entropy(outputs[targets == k], targets[targets == k]) for k in (0, 1)]
+    objective = Classification("ab", weighted=True).train()
+    objective.look_at(targets)
+    assert float(objective.loss(outputs, targets)) == pytest.approx(float(sum(by_class) / 2))
+    halves = [objective.loss(outputs[i::2], targets[i::2]) for i in (0, 1)]
+    assert float(sum(halves) / 2) == pytest.approx(float(objective.loss(outputs, targets))), "two processes as one"
+    plain = float(torch.nn.functional.cross_entropy(outputs, targets))
+    assert float(objective.eval().loss(outputs, targets)) == pytest.approx(plain), "what is reported is not weighted"
+
+
+def test_a_run_on_uneven_volumes_says_all_of_it(tmp_path, liespline):
+    arrays = {}
+    for split, count in (("train", 40), ("val", 20), ("test", 20)):
+        labels = (np.arange(count) % 4 == 0).astype(np.uint8)
+        images = RNG.integers(0, 120, (count, 9, 9, 9)) + 60 * labels[:, None, None, None]
+        arrays |= {f"{split}_images": images.astype(np.uint8), f"{split}_labels": labels[:, None]}
+    np.savez_compressed(tmp_path / "v.npz", **arrays)
+    config = find_task("volumes").defaults.updated(
+        group="none", n_h=1, n_k=1, kernel="dense", widths=(2, 3), epochs=2, accelerator="cpu", class_weights=True,
+        data=str(tmp_path / "v.npz"),
+    )  # fmt: skip
+    run = new_run(config, tmp_path / "run")
+    results = run.read_results()
+    assert results["selected_by"] == "auc"
+    assert results["majority"] == 0.75
+    assert results["sensitivity"].keys() == {"0", "1"}
+    assert results["interval"].keys() == {"accuracy", "balanced_accuracy", "auc"}
+    assert results["moves"]["images"] == 20
+    page = run.report_file.read_text()
+    for words in ("balanced accuracy", "sensitivity, 1", "most frequent class", "best validation area under the ROC"):
+        assert words in page
+    _, text = liespline("evaluate", run.path)
+    for words in ("balanced accuracy", "sensitivity, 1", "most frequent class", "as they lie, the same 20 images"):
+        assert words in text
+    best = max(json.loads(line)["valid_auc"] for line in run.metrics_file.read_text().splitlines())
+    assert best == max(row["valid_auc"] for row in run.read_metrics())
