@@ -11,7 +11,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline import paths
 from liespline.models.kernels import h_basis
-from liespline.paths import fourier
+from liespline.paths.decide import choose
 from timing import Row, Series, Step, captured, times
 
 
@@ -46,11 +46,9 @@ class Bench:
         """Whether the cost model takes the dense path, and not by Fourier either."""
         x = self.input(layer, size or self.size, banded=True, batch=batch)
         with torch.autocast(self.device, self.dtype, enabled=self.dtype != torch.float32):
-            if choose(x, layer.weight, layer.plan, layer.window.sizes) is not None:
-                return False
             d = layer.grid.group.space_dim
-            weight = x.new_empty(layer.out_channels * len(layer.grid), x.shape[1] * x.shape[2], *layer.window.largest)
-            return d != 2 or not fourier.takes(x.detach().flatten(1, 2), weight, (1, 1), (0, 0))
+            choice = choose(x, layer.weight, layer.window.sizes, (1,) * d, layer.borders.before, layer.plan)
+            return choice.whole and "fourier" not in choice.methods
 
     def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:
         """Forward and backward of a computation, with a gradient drawn once in its output's own layout."""

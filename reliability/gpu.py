@@ -8,6 +8,7 @@ A failure is written down and the rest goes on. The result says when it last pas
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -60,6 +61,7 @@ def main() -> None:
     parser.add_argument("--result", type=Path, help="default: reliability/results/gpu.json, on the CPU nowhere")
     parser.add_argument("--only", default="", help="checks of layers and tasks whose name contains this")
     parser.add_argument("--seconds", type=float, default=240, help="for layers and networks; the rest is left out")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="processes")
     parser.add_argument("--no-lab", action="store_true")
     parser.add_argument("--no-bench", action="store_true")
     parser.add_argument("--no-inductor", action="store_true")
@@ -69,7 +71,11 @@ def main() -> None:
         sys.exit("no CUDA device here; --device cpu tries the checks themselves")
     torch.manual_seed(0)
     begin = time.monotonic()
-    parts = {"layers": check_all(arguments.device, arguments.seconds, arguments.only, not arguments.no_inductor)}
+    parts = {
+        "layers": check_all(
+            arguments.device, arguments.seconds, arguments.jobs, arguments.only, not arguments.no_inductor
+        )
+    }
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.no_lab:
             parts["lab"] = check_tasks(Path(folder), arguments.device, arguments.only)

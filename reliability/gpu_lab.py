@@ -31,6 +31,34 @@ def _volumes(file: Path) -> None:
     np.savez(file, **arrays)
 
 
+def _masks(folder: Path) -> None:
+    from PIL import Image
+
+    for name in ("images", "masks"):
+        (folder / name).mkdir(parents=True)
+    for i in range(12):
+        mask = np.zeros((32, 32), np.uint8)
+        mask[8 + i % 4 : 20, 8:22] = 1
+        Image.fromarray(60 + 120 * mask + DRAW.integers(0, 30, mask.shape, np.uint8)).save(
+            folder / "images" / f"{i}.png"
+        )
+        Image.fromarray(mask).save(folder / "masks" / f"{i}.png")
+
+
+def _points(folder: Path) -> None:
+    from PIL import Image
+
+    folder.mkdir(parents=True)
+    rows = ["file,tip_row,tip_column"]
+    for i in range(20):
+        image = DRAW.integers(0, 60, (24, 24), np.uint8)
+        y, x = DRAW.integers(4, 20, 2)
+        image[y - 1 : y + 2, x - 1 : x + 2] = 255
+        Image.fromarray(image).save(folder / f"{i}.png")
+        rows.append(f"{i}.png,{y},{x}")
+    (folder / "points.csv").write_text("\n".join(rows) + "\n")
+
+
 def _mnist(folder: Path) -> None:
     from liespline.lab.data import mnist
 
@@ -46,14 +74,14 @@ def _mnist(folder: Path) -> None:
 
 
 def _tissue(folder: Path) -> None:
-    from liespline.lab.data.synthetic import tissue
+    from liespline.extras.synthetic import tissue
 
     tissue.synthesize(folder, train=16, valid=8, test=8)
 
 
 def _faces(folder: Path) -> None:
+    from liespline.extras.synthetic import faces
     from liespline.lab.data import celeba
-    from liespline.lab.data.synthetic import faces
 
     faces.synthesize(folder / "official", identities=14, pictures=4)
     celeba.prepare(folder / "official", folder / "set")
@@ -65,6 +93,8 @@ TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
     "rotmnist": (_mnist, "mnist", ["--n-h", "4", "--widths", "3,4"]),
     "images": (_images, "images", ["--n-h", "4", "--widths", "3,4"]),
     "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--n-h", "12", "--widths", "3,4"]),
+    "segment": (_masks, "masks", ["--n-h", "4", "--widths", "3,4"]),
+    "landmarks": (_points, "points", ["--labels", "{folder}/points/points.csv", "--n-h", "2"]),
     "pcam": (_tissue, "tissue", ["--n-h", "4", "--n-k", "4"]),
     "celeba": (_faces, "faces", []),
 }
@@ -82,9 +112,9 @@ def _command(*arguments: str) -> None:
 
 def check_task(task: str, folder: Path, accelerator: str) -> None:
     """Train, test, report; then evaluate and export what was trained."""
-    from liespline.lab import finish
+    from liespline.lab.evaluation import evaluate
 
-    finish.MOVED_IMAGES = 2
+    evaluate.MOVED_IMAGES = 2
     make, place, network = TASKS[task]
     data = []
     if make is not None:
@@ -92,7 +122,7 @@ def check_task(task: str, folder: Path, accelerator: str) -> None:
         data = ["--data", str(folder / "faces" / "set" if task == "celeba" else folder / place)]
     out = folder / f"run-{task}"
     options = ["--epochs", "2", "--batch", "8", "--accelerator", accelerator, "--quiet", "--out", str(out)]
-    _command("train", task, *data, *network, *options)
+    _command("train", task, *data, *(option.format(folder=folder) for option in network), *options)
     if not (out / "report.html").is_file():
         raise RuntimeError("no report")
     _command("evaluate", str(out), *data)

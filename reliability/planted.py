@@ -191,6 +191,8 @@ _ABOVE = [
     Fault("models/pcam.py", 'Project("max", grid)', 'Project("mean", grid)', "PCam: mean for maximum"),
     Fault("models/celeba.py", "_STEP = 0.5 * math.log(2)", "_STEP = math.log(2)", "CelebA: scales 2 apart, not √2"),
     Fault("models/celeba.py", "grid.elements / grid.elements[0]", "grid.elements", "CelebA: centres not about e"),
+    Fault("models/celeba.py", "(n_k - 1) // 2", "(n_k - 1) / 2", "CelebA, released: even centres half a step off"),
+    Fault("models/celeba.py", "2 * math.floor(3 * float", "2 * math.floor(2.9 * float", "released: small window"),
     Fault("models/kernels.py", 'if kernel == "atrous" else None', 'if kernel == "dense" else None',
           "atrous and dense swapped"),
     Fault("nn/centre.py", "if size % 2 == 0:", "if size % 2 == 1:",

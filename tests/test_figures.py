@@ -110,8 +110,27 @@ def test_lines_of_the_partition_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bsplines, "_SIZE", 48)
     data = bsplines.prepare()
     assert (data.lines[0].basis.sum(-1) - 1).abs().max() < 1e-12
+    (ball,) = data.balls
+    seen = data.where.inside.numpy()
+    assert ball.single[seen].max() == pytest.approx(1, abs=0.02)  # a spline that faces the reader, in its full height
     with in_theme(LIGHT):
         assert len(bsplines.draw(data, LIGHT).axes) > 6
+
+
+def test_strokes_and_levels_go_round_the_whole_circle() -> None:
+    data = transforms.prepare_turns()
+    assert sorted(round(math.degrees(a)) % 360 for a in data.levels[:, 0].tolist()) == list(range(0, 360, 45))
+    outline = sorted(round(math.degrees(a) % 360, 3) % 360 for a in data.sets[0].h[:16, 0].tolist())
+    assert outline == pytest.approx([22.5 * i for i in range(16)])
+    assert all(float(level.max()) > 0.3 * float(data.kernels[0].max()) for level in data.kernels[0])
+
+
+def test_single_splines_do_not_overlap() -> None:
+    basis = SplineBasis(repulsion(Sphere(), 500))
+    chosen = bsplines._apart(basis)
+    assert len(chosen) > 3
+    values = basis(repulsion(Sphere(), 1000).elements)[:, chosen]
+    assert ((values > 0).sum(-1) <= 1).all()
 
 
 def test_measured_lines_hold_what_was_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -147,10 +166,10 @@ def test_results_are_read_from_runs(tmp_path: Path) -> None:
         (axes,) = results.draw(results.prepare(tmp_path), LIGHT).axes
     (line,) = (line for line in axes.lines if str(line.get_label()).startswith("local"))
     assert np.allclose(np.asarray(line.get_ydata(), float), [60.0, 90.0])
-    # one bar, of the network with two runs: its standard deviation is √2/2 of their distance
-    ((low, high),) = (bar.get_segments()[0][:, 1] for bar in axes.collections if isinstance(bar, LineCollection))
-    assert low == pytest.approx(60 - 10 * math.sqrt(2))
-    assert high == pytest.approx(60 + 10 * math.sqrt(2))
+    # Bars of one standard error: of two seeds half their distance, of one seed that of its 90 images.
+    bars = [bar.get_segments()[0][:, 1].tolist() for bar in axes.collections if isinstance(bar, LineCollection)]
+    error = 100 * math.sqrt(0.9 * 0.1 / 90)
+    assert bars == [pytest.approx([50, 70]), pytest.approx([90 - error, 90 + error])]
     assert "synthetic" in axes.get_title(loc="left")
 
 

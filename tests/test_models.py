@@ -123,26 +123,63 @@ def test_the_released_scales_and_splines(n_h: int, largest: float) -> None:
             assert layer.h_basis is not None
             assert layer.h_basis.width == pytest.approx(width)
             centres = layer.h_basis.grid.elements[:, 0].log().tolist()
-            assert centres == pytest.approx([(j - (n_k - 1) / 2) * width for j in range(n_k)])
+            steps = {2: [0, 1], 3: [-1, 0, 1], 4: [-1, 0, 1, 2], 5: [-2, -1, 0, 1, 2]}[n_k]
+            assert centres == pytest.approx([j * width for j in steps])
 
 
-def test_both_presets_have_the_same_2d_network() -> None:
-    both = []
-    for preset in ("paper", "released"):
-        torch.manual_seed(0)
-        both.append(models.celeba(1, 1, "dense", scale=2.0, preset=preset))
+def layers_of(net: nn.Module) -> list[ls.Lift | ls.GConv]:
+    return [m for m in net.modules() if isinstance(m, ls.Lift | ls.GConv)]
+
+
+def test_the_papers_windows_end_at_three_times_each_scale() -> None:
+    """Splines reach 3.5 times the scale: each scale has the samples y with |y| < 3s, so all are cut alike."""
+    for layer in layers_of(models.celeba(5, 3, "local")):
+        sizes = [size[0] for size in layer.window.sizes]
+        scales = layer.out_grid.elements[:, 0].tolist()
+        assert sizes == [2 * (math.ceil(3 * s - 1e-6) - 1) + 1 for s in scales]
+
+
+@pytest.mark.parametrize(("n_h", "side"), [(2, 9), (3, 13), (4, 17), (5, 25)])
+def test_the_released_scales_share_one_window(n_h: int, side: int) -> None:
+    """By hand from 2⌊3s⌋ + 1 with s = 1.6, 2, 2.8, 4; in it, only kernels of the largest scale are cut off."""
+    layers = layers_of(models.celeba(n_h, 3, "local", preset="released"))
+    assert len(layers) == 6
+    for layer in layers:
+        assert set(layer.window.sizes) == {(side, side)}
+    roomy = 29
+    lift = layers[0].double()
+    for scale, kernel in zip(lift.grid.elements[:, 0].tolist(), lift.kernel()[0, :, 0], strict=True):
+        whole = sampled(lift.weight[0, 0].tolist(), scale, roomy)
+        border = (roomy - side) // 2
+        expected = [row[border : border + side] for row in whole[border : border + side]]
+        assert kernel.tolist() == [pytest.approx(row, abs=1e-12) for row in expected]
+        lost = 1 - sum(v * v for row in expected for v in row) / sum(v * v for row in whole for v in row)
+        largest = scale > float(lift.grid.elements.max()) - 1e-6
+        assert (lost > 1e-6) == (largest and n_h != 3)  # at s = 2 the first sample left out lies where splines end
+
+
+def sampled(coefficients: list[float], scale: float, size: int) -> list[list[float]]:
+    """Σ_i c_i B(y/s − x_i)/s² on size × size samples, with the quadratic B-spline written out."""
+
+    def b(t: float) -> float:
+        t = abs(t)
+        return 0.75 - t * t if t <= 0.5 else 0.5 * (1.5 - t) ** 2 if t <= 1.5 else 0.0
+
+    half = size // 2
+    near = [[b(y / scale - x) for x in range(-2, 3)] for y in range(-half, half + 1)]
+    return [
+        [sum(coefficients[5 * i + j] * rows[i] * columns[j] for i in range(5) for j in range(5)) / scale**2
+         for columns in near]
+        for rows in near
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scale", "side"), [(1.0, 7), (1.6, 9), (2.0, 13), (2.8, 17), (4.0, 25)])
+def test_the_released_2d_networks(scale: float, side: int) -> None:
+    for layer in layers_of(models.celeba(1, 1, "dense", scale=scale, preset="released")):
+        assert layer.window.largest == (side, side)
     x = torch.randn(1, 3, 16, 16)
-    assert torch.equal(both[0](x), both[1](x))
-
-
-def test_windows_end_at_three_times_the_scale() -> None:
-    """As in the released scripts, where splines reach 3.5 times the scale: samples y with |y| < 3s."""
-    for preset in ("paper", "released"):
-        for layer in models.celeba(5, 3, "local", preset=preset).modules():
-            if isinstance(layer, ls.GConv | ls.Lift):
-                sizes = [size[0] for size in layer.window.sizes]
-                scales = layer.out_grid.elements[:, 0].tolist()
-                assert sizes == [2 * (math.ceil(3 * s - 1e-6) - 1) + 1 for s in scales]
+    assert models.celeba(1, 1, "dense", scale=scale, preset="released")(x).shape == (1, 5, 16, 16)
 
 
 def test_celeba_maps_images_to_five_heatmaps() -> None:

@@ -1,5 +1,9 @@
 """B-spline group-equivariant CNNs for any Lie group, on plain PyTorch tensors."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import functional, models, nn, testing
 from .converting import convert
 from .exporting import export
@@ -7,6 +11,13 @@ from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project
 from .splines import SplineBasis, bspline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+
+    from .lab.runs.trained import Trained
 
 __all__ = [
     "GL2",
@@ -32,6 +43,7 @@ __all__ = [
     "export",
     "functional",
     "lattice",
+    "load",
     "local",
     "models",
     "nn",
@@ -40,3 +52,14 @@ __all__ = [
     "uniform",
 ]
 __version__ = "0.1.0"
+
+
+def load(run: str | Path, device: str | torch.device = "cpu") -> Trained:
+    """Return a trained network from the folder of its run or from its `model.safetensors` (needs the extra `lab`).
+
+    It is an `nn.Module`: `net(images)` gives logits, `net.probabilities(images)` shares that sum to 1,
+    `net.in_tiles(images)` maps of images of any size.
+    """
+    from .lab.runs.trained import load as load_trained  # only now: the lab takes seconds to import
+
+    return load_trained(run, device)

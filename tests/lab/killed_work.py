@@ -98,7 +98,7 @@ def over_runs(look):
     """What `look` finds in each run of a sweep."""
 
     def of_sweep(folder: Path):
-        found = [(run.parent.name, look(run)) for run in sorted(folder.glob("*/seed-0"))]
+        found = [(run.parent.name, look(run)) for run in sorted(folder.glob("runs/*/seed-0"))]
         if found and isinstance(found[0][1], list):
             return [f"{name} {entry}" for name, entries in found for entry in entries]
         return {f"{name} {key}": value for name, entries in found for key, value in entries.items()}
@@ -107,7 +107,7 @@ def over_runs(look):
 
 
 def finished(folder: Path) -> dict[str, str]:
-    return stamped(folder, "*/seed-0/results.json")
+    return stamped(folder, "runs/*/seed-0/results.json")
 
 
 WORKS = {

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from scipy import ndimage
 
 from liespline.lab.data import celeba
-from liespline.lab.data.augment import Zoom
+from liespline.lab.data.augment import Draws, Zoom
 from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
 from liespline.lab.tasks.objectives import Landmarks
 
@@ -39,11 +40,25 @@ def test_success_rate_by_hand():
     maps = heatmaps(landmarks + torch.tensor([[[0.0, 0.0], [6.0, 8.0], [-6.0, 7.0]]]), (128, 128))
     assert locate(maps).tolist() == [[[10, 20], [70, 72], [94, 10]]]
     assert found(locate(maps), landmarks).tolist() == [[True, False, True]], "10 px away is not less than 10"
-    noisy = maps.clone()
-    noisy[0, 0, 90, 90] = 1.01  # one hot pixel; the released scripts' blur is there for this
-    assert locate(noisy)[0, 0].tolist() == [90, 90]
-    assert locate(noisy, blur=celeba.BLUR["released"])[0, 0].tolist() == [10, 20]
-    assert celeba.BLUR["paper"] == 0
+
+
+def test_the_released_scripts_blur_the_sigmoid_with_nine_taps():
+    """Against SciPy's Gaussian of σ = 1, cut off at four, with zeros beyond the image; the paper has no blur."""
+    assert celeba.BLUR == {"paper": 0.0, "released": 1.0}
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 3, (4, 5, 24, 20))
+    located = locate(torch.from_numpy(logits), celeba.BLUR["released"]).tolist()
+    for image in range(4):
+        for landmark in range(5):
+            maps = 1 / (1 + np.exp(-logits[image, landmark]))
+            smooth = ndimage.gaussian_filter(maps, 1.0, truncate=4.0, mode="constant")
+            assert located[image][landmark] == list(np.unravel_index(smooth.argmax(), smooth.shape))
+    assert np.unravel_index(logits[0, 0].argmax(), (24, 20)) != tuple(located[0][0])
+    # One very sure pixel beside a broad blob: it would win if logits were blurred, and loses to the blob's sigmoid.
+    sure = 8 * heatmaps(torch.tensor([[[10.0, 12.0]]], dtype=torch.float64), (24, 24)) - 4
+    sure[0, 0, 20, 4] = 200.0
+    assert locate(sure).tolist() == [[[20, 4]]]
+    assert locate(sure, 1.0).tolist() == [[[10, 12]]]
 
 
 @pytest.mark.parametrize("preset", ["paper", "released"])
@@ -52,8 +67,8 @@ def test_zoom_moves_image_and_landmarks_together(preset):
     points = torch.from_numpy(rng.uniform(48, 80, (64, 1, 2)).astype(np.float32))
     images = (255 * heatmaps(points, (128, 128), sigma=4.0)).round().to(torch.uint8)
     zoom = Zoom(preset)
-    zoomed, moved = zoom(images, points, torch.Generator().manual_seed(0))
-    again, _ = zoom(images, points, torch.Generator().manual_seed(0))
+    zoomed, moved = zoom(images, points, Draws(torch.Generator().manual_seed(0)))
+    again, _ = zoom(images, points, Draws(torch.Generator().manual_seed(0)))
     assert torch.equal(zoomed, again)
     axis = torch.arange(128.0)
     mass = zoomed[:, 0].sum((-2, -1))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,9 +11,13 @@ from lab.small_runs import new_run
 from liespline.extras.synthetic import faces, tissue
 from liespline.lab.data import celeba
 from liespline.lab.evaluation import evaluate as finish
+from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Training
-from liespline.lab.tasks import find_task
+from liespline.lab.tasks import find_task, pcam
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.training import optimisers
+from liespline.lab.training.trainer import make_trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 
@@ -67,3 +72,24 @@ def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
     rows = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [0]
     assert {"train_loss", "valid_loss", "valid_accuracy", "valid_auc", "images_per_second"} <= rows[0].keys()
+
+
+def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
+    """65,536 images whatever the batch, a quarter of the official set; of a smaller set each image once."""
+    config = find_task("pcam").defaults
+    assert steps_per_epoch(config, tmp_path) == 2048
+    assert steps_per_epoch(config.updated(batch=128), tmp_path) == 512
+    # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
+    monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
+    monkeypatch.setattr(pcam, "TASK", replace(pcam.TASK, epoch_images=32))
+    monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
+    tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
+    small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))
+    rows = new_run(small, tmp_path / "run").read_metrics()
+    assert [row["step"] for row in rows] == [4, 8, 12]
+    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.005]  # as it stands after each epoch
+
+
+def steps_per_epoch(config, folder):
+    signature = Signature(3, (88, 88), ("normal", "tumour"))
+    return make_trainer(config, Run(folder), signature, "valid_accuracy", progress=False).limit_train_batches

@@ -78,7 +78,7 @@ def test_widths_asked_for_are_kept(sixty: Path) -> None:
     task = find_task("images")
     assert fitting_widths(task.defaults.network, task.defaults.network, (24, 24)) == task.defaults.network.widths[:4]
     config = task.defaults.updated(widths=(2, 2, 2, 2, 2, 2, 2), data=str(sixty))
-    assert preflight(config).surveys["train"].split.space == (20, 20)  # fits: any size does
+    assert preflight(config).surveys["train"].split.notes == task.load(config, "train").notes
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:

@@ -56,7 +56,7 @@ def results(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="Folder with finished runs.", show_default=False)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")] = Path("figures"),
 ) -> None:
-    """Draw the scores of all finished runs below RUNS, and write results.md: which findings of the paper hold."""
+    """Draw the scores of all finished runs below RUNS, and write results.md: a verdict on each claim of the paper."""
     from ..lab.paper.results_page import write_results_page
     from ..lab.paper.seed_averages import read_runs
 

@@ -40,10 +40,11 @@ def moved(images: Tensor, group: Group, element: Tensor) -> Tensor:
     space = images.shape[2:]
     if group.space_dim != len(space):
         raise ValueError(f"{group!r} acts on {group.space_dim} dimensions; the images have {len(space)}")
-    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in space]
+    device = images.device
+    axes = [torch.arange(n, dtype=torch.float64, device=device) - (n - 1) / 2 for n in space]
     points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)  # (P, d)
-    matrix = group.matrix(group.inverse(element.double().cpu()))
-    centre = torch.tensor([(n - 1) / 2 for n in space], dtype=torch.float64)
+    matrix = group.matrix(group.inverse(element.double().cpu())).to(device)
+    centre = torch.tensor([(n - 1) / 2 for n in space], dtype=torch.float64, device=device)
     where = points @ matrix.T + centre  # in samples from the first one
     corner = where.floor().long() - 1
     coefficients = images
@@ -52,17 +53,17 @@ def moved(images: Tensor, group: Group, element: Tensor) -> Tensor:
         coefficients = torch.tensordot(coefficients, solve, dims=([axis], [1])).movedim(-1, axis)
     flat = coefficients.flatten(2)
     out = torch.zeros_like(flat)
-    limits = torch.tensor(space)
+    limits = torch.tensor(space, device=device)
     for step in itertools.product(range(4), repeat=len(space)):
-        index = corner + torch.tensor(step)
+        index = corner + torch.tensor(step, device=device)
         inside = ((index >= 0) & (index < limits)).all(-1)
         weight = bspline(where - index, 3).prod(-1) * inside
-        row = torch.zeros(len(points), dtype=torch.long)
+        row = torch.zeros(len(points), dtype=torch.long, device=device)
         for axis, size in enumerate(space):
             row = row * size + index[:, axis].clamp(0, size - 1)
-        out += flat[..., row.to(images.device)] * weight.to(images)
+        out += flat[..., row] * weight.to(images)
     outside = ((where < -0.5) | (where > limits - 0.5)).any(-1)
-    return out.masked_fill(outside.to(images.device), 0).view_as(images)
+    return out.masked_fill(outside, 0).view_as(images)
 
 
 @lru_cache(maxsize=16)

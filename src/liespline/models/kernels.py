@@ -17,7 +17,7 @@ KERNELS = ("dense", "local", "atrous", "deformable")
 
 
 def h_basis(grid: Grid, kernel: str, n_k: int | None = None, *, degree: int = 3) -> SplineBasis:
-    """Return n_k splines on H of a kind: by default one an element, or the nearest neighbours for local kernels.
+    """Return n_k splines on H of a kind: by default one per element, or the nearest neighbours for local kernels.
 
     dense: spread over the group, as wide as they lie apart; local: next to the identity, one step of the grid apart;
     atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned.

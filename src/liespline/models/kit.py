@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ..grids import Grid
 from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
-from .kernels import h_basis
+from .kernels import guarded, h_basis
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
@@ -61,7 +61,9 @@ class Kit:
             kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
         return self._make(
             parameters + self._n_centres,
-            lambda: kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, bias=False),
+            lambda: guarded(
+                kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, bias=False)
+            ),
         )
 
     def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:

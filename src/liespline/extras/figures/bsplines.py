@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase
 from torch import Tensor
@@ -38,6 +38,8 @@ class Balls(NamedTuple):
 
     n: int
     centres: Tensor
+    single: Pixels
+    """A few splines far from each other, so that each is seen alone; 1 is the height of one."""
     total: Pixels
     rebuilt: Pixels
 
@@ -73,9 +75,23 @@ def _ball(n: int, where: sphere.Ball) -> Balls:
     basis = SplineBasis(repulsion(Sphere(), n))
     points = _spiral(max(2500, 8 * n // 5))
     coefficients = basis.fit(points, texture(points))
-    with_ones = torch.cat((torch.ones(n, 1, dtype=torch.float64), coefficients), -1)  # all ones give the splines' sum
-    picture = sphere.on_ball(where, lambda at: sphere.spline(basis, with_ones, at))
-    return Balls(n, basis.grid.elements, picture[..., 0], picture[..., 1:])
+    few = torch.zeros(n, 1, dtype=torch.float64)
+    few[_apart(basis)] = 1 / float(basis(basis.grid.elements[:1])[0, 0])
+    every = torch.ones(n, 1, dtype=torch.float64)  # all ones give the splines' sum
+    picture = sphere.on_ball(where, lambda at: sphere.spline(basis, torch.cat((few, every, coefficients), -1), at))
+    return Balls(n, basis.grid.elements, picture[..., 0], picture[..., 1], picture[..., 2:])
+
+
+def _apart(basis: SplineBasis) -> list[int]:
+    """Return splines that do not overlap, the ones nearest the reader first, at most seven."""
+    chosen: list[int] = []
+    distance = math.sqrt(2) * 2 * basis.reach  # supports are squares: their corners
+    facing = (basis.grid.elements @ sphere.CAMERA[2]).argsort(descending=True).tolist()
+    for i in facing:
+        near = (basis.grid.elements[chosen] @ basis.grid.elements[i]).clamp(-1, 1).acos()
+        if len(chosen) < 7 and bool((near > max(distance, 0.7)).all()):
+            chosen.append(i)
+    return chosen
 
 
 def _spiral(n: int) -> Tensor:
@@ -98,8 +114,8 @@ def texture(points: Tensor) -> Tensor:
 
 def draw(data: Data, theme: Theme) -> Figure:
     """Draw the figure."""
-    figure = canvas(PAGE, 5.9)
-    rows = figure.add_gridspec(3, 1, height_ratios=(1, 1, 3.7), hspace=0.52)
+    figure = canvas(PAGE, 7.5)
+    rows = figure.add_gridspec(3, 1, height_ratios=(1, 1, 5.6), hspace=0.42)
     ticks = (
         ([-math.pi, -math.pi / 2, 0, math.pi / 2, math.pi], ["−π", "−π/2", "0", "π/2", "π"], r"$\theta$"),
         ([i * 0.5 * math.log(2) for i in (-2, 0, 2, 4, 6)], ["½", "1", "2", "4", "8"], "$s$"),
@@ -116,7 +132,7 @@ def draw(data: Data, theme: Theme) -> Figure:
             axes.set_xticks(places, labels)
             axes.set_xlim(float(line.at[0]), float(line.at[-1]))
             axes.set_xlabel(variable, labelpad=2)
-    _spheres(figure, rows[2].subgridspec(2, 4, wspace=0.02, hspace=0.14), data, theme)
+    _spheres(figure, rows[2].subgridspec(3, 4, wspace=0.02, hspace=0.14), data, theme)
     return figure
 
 
@@ -143,19 +159,24 @@ def _random(axes: Axes, line: Line, theme: Theme) -> None:
 
 
 def _spheres(figure: Figure, grid: GridSpecBase, data: Data, theme: Theme) -> None:
-    shade = Normalize(0.7, 1.3)
+    shade = Normalize(0.5, 1.5)
+    single = LinearSegmentedColormap.from_list("amount", [theme.solid, theme.series[0]])
+    about_one = LinearSegmentedColormap.from_list("sum", [theme.negative, "white", theme.positive])
     for column, one in enumerate(data.balls):
-        top, bottom = (figure.add_subplot(grid[row, column]) for row in (0, 1))
-        sphere.show(top, data.where, theme.on_bodies(shade(one.total))[..., :3])
-        sphere.dots(top, one.centres, theme, 50 / math.sqrt(one.n) if one.n < 5000 else 0.12)
-        sphere.show(bottom, data.where, one.rebuilt)
-        top.set_title(f"$S^2$, $N = {one.n}$: sum", pad=2)
-        bottom.set_title("texture rebuilt", pad=2)
-    bar, original = (figure.add_subplot(grid[row, 3]) for row in (0, 1))
+        places = [figure.add_subplot(grid[row, column]) for row in (0, 1, 2)]
+        sphere.show(places[0], data.where, single(one.single)[..., :3])
+        sphere.show(places[1], data.where, about_one(shade(one.total))[..., :3])
+        sphere.dots(places[1], one.centres, theme, 50 / math.sqrt(one.n) if one.n < 5000 else 0.12)
+        sphere.show(places[2], data.where, one.rebuilt)
+        places[0].set_title(f"$S^2$, $N = {one.n}$", pad=2)
+        if column == 0:
+            for place, words in zip(places, ("single splines", "sum of all", "texture rebuilt"), strict=True):
+                place.text(-0.04, 0.5, words, transform=place.transAxes, rotation=90, ha="right", va="center")
+    bar, original = (figure.add_subplot(grid[row, 3]) for row in (1, 2))
     bar.set_axis_off()
     sphere.show(original, data.where, data.texture)
     original.set_title("texture itself", pad=2)
     inset = bar.inset_axes((0.12, 0.12, 0.07, 0.76))
-    scale = figure.colorbar(ScalarMappable(shade, theme.on_bodies), cax=inset, ticks=[0.7, 1.0, 1.3])
+    scale = figure.colorbar(ScalarMappable(shade, about_one), cax=inset, ticks=[0.5, 1.0, 1.5])
     scale.outline.set_visible(False)
     inset.set_ylabel("sum of all splines", labelpad=2)

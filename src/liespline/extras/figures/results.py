@@ -1,4 +1,4 @@
-"""Scores of finished runs against the sampling of the group, a panel a study (figure results)."""
+"""Scores of finished runs against the sampling of the group, one panel per study (figure results)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prepare(folder: Path) -> Collection:
 
 
 def draw(collection: Collection, theme: Theme) -> Figure:
-    """Draw a panel a study: means over seeds, bars for their standard deviation where there are several."""
+    """Draw one panel per study: means over seeds, with bars of one standard error (of images, for a single seed)."""
     studies = collection.studies
     figure = canvas(PAGE, 3.0 * len(studies))
     panels = figure.subplots(len(studies), 1, squeeze=False).flat
@@ -132,7 +132,7 @@ def _panel(axes: Axes, study: Study, averages: Sequence[Average], theme: Theme) 
         base = theme.muted if line.plain else theme.ink
         colour = base if line.n_k is None else theme.series[counts.index(line.n_k) % len(theme.series)]
         _line(axes, line, positions, colour, theme)
-    axes.set_title(title_of(study), loc="left")
+    axes.set_title(f"{title_of(study)} (bars: ± one standard error)", loc="left")
     axes.set_ylabel(_WORDS[averages[0].score])
     axes.grid(axis="y")
     axes.set_axisbelow(True)
@@ -150,6 +150,6 @@ def _line(axes: Axes, line: Series, positions: Mapping[Variant, float], colour: 
         axes.plot([start[0], x[0]], [start[1], y[0]], dash, color=colour, alpha=0.6, zorder=2)
     if line.plain and len(drawn) == 1:  # one 2-D network: the height that all others are measured by
         axes.axhline(y[0], color=colour, linewidth=0.6, linestyle=":" if line.usual else (0, (1, 4)), zorder=1)
-    for at, mean, spread in zip(x, y, (one.spread() for one in drawn), strict=True):
-        if spread is not None:
-            axes.errorbar(at, mean, yerr=100 * spread, ecolor=colour, elinewidth=0.9, capsize=2, zorder=3)
+    for at, mean, estimate in zip(x, y, (one.estimate() for one in drawn), strict=True):
+        if estimate is not None:
+            axes.errorbar(at, mean, yerr=100 * estimate.error, ecolor=colour, elinewidth=0.9, capsize=2, zorder=3)

@@ -33,12 +33,12 @@ class Data(NamedTuple):
 
 
 def prepare_turns() -> Data:
-    """A face as lines with an orientation, under SO(2)."""
-    turns = torch.tensor([0, 45, 90, 135], dtype=torch.float64).deg2rad().unsqueeze(-1)
-    levels = torch.arange(8, dtype=torch.float64).mul(22.5).deg2rad().unsqueeze(-1)
+    """A face as strokes with a direction, under SO(2); directions and turns go round the whole circle."""
+    turns = torch.tensor([0, 90, 180, 270], dtype=torch.float64).deg2rad().unsqueeze(-1)
+    levels = torch.arange(8, dtype=torch.float64).mul(45).deg2rad().unsqueeze(-1)
     names = tuple(f"$h = {round(math.degrees(a))}°$" for a in turns[:, 0])
     labels = tuple(f"{math.degrees(a):g}°" for a in levels[:, 0])
-    return _moved(SO2(), _lines(), turns, names, levels, labels, scale=(0.75, math.radians(22.5)))
+    return _moved(SO2(), _lines(), turns, names, levels, labels, scale=(0.75, math.radians(45)))
 
 
 def prepare_zooms() -> Data:
@@ -67,15 +67,13 @@ def _moved(
         sets.append(affine.split(affine.product(move, affine.join(*face))))
         back = affine.inverse(move)
         space = on_space(affine.act(back, points))  # (rows, columns, elements)
-        # A line turned by half a turn is the same line: the kernel has a spline at both.
-        both = (levels, levels + math.pi) if isinstance(group, SO2) else (levels,)
-        heights = sum(on_group(group.product(affine.split(back).h, at)) for at in both)
+        heights = on_group(group.product(affine.split(back).h, levels))
         kernels.append(torch.einsum("yxi,li->lyx", space, heights))
     return Data(names, tuple(sets), tuple(kernels), levels, labels)
 
 
 def _lines() -> Element:
-    """Return a face of strokes: places (row, column) and the direction of each stroke, tangent to the outline."""
+    """Return a face of strokes: places (row, column) and directions, counter-clockwise along outline and mouth."""
     around = torch.arange(16, dtype=torch.float64) * (2 * math.pi / 16)
     outline = 4.1 * torch.stack((-around.sin(), around.cos()), -1)
     smile = torch.tensor([215, 240, 270, 300, 325], dtype=torch.float64).deg2rad()
@@ -100,13 +98,13 @@ def draw_turns(data: Data, theme: Theme) -> Figure:
         for (row, column), (angle,) in zip(elements.x.tolist(), elements.h.tolist(), strict=True):
             # along the stroke: one step in the columns' direction, turned
             down, right = (0.62 * v for v in SO2().act(torch.tensor([angle]), torch.tensor([0.0, 1.0])).tolist())
-            colour = theme.around(angle % math.pi / math.pi)
+            colour = theme.around(angle / (2 * math.pi) % 1)
             ends = [column - right, column + right], [row - down, row + down]
             axes.plot(*ends, color=colour, lw=2.2, solid_capstyle="round")
-            axes.plot(column, row, "o", color=theme.ink, markersize=1.6)
+            axes.plot(column + right, row + down, "o", color=theme.ink, markersize=2.4)  # where it points
 
-    colours = [theme.around(float(a) % math.pi / math.pi)[:3] for a in data.levels[:, 0]]
-    return _draw(data, theme, strokes, colours, "orientation")
+    colours = [theme.around(float(a) / (2 * math.pi) % 1)[:3] for a in data.levels[:, 0]]
+    return _draw(data, theme, strokes, colours, "direction")
 
 
 def draw_zooms(data: Data, theme: Theme) -> Figure:

@@ -129,6 +129,12 @@ def train(
         run, chosen = reopened(resume, given)
     else:
         chosen = start_config(task, config, given)
+        if chosen.folds is not None and chosen.fold is None:
+            from ..folds import train_folds
+
+            folder = out or Path("runs") / f"{chosen.task}-{chosen.network.group}-{chosen.folds}-folds"
+            show_folds(train_folds(chosen, folder, progress=not quiet), folder)
+            return
         run = start(chosen, out)
     train_run(chosen, run, progress=not quiet)
     if is_first():
@@ -141,6 +147,7 @@ def train(
 def evaluate(
     checkpoint: opt.Checkpoint,
     data: opt.Data = None,
+    labels: Annotated[Path | None, typer.Option(help="Table of that data's labels, if not where it was.")] = None,
     split: Annotated[
         str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
     ] = "test",
@@ -149,7 +156,7 @@ def evaluate(
     """Score a trained network on a split of its data, upright and moved."""
     from ..evaluation.external import score_file
 
-    results, remarks = score_file(checkpoint, data, split)
+    results, remarks = score_file(checkpoint, data, split, labels)
     for remark in remarks:
         Screen(stderr=True).print(remark)
     show_results(results, as_json)
@@ -168,15 +175,27 @@ def predict(
     ],
     as_json: opt.Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="For segment: the folder that masks go to.")] = None,
+    tile: Annotated[int | None, typer.Option(help="For segment: side of the tiles in samples.", min=16)] = None,
+    level: Annotated[int, typer.Option(help="For segment: level of a pyramid, 0 is the finest.", min=0)] = 0,
 ) -> None:
-    """Print class, confidence and the probability of every class, for image files and folders."""
-    from ..evaluation.predict import predict_files
+    """Print class, confidence and the probability of every class; a network of task segment writes masks to --out."""
+    from ..evaluation.predict import predict_files, task_of
+
+    if task_of(checkpoint) == "segment":
+        write_masks(checkpoint, images, out, tile, level, as_json)
+        return
+    if out is not None or tile is not None or level:
+        raise ConfigError(f"--out, --tile and --level are for masks; {checkpoint} is of task {task_of(checkpoint)}")
 
     rows, remarks = predict_files(checkpoint, images)
     for remark in remarks:
         Screen(stderr=True).print(remark)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
+        return
+    if "values" in rows[0]:  # tags or numbers
+        show_values(rows, as_csv)
         return
     classes = list(rows[0]["probabilities"])
     head = ["image", "class", "confidence", *(f"p({name})" for name in classes)]
@@ -195,6 +214,46 @@ def predict(
         shares = [row["confidence"], *row["probabilities"].values()]
         table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
     console.print(table)
+
+
+def show_values(rows: list[dict[str, Any]], as_csv: bool) -> None:
+    """The probability of every tag, or every number."""
+    names = list(rows[0]["values"])
+    if as_csv:
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(["image", *names])
+        lines.writerows([row["image"], *(f"{v:.6g}" for v in row["values"].values())] for row in rows)
+        return
+    table = Table("image", *names)
+    for row in rows:
+        table.add_row(str(row["image"]), *(f"{value:.4g}" for value in row["values"].values()))
+    console.print(table)
+
+
+def write_masks(
+    checkpoint: Path, paths: list[Path], out: Path | None, tile: int | None, level: int, as_json: bool
+) -> None:
+    """Masks of images and volumes, with a bar."""
+    from rich.progress import Progress
+
+    from ..evaluation.predict_masks import predict_masks
+
+    if out is None:
+        raise ConfigError("--out is missing: name the folder that the masks go to")
+    with Progress(console=Screen(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def told(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        rows, remarks = predict_masks(checkpoint, paths, out, side=tile, level=level, progress=told)
+    for remark in remarks:
+        Screen(stderr=True).print(remark)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        console.print(f"{row['image']} → {row['mask']}")
 
 
 @app.command()
@@ -224,6 +283,15 @@ def export(
 
     size = export_onnx(checkpoint, onnx)
     console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+
+
+def show_folds(found: dict[str, Any], folder: Path) -> None:
+    """Mean and spread of the runs of `--folds`."""
+    table = Table("score", "mean", "standard deviation")
+    for name, value in found["scores"].items():
+        table.add_row(name, f"{value:.4f}", f"{found['deviation'][name]:.4f}")
+    console.print(table)
+    console.print(f"report: {folder / 'report.html'}")
 
 
 def show_results(results: dict[str, Any], as_json: bool) -> None:

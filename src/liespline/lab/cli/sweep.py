@@ -20,7 +20,7 @@ CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "s
 def sweep(
     task: opt.TaskName,
     chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/sweep-TASK-SET.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the study; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
     engine: Annotated[
         str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")
@@ -36,12 +36,15 @@ def sweep(
     """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
     from ..sweep.plan import plan
     from ..sweep.plan import sweep as do_all
+    from ..sweep.study import write_study
 
-    planned = plan(task, chosen, out or Path(f"runs/sweep-{task}-{chosen}"), seeds, given)
+    folder = out or Path(f"runs/sweep-{task}-{chosen}")
+    planned = plan(task, chosen, folder, seeds, given)
     if dry_run:
         for entry in planned:
             console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
+    write_study(folder, task, chosen, seeds, given)
     failed = do_all(planned, lambda name, what: console.print(f"{name}: {what}"), jobs, engine)
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

@@ -57,7 +57,7 @@ def load(path: Path, split: str) -> Split:
     if not rows.size:
         raise DataError(f"{path / INDEX}: has no row of split {split!r}; prepare the set again")
     synthetic = bool(summary.get("synthetic"))
-    return Split(images, points[rows], LANDMARKS, rows=rows, channels_last=True, synthetic=synthetic)
+    return Split(images, points[rows], LANDMARKS, rows=rows, channels_last=True, synthetic=synthetic, kind="points")
 
 
 def _summary(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from .files import NAMED, DataError
+from .folds import assign, rows_of
 from .pictures import SUFFIXES, has_transparency, read_array, strict_pillow
 from .rows import Array, Decoded, cached_rows, file_key
 from .split import ALL, SPLITS, Joined, Split, check_split, stratified
@@ -30,10 +31,11 @@ def check(path: Path, size: int | None = None) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def load(path: Path, split: str, size: int | None = None, seed: int = 0) -> Split:
+def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: int | None = None) -> Split:
     """A split: images (B, C, H, W), uint8 or uint16 as stored, C = 1 where all are grey, targets (B,).
 
-    Folders without train, valid and test are split 70/15/15 within each class; split "all" is every image. With
+    Folders without train, valid and test are split 70/15/15 within each class, or into
+    `folds` parts of which `fold` is for testing; split "all" is every image. With
     `size`, images are scaled to that shorter side and cut to a centred square; without, all must have one size.
     Decoded once and kept.
     """
@@ -48,11 +50,16 @@ def load(path: Path, split: str, size: int | None = None, seed: int = 0) -> Spli
     if folder is not None and listing.classes != (known := _list(_split_folder(path, "train")).classes):
         raise DataError(f"{folder}: has classes {listing.classes}; train has {known}: both must be the same")
     key = "\n".join(f"{file.parent.name}/{file_key(file)}" for file in listing.files) + f"\n{size}"
-    images = cached_rows(folder or path, key, lambda: _decode(listing, size))
-    rows = np.arange(len(listing.files)) if folder or split == ALL else stratified(listing.labels, split, seed)
+    images = cached_rows(folder or path, key, lambda: decode(listing, size))
+    names = [f"{file.parent.name}/{file.name}" for file in listing.files]
+    rows = np.arange(len(listing.files))
+    if not folder and split != ALL and folds is None:
+        rows = stratified(listing.labels, split, 0)
+    elif not folder and split != ALL:
+        rows = rows_of(split, assign(names, listing.labels.tolist(), fold=fold, folds=int(folds or 0)))
     return Split(
         images, listing.labels[rows], listing.classes, rows=rows, channels_last=len(images.shape) == 3,
-        notes=listing.notes, names=[f"{file.parent.name}/{file.name}" for file in listing.files], dealt=not given,
+        notes=listing.notes, names=names, dealt=not given,
     )  # fmt: skip
 
 
@@ -120,7 +127,7 @@ def _some(entries: Sequence[Path], root: Path) -> str:
     return ", ".join(str(entry.relative_to(root)) for entry in entries[:NAMED]) + ", …" * (len(entries) > NAMED)
 
 
-def _decode(listing: Listing, size: int | None) -> Decoded:
+def decode(listing: Listing, size: int | None) -> Decoded:
     """All images in one shape and dtype; raises DataError naming each file that does not fit."""
     with strict_pillow(), ThreadPoolExecutor() as pool:
         kinds = list(pool.map(lambda file: _kind(file, size), listing.files))

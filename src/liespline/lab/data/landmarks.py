@@ -33,14 +33,16 @@ def balancing_weights(targets: Tensor) -> Tensor:
     return 0.5 * targets / share + 0.5 * (1 - targets) / (1 - share)
 
 
-def locate(maps: Tensor, blur: float = 0.0) -> Tensor:
-    """The highest pixel of each map, in (row, column): (B, L, H, W) to (B, L, 2).
+def locate(logits: Tensor, blur: float = 0.0) -> Tensor:
+    """The highest pixel of each heatmap, in (row, column): logits (B, L, H, W) to (B, L, 2).
 
-    `blur` smooths first with a Gaussian of that σ (the released scripts: 1; the paper: none).
+    `blur` smooths the heatmaps, the sigmoid of the logits, with a Gaussian of that σ, cut off at 4σ, and zeros beyond
+    the image (the released scripts: σ = 1, nine taps; the paper: none).
     """
+    maps = logits
     if blur:
-        size = 2 * round(3 * blur) + 1
-        maps = kornia.filters.gaussian_blur2d(maps, (size, size), (blur, blur))
+        size = 2 * round(4 * blur) + 1
+        maps = kornia.filters.gaussian_blur2d(logits.sigmoid(), (size, size), (blur, blur), border_type="constant")
     best = maps.flatten(-2).argmax(-1)
     width = maps.shape[-1]
     return torch.stack([best // width, best % width], dim=-1)

@@ -81,8 +81,8 @@ class Augment(nn.Module):
     """The training augmentation of both presets (the paper names the kinds, the released scripts the ranges).
 
     Quarter turns (unless `rot90=False`), horizontal flip, brightness ±64/255, saturation ×0.75–1.25,
-    hue ±0.04 of the circle, contrast ×0.5–1.5 about each channel's mean, clipped to [0, 1] at the end; one
-    draw an image. uint8 (B, 3, H, W) in, float32 out, on the images' own device.
+    hue ±0.04 of the circle, contrast ×0.5–1.5 about each channel's mean, clipped to [0, 1] at the end; drawn
+    anew for each image. uint8 (B, 3, H, W) in, float32 out, on the images' own device.
     """
 
     def __init__(self, rot90: bool = True) -> None:

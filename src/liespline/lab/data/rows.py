@@ -106,7 +106,7 @@ def cached_rows(source: Path, key: str, decode: Callable[[], Decoded]) -> Rows:
     The file's name holds a digest of `key` (whatever the content depends on), so that a changed source is
     decoded anew; its older files go.
     """
-    folder = _cache_folder(source)
+    folder = cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(key)}.npy"
     if not target.exists():
@@ -119,7 +119,7 @@ def cached_rows(source: Path, key: str, decode: Callable[[], Decoded]) -> Rows:
     return npy_rows(target)
 
 
-def _cache_folder(source: Path) -> Path:
+def cache_folder(source: Path) -> Path:
     """$LIESPLINE_CACHE; else `.liespline-cache` beside the source or, if read-only, the user's cache."""
     chosen = os.environ.get("LIESPLINE_CACHE")
     usual = [source.parent / ".liespline-cache", Path.home() / ".cache" / "liespline"]

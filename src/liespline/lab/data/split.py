@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -25,7 +25,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     come out as (B, C, *space) in the stored dtype: uint8 crosses to the device at a quarter of float's
     cost; `as_float` is for there. `rows` picks and orders the images used, one for each of `targets`.
     `names` are those of all `images`, where they have any; `dealt` says that no file says which split an image
-    belongs to: we dealt them out. `notes` say what was left out.
+    belongs to: we dealt them out. `kind` says what targets are: classes (B,), tags or numbers (B, names), or
+    points (B, names, 2). `notes` say what was left out.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         notes: Sequence[str] = (),
         names: Sequence[str] | None = None,
         dealt: bool = False,
+        kind: str = "classes",
     ) -> None:
         self._images, self._channels_last, self._window = images, channels_last, window
         self._rows = np.arange(len(images)) if rows is None else rows
@@ -48,7 +50,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         if len(self.targets) != len(self._rows):
             raise DataError(f"{len(self._rows)} images but {len(self.targets)} targets; they must match one to one")
         self.classes, self.synthetic, self.notes = tuple(classes), synthetic, tuple(notes)
-        self._names, self.dealt = names, dealt
+        self._names, self.dealt, self.kind = names, dealt, kind
         shape = tuple(self._read([0]).shape[1:]) if len(self) else (1, *images.shape[-2:])
         self.in_channels, self.space = shape[0], shape[1:]
 
@@ -61,6 +63,19 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
         """A batch: images (B, C, *space) and targets (B, …). Use with `collate_fn=batched`."""
         return in_colours(self._read(indices), self.in_channels), self.targets[torch.as_tensor(indices)]
+
+    def blocks(self, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """All images with their targets, `rows` at a time."""
+        for start in range(0, len(self), rows):
+            yield self.__getitems__(range(start, min(start + rows, len(self))))
+
+    def to_learn_from(self, seed: int) -> Dataset[tuple[Tensor, Tensor]]:
+        """What training sees of it."""
+        return self
+
+    def to_pick_by(self) -> Dataset[tuple[Tensor, Tensor]]:
+        """What the best epoch is picked by."""
+        return self
 
     @property
     def names(self) -> list[str]:
@@ -84,6 +99,10 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """The same images with their classes numbered as in `classes`, of which there may be more than here."""
         if self.classes == tuple(classes):
             return self
+        if self.kind != "classes":
+            raise DataError(
+                f"{where}: has {self.kind} {', '.join(self.classes)}; the network gives {', '.join(classes)}"
+            )
         if unknown := [name for name in self.classes if name not in classes]:
             raise DataError(f"{where}: has classes {', '.join(unknown)}; the network knows {', '.join(classes)}")
         part = copy(self)
@@ -120,6 +139,7 @@ class Joined(Split):
         self.targets = torch.cat([part.targets for part in self._parts])
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
+        self.kind = first.kind
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)

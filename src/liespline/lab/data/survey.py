@@ -44,9 +44,7 @@ def survey(split: Split) -> Survey:
     marks: list[str] = []
     low, high, dtype = float("inf"), float("-inf"), ""
     step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
-    for start in range(0, len(split), step):
-        rows = range(start, min(start + step, len(split)))
-        images, targets = split.__getitems__(rows)
+    for images, targets in split.blocks(step):
         values = as_float(images)
         dtype = str(images.dtype).removeprefix("torch.")
         low, high = min(low, float(values.min())), max(high, float(values.max()))

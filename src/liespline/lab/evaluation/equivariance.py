@@ -55,7 +55,10 @@ def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
             expected = moved(source.flatten(1, 2), group, move)
             actual = torch.stack([found[layer][:, :, c] for _, c in pairs], 2).flatten(1, 2)
             errors[layer].append(_relative(actual, expected, shown(actual.shape[2:], group, move)))
-        answers.append(_relative(found[trained], reference[trained]))
+        expected, disc = reference[trained], None
+        if expected.ndim > 2:  # a map moves with the image, an answer about the image stays
+            expected, disc = moved(expected, group, move), shown(expected.shape[2:], group, move)
+        answers.append(_relative(found[trained], expected, disc))
     rows = [{"layer": names[layer], "kind": type(layer).__name__, **_summary(errors[layer])} for layer in layers]
     return [*rows, {"layer": "output", "kind": "answer", **_summary(answers)}]
 

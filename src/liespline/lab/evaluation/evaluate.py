@@ -11,7 +11,9 @@ from torch import Tensor
 from ..data import Split, as_float
 from ..data.celeba import BLUR
 from ..data.landmarks import found, locate
+from ..data.mask_split import MaskSplit
 from ..data.record import Record
+from ..report.overlays import overlay_section
 from ..report.page import (
     Section,
     against_moves,
@@ -27,7 +29,8 @@ from ..runs.folder import Run
 from ..runs.trained import Trained, load
 from ..settings import Config
 from ..tasks import find_task
-from ..tasks.objectives import Classification
+from ..tasks.objectives import Classification, Landmarks
+from .mask_scores import score_masks
 from .moves import moves_of, under_moves
 from .scores import answers, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
@@ -35,6 +38,7 @@ from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
+WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
 
 
 def best_device(config: Config) -> str:
@@ -70,7 +74,10 @@ def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
     results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
-    if isinstance(find_task(trained.config.task).objective(trained.config, trained.signature), Classification):
+    objective = find_task(trained.config.task).objective(trained.config, trained.signature)
+    if isinstance(split, MaskSplit):
+        return results | score_masks(trained, split)
+    if isinstance(objective, Classification):
         outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
         results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
@@ -79,6 +86,8 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results["mistakes"] = mistakes(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
+    if not isinstance(objective, Landmarks):
+        return results | {"scores": scores(trained, [predictions(trained, split)])}
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -105,7 +114,9 @@ def report_run(run: Run, config: Config) -> None:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
-    else:
+    elif isinstance(split, MaskSplit):
+        sections.append(overlay_section(trained, split))
+    elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
     sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))

@@ -16,14 +16,18 @@ from ..tasks import find_task
 from .evaluate import best_device, score
 
 
-def score_file(checkpoint: Path, data: Path | None, name: str) -> tuple[dict[str, Any], list[str]]:
+def score_file(
+    checkpoint: Path, data: Path | None, name: str, labels: Path | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """Scores of a trained network, and what must be known to read them.
 
     A split of the run's own data is the one that the run kept, image by image: data that have changed are refused.
     """
     one_of("split", name, (*SPLITS, ALL))
     trained = load(checkpoint)
-    config = trained.config.updated(data=None if data is None else str(data))
+    config = trained.config.updated(
+        data=None if data is None else str(data), labels=None if labels is None else str(labels)
+    )
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -19,7 +20,6 @@ from ..data.split import in_colours
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
 from ..tasks import find_task
-from ..tasks.objectives import Classification
 from .evaluate import best_device
 
 BATCH = 64
@@ -32,7 +32,7 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
     """
     trained = load(checkpoint)
     config = trained.config
-    if not isinstance(find_task(config.task).objective(config, trained.signature), Classification):
+    if trained.signature.kind not in ("classes", "tags", "numbers"):
         raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
     trained.to(best_device(config))
     volumes = len(trained.signature.space) == 3
@@ -47,6 +47,11 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
     if problems:
         raise DataError(problems)
     return [row for batch in _batches(found) for row in _answers(trained, batch)], remarks
+
+
+def task_of(checkpoint: Path) -> str:
+    """The task that a network was trained for."""
+    return load(checkpoint).config.task
 
 
 def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path], list[str]]:
@@ -97,13 +102,35 @@ def _batches(found: Sequence[tuple[str, Tensor]]) -> Iterator[Sequence[tuple[str
 def _answers(trained: Trained, batch: Sequence[tuple[str, Tensor]]) -> list[dict[str, Any]]:
     device = next(trained.parameters()).device
     images = torch.stack([image for _, image in batch]).to(device)
-    rows = []
-    for (name, _), shares in zip(batch, trained(images).double().softmax(-1).tolist(), strict=True):
+    rows: list[dict[str, Any]] = []
+    outputs = trained(images).double()
+    if trained.signature.kind != "classes":
+        values = (outputs if trained.signature.kind == "numbers" else outputs.sigmoid()).tolist()
+        return [
+            {"image": name, "values": dict(zip(trained.classes, found, strict=True))}
+            for (name, _), found in zip(batch, values, strict=True)
+        ]
+    for (name, _), shares in zip(batch, outputs.softmax(-1).tolist(), strict=True):
         best = max(range(len(shares)), key=shares.__getitem__)
         probabilities = dict(zip(trained.classes, shares, strict=True))
         rows.append({"image": name, "class": trained.classes[best], "confidence": shares[best]})
         rows[-1]["probabilities"] = probabilities
     return rows
+
+
+def about(trained: Trained) -> dict[str, str]:
+    """What one needs to know to use the network elsewhere: what comes out, and what goes in."""
+    signature, window = trained.signature, trained.config.window
+    scaling = "unsigned integers divided by the largest of their type, floats as they are"
+    if signature.spacing is not None:
+        scaling = (
+            f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"
+            if window
+            else "each volume cut to its percentiles 0.5 and 99.5, less its mean, divided by its standard deviation"
+        )
+    found = {"task": trained.config.task, "outputs": signature.kind, "classes": json.dumps(signature.classes)}
+    found |= {"scaling": scaling, "shape": json.dumps([signature.in_channels, *signature.space])}
+    return found | ({"spacing_mm": f"{signature.spacing:g}"} if signature.spacing is not None else {})
 
 
 def export_onnx(checkpoint: Path, file: Path) -> int:
@@ -124,7 +151,10 @@ def export_onnx(checkpoint: Path, file: Path) -> int:
         )
     if program is None:
         raise DataError(f"{file}: the network could not be exported")
-    data = program.model_proto.SerializeToString()
+    model = program.model_proto
+    for name, value in about(trained).items():
+        model.metadata_props.add(key=name, value=value)
+    data = model.SerializeToString()
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as stream:
         stream.write(data)

@@ -6,8 +6,11 @@ from typing import Any
 
 NAMES = {
     "loss": "loss", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
-    "auc": "area under the ROC curve", "success": "landmarks found",
+    "auc": "area under the ROC curve", "success": "landmarks found", "f1": "F1", "r2": "R²",
+    "mean_absolute_error": "mean absolute error",
+    "dice": "Dice, mean of all classes but the first", "dice_per_image": "Dice, mean of single images",
 }  # fmt: skip
+PLAIN = ("loss", "r2", "mean_absolute_error")
 MOST_CLASSES = 12
 
 
@@ -16,7 +19,7 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     interval = results.get("interval", {})
     rows = []
     for name, value in results["scores"].items():
-        text = f"{value:.4f}" if name == "loss" else percent(value)
+        text = f"{value:.4g}" if name in PLAIN else percent(value)
         rows.append((NAMES.get(name, name), text + _range(interval.get(name))))
         if name == "accuracy" and "majority" in results:
             rows.append(("of always the most frequent class", percent(results["majority"])))
@@ -29,6 +32,11 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
             rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
         rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
         rows.append(("change of the output when moved", percent(moves["change"])))
+    if turned := results.get("turned"):
+        these = f"in the disc that stays in view, {turned['images']:,} images"
+        rows.append((f"Dice as they lie, {these}", percent(turned["upright"])))
+        rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
+        rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
     return [*rows, ("weights", f"{results['weights']:,}")]
 
 

@@ -1,1 +1,1 @@
-"""Sweeps over the networks of the paper: averages over seeds, and the paper's findings."""
+"""The paper's claims: runs averaged over seeds, intervals, verdicts, and the page that shows them."""

@@ -1,4 +1,4 @@
-"""`results.md`: every network with its scores over seeds, and every finding of the paper with its verdict."""
+"""`results.md`: every network with its scores over seeds, and every claim of the paper with its verdict."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from pathlib import Path
 
 from ..data.files import write_text
 from ..screen import printable
-from .findings import RULE, Difference, Verdict, findings_of, judge, missing
-from .seed_averages import PAPER, Average, Collection, Study, Variant, name_of
+from .claims import Pair, claims_of
+from .intervals import Interval
+from .seed_averages import LAST, PAPER, SCORES, Average, Collection, Study, Variant, name_of
+from .verdicts import CHANCE, RULE, Effect, Verdict, effect_of, judge, measures, missing
 
 SPLIT_WORDS = {"test": "test", "valid": "validation", "train": "training"}
-_HEADS = {
-    "success": "landmarks found, %", "accuracy": "accuracy, %", "balanced_accuracy": "balanced accuracy, %",
-    "auc": "AUC, %",
-}  # fmt: skip
-_FINDINGS_HEAD = ("finding", "verdict", "differences of means, percentage points")
+_WORDS = {"success": "landmarks found", "accuracy": "accuracy", "auc": "AUC"}
+_WORDS["balanced_accuracy"] = "balanced accuracy"
 
 
 def write_results_page(collection: Collection, folder: Path) -> Path:
@@ -28,12 +27,15 @@ def write_results_page(collection: Collection, folder: Path) -> Path:
         f"Made by `liespline figures results` from {runs} finished runs of {len(collection.averages)} networks.",
     ]
     lines += [text for text in _left_out(collection) if text]
-    lines += ["", "![scores of all networks against the sampling of the group](results-light.svg)"]
-    lines += ["", "± is the standard deviation over seeds; a network with one run has none.", "", RULE]
+    lines += ["", "![scores of all networks against the sampling of the group](results-light.svg)", ""]
+    lines += ["± is the standard deviation over seeds; a network with one seed has none. Bars in the picture are one"]
+    lines += ["standard error of the mean, over seeds, or over images where there is one seed."]
+    if any(claims_of(study) for study in collection.studies):
+        lines += ["", "## How a claim is decided", "", RULE]
     for study, averages in collection.studies.items():
         lines += ["", f"## {title_of(study)}", "", about(study, list(averages.values())), ""]
         lines += networks_table(study, list(averages.values()))
-        lines += findings_table(study, averages)
+        lines += claims_table(study, averages)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.md"
     write_text(path, "\n".join(lines) + "\n")
@@ -61,7 +63,7 @@ def about(study: Study, averages: Sequence[Average]) -> str:
         else "",
     ]
     machines = sorted({_text(machine) for average in averages for machine in average.machines})
-    commits = sorted({_text(commit)[:12] for average in averages for commit in average.commits})
+    commits = sorted({_commit(commit) for average in averages for commit in average.commits})
     sentences.append(f"Machine: {'; '.join(machines)}." if machines else "")
     sentences.append(f"Commit: {', '.join(commits)}." if commits else "")
     return " ".join(filter(None, sentences))
@@ -69,8 +71,9 @@ def about(study: Study, averages: Sequence[Average]) -> str:
 
 def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
     """One line per network; ± is the standard deviation over seeds."""
-    scores = [name for name in _HEADS if any(name in average.scores for average in averages)]
-    head = ["network (N_h, N_k)", "seeds", *(_HEADS[name] for name in scores)]
+    scores = [name for name in (*SCORES, *measures(averages)) if any(name in average.scores for average in averages)]
+    scores = list(dict.fromkeys(scores))
+    head = ["network (N_h, N_k)", "seeds", *(f"{words(name)}, %" for name in scores)]
     head += ["weights", "training images/s", "minutes per run", "data"]
     data = f"{'synthetic' if study.synthetic else 'not synthetic'}, {SPLIT_WORDS[study.split]} split"
     rows = []
@@ -84,31 +87,37 @@ def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
     return table(head, rows)
 
 
-def findings_table(study: Study, averages: Mapping[Variant, Average]) -> list[str]:
-    """One line per finding, with the numbers that decide it."""
-    verdicts = [judge(finding, averages) for finding in findings_of(study)]
+def claims_table(study: Study, averages: Mapping[Variant, Average]) -> list[str]:
+    """One line per claim with its verdict, seeds and effects; then every pair behind them."""
+    verdicts = [judge(claim, averages) for claim in claims_of(study)]
     if not verdicts:
         return []
-    score = _HEADS[next(iter(averages.values())).score].split(",")[0]
-    scored = f"{score}, {SPLIT_WORDS[study.split]} split{', synthetic images' if study.synthetic else ''}"
-    rows = [[v.finding.claim, v.words, numbers_of(v, study.task, averages)] for v in verdicts]
-    return ["", f"### The paper's findings, by {scored}", "", *table(_FINDINGS_HEAD, rows)]
-
-
-def numbers_of(verdict: Verdict, task: str, averages: Mapping[Variant, Average]) -> str:
-    """The mean difference if that decides, each pair's, and the runs that are missing."""
-    parts = []
-    if verdict.overall is not None:
-        up = sum(part.value > 0 for part in verdict.differences.values())
-        count = len(verdict.differences)
-        parts.append(f"mean {_points(verdict.overall)} over {count} pair{'s' * (count > 1)}, {up} up")
-    for (better, worse), part in verdict.differences.items():
-        one, other = (f"{name_of(task, v)} {100 * averages[v].mean():.2f}" for v in (better, worse))
-        parts.append(f"{one} − {other} = {_points(part)}")
-    absent = missing(verdict, task, averages)
+    scores = measures(list(averages.values()))
+    heads = [words(name) for name in scores]
+    rows = [
+        [v.claim.words, v.words, _seeds(v), *(_effect(v.effects.get(name), study.task) for name in scores)]
+        for v in verdicts
+    ]
+    made = f", {SPLIT_WORDS[study.split]} split{', synthetic images' if study.synthetic else ''}"
+    lines = ["", f"### The paper's claims{made}", "", *table(["claim", "verdict", "seeds", *heads], rows)]
+    absent = dict.fromkeys(name for v in verdicts for name in missing(v.claim, study.task, averages))
     if absent:
-        parts.append("no runs of " + ", ".join(f"`{name}`" for name in absent))
-    return "; ".join(parts)
+        lines += ["", "No runs of " + ", ".join(f"`{name}`" for name in absent) + "."]
+    pairs = dict.fromkeys(pair for v in verdicts for pair in v.claim.pairs if averages.keys() >= set(pair))
+    each = [[_names(pair, study.task), *(_pair(pair, averages, name) for name in scores)] for pair in pairs]
+    return lines + (["", "### Each pair", "", *table(["difference", *heads], each)] if each else [])
+
+
+def words(measure: str) -> str:
+    """A measure in words."""
+    plain = _WORDS[measure.removeprefix(LAST)]
+    return f"{plain}, last ten epochs" if measure.startswith(LAST) else plain
+
+
+def points(value: float, interval: Interval | None) -> str:
+    """An effect in percentage points, with its interval."""
+    bounds = "" if interval is None else f" [{_signed(interval.low)}, {_signed(interval.high)}]"
+    return _signed(value) + bounds
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -116,10 +125,33 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
 
 
+def _effect(effect: Effect | None, task: str) -> str:
+    if effect is None:
+        return ""
+    text = points(effect.value, effect.interval)
+    text = text if effect.outcome in (None, CHANCE) else f"**{text}**"  # zero, or the margin, lies outside
+    return text + (f" ({_names(effect.pair, task)})" if effect.pair else "")
+
+
+def _pair(pair: Pair, averages: Mapping[Variant, Average], measure: str) -> str:
+    if any(measure not in averages[variant].scores for variant in pair):
+        return ""
+    return points(*effect_of([pair], averages, measure))
+
+
+def _names(pair: Pair, task: str) -> str:
+    return " − ".join(name_of(task, variant) for variant in pair)
+
+
+def _seeds(verdict: Verdict) -> str:
+    low, high = verdict.seeds
+    return str(low) if low == high else f"{low} to {high}"
+
+
 def _left_out(collection: Collection) -> list[str]:
     left, without = collection.unfinished, collection.unscored
     return [
-        f"Not counted: {left} run{'s' * (left > 1)} not finished yet." if left else "",
+        f"Not counted: {left} run{'s' * (left > 1)} not finished." if left else "",
         f"Not counted: {without} run{'s' * (without > 1)} without accuracy or success rate." if without else "",
     ]
 
@@ -129,8 +161,12 @@ def _score(average: Average, name: str) -> str:
     return f"{100 * average.mean(name):.2f}" + ("" if spread is None else f" ± {100 * spread:.2f}")
 
 
-def _points(part: Difference) -> str:
-    return f"{100 * part.value:+.2f}".replace("-", "−") + (f" ± {100 * part.spread:.2f}" if part.spread else "")
+def _signed(share: float) -> str:
+    return f"{100 * share:+.2f}".replace("-", "−")
+
+
+def _commit(commit: str) -> str:
+    return _text(commit.partition("+")[0])[:12] + (" with changes" if "+" in commit else "")
 
 
 def _text(name: str) -> str:

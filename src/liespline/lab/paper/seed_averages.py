@@ -15,11 +15,16 @@ from ..data.split import SPLITS
 from ..runs.folder import Run
 from ..settings import SETTINGS, Config, ConfigError, Network, Training, one_of
 from ..tasks import SUMMARIES, find_task
+from .intervals import Estimate, area_over_images, over_images, over_seeds
 
 PAPER = ("pcam", "celeba")
 """The paper's own experiments."""
 SCORES = ("success", "accuracy", "balanced_accuracy", "auc")
-"""What is reported; the first of these that a run has is what networks are compared by."""
+"""What is reported; the first of these that a run has is what figures show."""
+DECIDING = ("success", "accuracy", "auc")
+"""The scores by which claims are decided."""
+LAST, LAST_EPOCHS = "last_", 10
+"""`last_accuracy` is the mean accuracy of the validation images over the last ten epochs: no epoch was picked."""
 _ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
 """Settings of the machine, and the augmentation, which belongs to the network."""
 
@@ -72,7 +77,7 @@ class Average:
 
     @property
     def score(self) -> str:
-        """What networks are compared by."""
+        """What figures show."""
         return next(name for name in SCORES if name in self.scores)
 
     @property
@@ -88,6 +93,16 @@ class Average:
         """The standard deviation over seeds, with n − 1 below; a single run has none."""
         values = self.scores[score or self.score]
         return statistics.stdev(values) if len(values) > 1 else None
+
+    def estimate(self, score: str | None = None) -> Estimate | None:
+        """The mean and how sure it is: over seeds, or over images for a single one; None if their number is unknown."""
+        score = score or self.score
+        values, images = self.scores[score], self.study.images
+        if len(values) > 1:
+            return over_seeds(values)
+        if score.startswith(LAST) and self.study.split != "valid":
+            return None  # how many validation images there were is written nowhere
+        return (area_over_images if score.endswith("auc") else over_images)(values[0], images)
 
 
 @dataclass(frozen=True)
@@ -170,9 +185,12 @@ def unusual(task: str, variant: Variant) -> str:
 def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
     results = run.read_results("scores", "images", "weights", "split", "synthetic")
     scores = {name: float(results["scores"][name]) for name in SCORES if name in results["scores"]}
+    epochs = run.read_metrics()
+    scores |= _last(epochs)
     for name, value in scores.items():
         if not 0 <= value <= 1:  # NaN too
-            raise DataError(f"{run.results_file}: {name} is {value}; expected a share from 0 to 1")
+            file = run.metrics_file if name.startswith(LAST) else run.results_file
+            raise DataError(f"{file}: {name} is {value}; expected a share from 0 to 1")
     one_of(f"{run.config_file}: augment", config.training.augment, find_task(config.task).augmentations)
     study = Study(
         task=config.task,
@@ -184,7 +202,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         data=results.get("data"),
         training=replace(config.training, **_ASIDE),
     )
-    speeds = [float(row["images_per_second"]) for row in run.read_metrics()]
+    speeds = [float(row["images_per_second"]) for row in epochs]
     return study, {
         "scores": scores,
         "weights": results["weights"],
@@ -194,12 +212,19 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
     }
 
 
+def _last(epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean validation scores of the last ten epochs; none where there are fewer."""
+    last = epochs[-LAST_EPOCHS:]
+    names = [name for name in DECIDING if len(last) == LAST_EPOCHS and all(f"valid_{name}" in row for row in last)]
+    return {LAST + name: statistics.fmean(float(row[f"valid_{name}"]) for row in last) for name in names}
+
+
 def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str, Any]]]) -> Average:
     by_seed = defaultdict(list)
     for seed, numbers in runs:
         by_seed[seed].append(numbers)
     every = [numbers for group in by_seed.values() for numbers in group]
-    names = [name for name in SCORES if all(name in numbers["scores"] for numbers in every)]
+    names = [name for name in every[0]["scores"] if all(name in numbers["scores"] for numbers in every)]
     # A seed that ran twice, by hand or on two machines, is one value: copies would make the spread look small.
     scores = {
         name: [statistics.fmean(numbers["scores"][name] for numbers in by_seed[seed]) for seed in sorted(by_seed)]

@@ -107,7 +107,7 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     heads = [labels[a] for a in picked]
     scale = float(followed.abs().max()) or 1.0
     rows = [
-        ("image", [picture(_image(x), f"image at {h}") for x, h in zip(inputs, heads, strict=True)]),
+        ("image", [picture(image_pixels(x), f"image at {h}") for x, h in zip(inputs, heads, strict=True)]),
         ("feature map", _signed(followed / scale, [f"feature map at {h}" for h in heads])),
         ("moved back", _signed(back / scale, [f"moved back from {h}" for h in heads])),
     ]
@@ -130,7 +130,9 @@ def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Secti
         cross = '<path d="M{:.1f} {:.1f}m-2.5-2.5l5 5m0-5l-5 5"/>'
         marks += [Markup(cross).format(x + 0.5, y + 0.5) for y, x in seen.tolist()]
         svg = Markup('<svg class="marks" viewBox="0 0 {} {}">{}</svg>').format(width, height, Markup("").join(marks))
-        figures.append(Markup('<div class="overlay">{}{}</div>').format(picture(_image(image), "test image"), svg))
+        figures.append(
+            Markup('<div class="overlay">{}{}</div>').format(picture(image_pixels(image), "test image"), svg)
+        )
     text = "Circles are the true landmarks, crosses the highest point of each heatmap."
     body = Markup('<div class="faces">{}</div>').format(Markup("").join(figures))
     return Section("landmarks", "Landmarks", text, body)
@@ -142,7 +144,7 @@ def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Se
     for row, answer, confidence in mistakes:
         images, targets = split.__getitems__([int(row)])
         words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
-        image = picture(_image(as_float(images)[0]), words)
+        image = picture(image_pixels(as_float(images)[0]), words)
         figures.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, words))
     text = "Those that the network was most sure about, with the probability it gave." if mistakes else "None."
     return Section("mistakes", "Mistakes", text, Markup('<div class="faces">{}</div>').format(Markup("").join(figures)))
@@ -192,7 +194,7 @@ def _signed(maps: Tensor, names: list[str]) -> list[Markup]:
     return [picture(_plane(values), name, signed=True) for values, name in zip(maps, names, strict=True)]
 
 
-def _image(values: Tensor) -> Pixels:
+def image_pixels(values: Tensor) -> Pixels:
     """An image (C, *space) for the screen: colours if it has three channels, else the first one in grey."""
     while values.ndim > 3:
         values = values[:, values.shape[1] // 2]

@@ -33,7 +33,7 @@ class Run:
 
     @property
     def metrics_file(self) -> Path:
-        """One JSON object per line, one line per epoch."""
+        """One line per epoch, each a JSON object."""
         return self.path / "metrics.jsonl"
 
     @property

@@ -29,6 +29,7 @@ RESULTS: dict[str, Any] = {
     "sensitivity_interval": {str: [NUMBER]},
     "interval": {str: [NUMBER]},
     "confusion": [[int]],
+    "turned": {str: NUMBER},
     "mistakes": [[NUMBER]],
     "moves": {
         "axis": str,

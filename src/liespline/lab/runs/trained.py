@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,11 @@ from ..data import DataError, as_float
 from ..settings import Config
 from ..tasks import find_task
 from ..tasks.networks import Signature
+from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run
+
+TILE = {1: 65536, 2: 512, 3: 96}
 
 
 class Trained(nn.Module):
@@ -29,6 +32,7 @@ class Trained(nn.Module):
         self.classes = signature.classes
         self.selected_by = find_task(config.task).objective(config, signature).monitor
         """The validation score whose best epoch this is."""
+        self._halo: int | None = None
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -37,6 +41,29 @@ class Trained(nn.Module):
             raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
         outputs: Tensor = self.network(as_float(images))
         return outputs
+
+    @torch.no_grad()
+    def probabilities(self, images: Tensor) -> Tensor:
+        """Probabilities of the classes (B, classes), of each tag, or of each pixel's classes (B, classes, *space)."""
+        kind = self.signature.kind
+        if kind in ("numbers", "points"):
+            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its answers")
+        logits = (self.in_tiles(images) if kind == "masks" else self(images)).float()
+        return logits.sigmoid() if kind == "tags" else logits.softmax(1)
+
+    def in_tiles(self, images: Tensor, side: int | None = None) -> Tensor:
+        """Maps (B, K, *space) of images of any size, in tiles of `side` samples: what one piece would give, to 1e-4."""
+        return in_tiles(self, images, self.tiling(images.shape[2:], side))
+
+    def tiling(self, space: Sequence[int], side: int | None = None) -> Tiling:
+        """How an image of this size is cut into tiles; the overlap is measured once, if one is needed."""
+        d, multiple = len(self.signature.space), find_task(self.config.task).multiple(self.config)
+        side = side or TILE[d]
+        if max(space) <= side:
+            return Tiling(side, 0, multiple)
+        if self._halo is None:
+            self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, TILE[d] * 3 // 8)
+        return Tiling(side, self._halo, multiple)
 
     @torch.no_grad()
     def check_size(self, space: tuple[int, ...], where: str) -> None:

@@ -17,6 +17,7 @@ from .words import ConfigError, shown
 MOST_CHARACTERS = 100_000
 MOST_PAIRS = 2 * 10**7
 GENERAL = ("digits", "rotmnist", "images", "volumes")
+SIZED = (*GENERAL, "segment")
 """Tasks whose network is the general classifier; those of the paper are built as its tables say."""
 
 
@@ -35,7 +36,15 @@ def _numbers(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _interval(value: object) -> object:
+    """`-160,240` of the command line, and lists of YAML, as a pair."""
+    if isinstance(value, str) and value.count(",") == 1:
+        value = value.split(",")
+    return tuple(map(_number, value)) if isinstance(value, list) else value
+
+
 Number = Annotated[float, BeforeValidator(_number)]
+Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_numbers)]
 
 
@@ -43,20 +52,24 @@ Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValid
 class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
-    group: Literal["so2", "scale", "so3", "none"] = setting("so2", "What the network is equivariant to.")
+    group: Literal["so2", "o2", "scale", "so3", "o3", "none"] = setting("so2", "What the network is equivariant to.")
     n_h: int = setting(8, "Number of group elements.", ge=1, le=1000)
     kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
     n_k: int | None = setting(None, "Number of splines on the group.", ge=1, le=1000)
-    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=GENERAL)
+    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
     stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
     scale: Number = setting(
-        1.0, "The smallest of the scales, and the only one of the 2-D network.", gt=0, le=16, only=("celeba",)
+        1.0,
+        "The smallest of the scales, and the only one of the 2-D network.",
+        gt=0,
+        le=16,
+        only=("celeba", "landmarks"),
     )
     widths: Widths = setting(
-        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, only=GENERAL
+        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, only=SIZED
     )
     weights: int | None = setting(
-        None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=GENERAL
+        None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
     )
 
     @model_validator(mode="after")
@@ -77,7 +90,7 @@ class Training:
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
     decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
     augment: str = setting("none", "Augmentation: none, or one that the task offers (rotate, zoom, …).", metavar="NAME")
-    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=(*GENERAL, "pcam"))
+    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=(*SIZED, "pcam"))
     patience: int | None = setting(
         None, "Stop after this many epochs without a better validation score.", ge=1, le=10**9, later=True
     )
@@ -118,6 +131,32 @@ class Config:
     task: str
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
     size: int | None = setting(None, "Scale images of mixed sizes to this side.", ge=1, le=8192, only=("images",))
+    labels: str | None = setting(
+        None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
+        metavar="FILE", later=True, only=("images", "segment", "landmarks"),
+    )  # fmt: skip
+    labels_are: Literal["classes", "tags", "numbers"] | None = setting(
+        None, "What the labels of the table are, where it could be either.", only=("images",)
+    )
+    folds: int | None = setting(
+        None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
+        only=("images", "segment", "landmarks"),
+    )  # fmt: skip
+    fold: int | None = setting(
+        None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
+        only=("images", "segment", "landmarks"),
+    )  # fmt: skip
+    patch: int | None = setting(
+        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
+    )
+    window: Interval = setting(
+        None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
+        metavar="LOW,HIGH", only=("segment",),
+    )  # fmt: skip
+    spacing: Number | None = setting(
+        None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
+        allow_inf_nan=False, only=("segment",),
+    )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
         "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
     )
@@ -165,6 +204,7 @@ class Config:
         """The configuration as the text that is saved beside its results."""
         values = asdict(self)
         values["network"]["widths"] = list(self.network.widths)
+        values["window"] = None if self.window is None else list(self.window)
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

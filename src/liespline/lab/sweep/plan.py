@@ -30,15 +30,15 @@ class Planned:
 
 
 def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
-    """All runs of a task's set, seed by seed, so that every column has one run before any has two."""
+    """All runs of a task's set, seed by seed, so that every network has one run before any has two."""
     sets = find_task(task).sets
     one_of(f"set (task {task})", chosen, sets)
-    runs = []
-    for seed in range(seeds):
-        for name, config in sets[chosen](find_task(task).defaults).items():
-            config = config.given(**changes, seed=seed)
-            runs.append(Planned(f"{name} seed {seed}", config, Run(out / name / f"seed-{seed}")))
-    return runs
+    configs = sets[chosen](find_task(task).defaults.given(**changes))
+    return [
+        Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
+        for seed in range(seeds)
+        for name, config in configs.items()
+    ]
 
 
 def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engine: str = "processes") -> list[str]:

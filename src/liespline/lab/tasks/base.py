@@ -41,8 +41,12 @@ class Task:
     """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
     """The splits that the data come with."""
+    multiple: Callable[[Config], int] = lambda config: 1
+    """For networks that answer with maps: sides of images must be multiples of this."""
     sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
     """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
+    epoch_images: int | None = None
+    """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     network: Callable[[Config, Signature], nn.Module] = make_classifier
     objective: Callable[[Config, Signature], Objective] = classification
 

@@ -7,6 +7,8 @@ SUMMARIES = {
     "rotmnist": "rotated MNIST, generated from the official MNIST files: 12,000 train, 50,000 test",
     "images": "your own images, one folder per class",
     "volumes": "your own volumes, an .npz file in MedMNIST's layout",
+    "segment": "your own images or volumes with masks, in folders images and masks",
+    "landmarks": "points of your own on images of one size, from a table (the paper's CelebA network)",
     "pcam": "PatchCamelyon tissue patches (paper, section 4)",
     "celeba": "facial landmarks on CelebA (paper, section 4)",
 }
@@ -20,6 +22,8 @@ DEFAULTS = {
     "volumes": Config("volumes").updated(
         group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=16
     ),
+    "segment": Config("segment").updated(n_h=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch=8, lr=0.004),
+    "landmarks": Config("landmarks").updated(group="scale", n_h=3, n_k=1, kernel="local", epochs=40, batch=8, lr=0.004),
     "pcam": Config("pcam").updated(n_h=12, n_k=12, batch=32, augment="rot90", **_PAPER),
     "celeba": Config("celeba").updated(group="scale", n_h=5, n_k=3, kernel="local", batch=8, **_PAPER),
 }

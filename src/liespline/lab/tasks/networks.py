@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from ...grids import Grid, repulsion, uniform
-from ...groups import SO2, SO3, Scale, Trivial
+from ...groups import O2, O3, SO2, SO3, Scale, Trivial
 from ...models.classifier import classifier
 from ..data import DataError, Split
 from ..settings import Config, ConfigError, Network
@@ -25,18 +25,36 @@ class Signature:
     in_channels: int
     space: tuple[int, ...]
     classes: tuple[str, ...]
+    spacing: float | None = None
+    """For volumes of their own spacing: the side in millimetres that voxels were brought to."""
+    kind: str = "classes"
+    """What comes out: one of classes, any of tags, numbers, or points."""
+    scaling: tuple[tuple[float, float], ...] = ()
+    """Mean and standard deviation of each number in training."""
 
     @staticmethod
     def of(split: Split) -> Signature:
         """The signature that a split of data asks for."""
-        return Signature(split.in_channels, tuple(split.space), tuple(split.classes))
+        scaling: tuple[tuple[float, float], ...] = ()
+        if split.kind == "numbers":
+            values = split.targets.double()
+            spread = values.std(0, correction=0).clamp_min(1e-12)
+            scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
+        side, classes = getattr(split, "side", None), tuple(split.classes)
+        return Signature(split.in_channels, tuple(split.space), classes, side, split.kind, scaling)
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:
         """Read it back from a file."""
         try:
             space = tuple(int(size) for size in values["space"])
-            signature = Signature(int(values["in_channels"]), space, tuple(map(str, values["classes"])))
+            side = values.get("spacing")
+            classes = tuple(map(str, values["classes"]))
+            kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
+            scaling = tuple((float(mean), float(std)) for mean, std in scaling)
+            signature = Signature(
+                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling
+            )
         except (TypeError, KeyError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
@@ -57,10 +75,23 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         case "so3" if space_dim == 3:
             exact = network.n_h in (12, 24, 60)
             return uniform(SO3(), network.n_h) if exact else repulsion(SO3(), network.n_h)
-        case "so2":
-            raise ConfigError(f"{where} images; for data of {space_dim} dimensions choose so3, scale or none")
+        case "o2" if space_dim == 2:
+            return uniform(O2(), _halves(network))
+        case "o3" if space_dim == 3:
+            return uniform(O3(), _halves(network))
+        case "so2" | "o2":
+            raise ConfigError(f"{where} images; for data of {space_dim} dimensions choose so3, o3, scale or none")
         case _:
-            raise ConfigError(f"{where} volumes; for data of {space_dim} dimensions choose so2, scale or none")
+            raise ConfigError(f"{where} volumes; for data of {space_dim} dimensions choose so2, o2, scale or none")
+
+
+def _halves(network: Network) -> int:
+    """Rotations among the elements of a group in which every rotation has its mirror image."""
+    if network.n_h % 2:
+        raise ConfigError(
+            f"n_h = {network.n_h}: half of the elements of {network.group} are mirrored; take an even number"
+        )
+    return network.n_h // 2
 
 
 def make_classifier(config: Config, signature: Signature) -> nn.Module:

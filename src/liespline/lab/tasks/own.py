@@ -9,11 +9,20 @@ from torch import nn
 from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split
-from ..settings import Config, Network
+from ..settings import Config, ConfigError, Network
 from .networks import Signature, make_classifier
 
 # A network that has taken fewer steps has learned little, however few images there are.
 FEWEST_STEPS = 150
+
+
+def parts_of(config: Config) -> tuple[int, int | None]:
+    """Which part tests, counted from 0, and into how many parts the data are cut."""
+    if (config.fold or 1) > (config.folds or config.fold or 1):
+        raise ConfigError(f"fold = {config.fold}: with --folds {config.folds} it is at most {config.folds}")
+    if config.fold is not None and config.folds is None:
+        raise ConfigError(f"fold = {config.fold}: say --folds too, into how many parts the data are cut")
+    return (config.fold or 1) - 1, config.folds
 
 
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:

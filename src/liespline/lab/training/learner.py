@@ -15,6 +15,7 @@ from torchmetrics import MeanMetric
 
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
+from ..data.patches import Drawn
 from ..runs.checkpoint import check_fit
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
@@ -100,18 +101,19 @@ class Batches(LightningDataModule):
 
     def train_dataloader(self) -> Any:
         """Shuffled by seed and epoch; images that do not fill a batch wait for another epoch."""
-        split, world = self.splits["train"], self._world
-        shuffled: Sampler[int] = DistributedSampler(
+        split, world = self.splits["train"].to_learn_from(self.seed), self._world
+        kind = EpochNumbers if isinstance(split, Drawn) else DistributedSampler
+        shuffled: Sampler[int] = kind(
             split, world, self._trainer.global_rank, shuffle=True, seed=self.seed, drop_last=True
         )
         return self._loader(split, shuffled, drop_last=True)
 
     def val_dataloader(self) -> Any:
         """All images once, in order."""
-        split = self.splits["valid"]
+        split: Any = self.splits["valid"].to_pick_by()
         return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
 
-    def _loader(self, split: Split, sampler: Sampler[int], drop_last: bool) -> Any:
+    def _loader(self, split: Any, sampler: Sampler[int], drop_last: bool) -> Any:
         batch = min(self.settings.batch, len(split)) // self._world
         if batch < 1:
             raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
@@ -150,6 +152,14 @@ class Batches(LightningDataModule):
     @property
     def _world(self) -> int:
         return self._trainer.world_size
+
+
+class EpochNumbers(DistributedSampler[Any]):
+    """Shuffled numbers that go on from epoch to epoch, for what is drawn anew every time."""
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.dataset)  # type: ignore[arg-type]
+        return (self.epoch * count + index for index in super().__iter__())
 
 
 class Shared(Sampler[int]):

@@ -12,7 +12,7 @@ from torch import nn
 from ...nn import GConv, Lift
 from ..settings import Training
 
-SPLINES = (Lift, GConv)
+DECAYED = (Lift, GConv, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
 HALVED_EVERY = 12  # epochs, in the released scripts
 WARM_UP = 0.2
 
@@ -42,8 +42,8 @@ class DecoupledSGD(torch.optim.SGD):
         return loss
 
 
-def decayed(network: nn.Module, kinds: tuple[type[nn.Module], ...]) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The weights of layers of these kinds, which decay, and all other parameters, which do not.
+def decayed(network: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The weights of all convolutions and linear layers, which decay, and all other parameters, which do not.
 
     Biases never decay, nor do the centres of deformable kernels: those are places, not weights.
     """
@@ -51,17 +51,16 @@ def decayed(network: nn.Module, kinds: tuple[type[nn.Module], ...]) -> tuple[lis
     no: list[nn.Parameter] = []
     for module in network.modules():
         for name, parameter in module.named_parameters(recurse=False):
-            (yes if name == "weight" and isinstance(module, kinds) else no).append(parameter)
+            (yes if name == "weight" and isinstance(module, DECAYED) else no).append(parameter)
     return yes, no
 
 
 def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
-    """The optimiser that a configuration names: the paper's SGD decays the spline weights alone, AdamW all weights."""
+    """The optimiser that a configuration names."""
+    yes, no = decayed(network)
     if training.optimiser == "sgd":
-        yes, no = decayed(network, SPLINES)
         groups: list[dict[str, Any]] = [{"params": yes}, {"params": no, "decay": 0.0}]
         return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.decay)
-    yes, no = decayed(network, (*SPLINES, nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d))
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.decay)
 

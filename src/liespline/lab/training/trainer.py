@@ -18,6 +18,7 @@ from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, W
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
 from ..runs.folder import Run
 from ..settings import Config
+from ..tasks import find_task
 from ..tasks.networks import Signature
 from .nan_guard import StopAtNaN
 from .shared_norm import ShareStatistics
@@ -49,6 +50,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
     several = settings.devices * settings.nodes > 1
+    images = find_task(config.task).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return Trainer(
@@ -58,6 +60,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
         strategy="ddp" if several else "auto",
         precision=settings.precision,
         max_epochs=settings.epochs,
+        limit_train_batches=None if images is None else max(1, images // settings.batch),
         logger=make_logger(settings.logger, run),
         callbacks=callbacks,
         plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],

@@ -1,0 +1,147 @@
+"""Windows of tiled, striped and pyramidal TIFF files, by tifffile: only the tiles that a window meets are decoded."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tifffile
+
+from ..files import DataError
+from ..rows import Array
+
+KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
+MOST_SEGMENT = 1 << 28  # a file of larger pieces cannot be read in constant memory
+# ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory, GeoDoubleParams, GeoAsciiParams, nodata.
+PLACE = (33550, 33922, 34264, 34735, 34736, 34737, 42113)
+
+
+def open_tiff(path: Path) -> tifffile.TiffFile:
+    """The file, of which only the headers have been read."""
+    try:
+        file = tifffile.TiffFile(path)
+    except Exception as error:  # tifffile raises almost anything on damaged files
+        raise DataError(f"{path}: cannot be read as TIFF ({error}); fetch it again") from error
+    try:
+        if file.series:
+            return file
+        raise ValueError("there is no image in it")
+    except Exception as error:
+        file.close()
+        raise DataError(f"{path}: cannot be read as TIFF ({error}); fetch it again") from error
+
+
+class TiffWindows:
+    """One level of a TIFF file as an image (C, H, W); whole before it is opened, or a DataError that names the tile."""
+
+    def __init__(self, path: Path, file: tifffile.TiffFile, level: int = 0) -> None:
+        self.path = path
+        levels = file.series[0].levels
+        if not 0 <= level < len(levels):
+            raise DataError(f"{path}: has no level {level}; its pyramid has levels 0 to {len(levels) - 1}")
+        axes = levels[level].axes.replace("S", "").replace("C", "")
+        self._pages: list[Any] = [page.aspage() for page in levels[level].pages if page is not None]
+        first = self._pages[0]
+        if axes != "YX":
+            raise DataError(f"{path}: has axes {levels[level].axes}; expected one image, grey or with channels")
+        self._planes = [int(page.samplesperpixel) for page in self._pages]
+        self.shape = (sum(self._planes), int(first.imagelength), int(first.imagewidth))
+        self.dtype: np.dtype[Any] = np.dtype(first.dtype)
+        self.place: Mapping[int, tuple[Any, ...]] = self._place(first, levels[0].pages[0])
+        self._kept: OrderedDict[tuple[int, int], Array] = OrderedDict()
+        self._check()
+
+    def _place(self, page: Any, finest: Any) -> dict[int, tuple[Any, ...]]:
+        tags = {code: finest.tags[code] for code in PLACE if code in finest.tags}
+        place = {code: (int(tag.dtype), int(tag.count), tag.value) for code, tag in tags.items()}
+        scale = finest.imagewidth / page.imagewidth
+        if scale != 1 and 33550 in place:  # a coarser level has larger pixels
+            kind, count, (x, y, *rest) = place[33550]
+            place[33550] = (kind, count, (x * scale, y * scale, *rest))
+        return place
+
+    def _check(self) -> None:
+        size, problems = self.path.stat().st_size, []
+        for page in self._pages:
+            segment = int(np.prod(page.chunks)) * self.dtype.itemsize
+            if segment > MOST_SEGMENT:
+                raise DataError(
+                    f"{self.path}: is stored in pieces of {segment >> 20:,} MiB; save it tiled, for instance with "
+                    "`vips tiffsave IN OUT --tile` or `gdal_translate -co TILED=YES IN OUT`"
+                )
+            ends = np.array(page.dataoffsets, np.int64) + np.array(page.databytecounts, np.int64)
+            for index in np.flatnonzero(ends > size):
+                problems.append(f"{self.path}, {self._name(page, int(index))}: lies beyond the end of the file")
+        if problems:
+            raise DataError([*problems, f"{self.path}: is truncated: fetch it again"])
+
+    @staticmethod
+    def _name(page: Any, index: int) -> str:
+        if not page.is_tiled:
+            return f"strip {index}"
+        across = -(-page.imagewidth // page.tilewidth)
+        down = -(-page.imagelength // page.tilelength)
+        row, column = divmod(index % (across * down), across)
+        return f"tile in row {row}, column {column}"
+
+    def read(self, top: int, left: int, bottom: int, right: int) -> Array:
+        """The samples (C, bottom − top, right − left) of a window inside the image."""
+        _, height, width = self.shape
+        if not (0 <= top < bottom <= height and 0 <= left < right <= width):
+            raise ValueError(f"window {(top, left, bottom, right)} is not inside the image of {height}×{width}")
+        out = np.zeros((self.shape[0], bottom - top, right - left), self.dtype)
+        plane = 0
+        for number, page in enumerate(self._pages):
+            for index in self._met(page, top, left, bottom, right):
+                segment, (sample, y, x) = self._segment(number, index)  # (h, w, samples)
+                rows, columns = (
+                    slice(max(top, y), min(bottom, y + len(segment))),
+                    slice(max(left, x), min(right, x + segment.shape[1])),
+                )
+                part = segment[rows.start - y : rows.stop - y, columns.start - x : columns.stop - x]
+                target = out[plane + sample : plane + sample + part.shape[2]]
+                target[:, rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = np.moveaxis(
+                    part, -1, 0
+                )
+            plane += self._planes[number]
+        return out
+
+    def _met(self, page: Any, top: int, left: int, bottom: int, right: int) -> Iterator[int]:
+        """Numbers of the tiles or strips that a window meets, in each plane of a file with separate channels."""
+        high = page.tilelength if page.is_tiled else page.rowsperstrip
+        wide = page.tilewidth if page.is_tiled else page.imagewidth
+        down, across = -(-page.imagelength // high), -(-page.imagewidth // wide)
+        separate = page.samplesperpixel if page.planarconfig == 2 else 1
+        for plane in range(separate):
+            for row in range(top // high, -(-bottom // high)):
+                for column in range(left // wide, -(-right // wide)):
+                    yield (plane * down + row) * across + column
+
+    def _segment(self, number: int, index: int) -> tuple[Array, tuple[int, int, int]]:
+        """A decoded tile (h, w, samples) and where it begins: plane, row, column."""
+        page, key = self._pages[number], (number, index)
+        _, (sample, _, y, x, _), shape = page.decode(None, index)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        else:
+            self._kept[key] = self._decode(page, index, shape)
+            while sum(tile.nbytes for tile in self._kept.values()) > KEPT_BYTES and len(self._kept) > 1:
+                self._kept.popitem(last=False)
+        return self._kept[key], (sample, y, x)
+
+    def _decode(self, page: Any, index: int, shape: tuple[int, ...]) -> Array:
+        offset, count = page.dataoffsets[index], page.databytecounts[index]
+        if count == 0:  # a tile left out by the writer holds nothing
+            return np.full(shape[1:], page.nodata, self.dtype)
+        try:
+            handle = page.parent.filehandle
+            handle.seek(offset)
+            values = page.decode(handle.read(count), index, jpegtables=page.jpegtables)[0]
+            return np.asarray(values).reshape(shape)[0]
+        except Exception as error:
+            if "imagecodecs" in str(error):
+                raise DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'") from error
+            raise DataError(
+                f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again"
+            ) from error

@@ -1,0 +1,140 @@
+"""Images with masks as users have them: folders `images` and `masks` with equal names."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tifffile
+
+from .files import DataError, existing
+from .pictures import SUFFIXES, picture, read_array
+from .rows import Array
+from .scans import Scan, is_scan, read_scan, stem
+
+MASKS = ("masks", "labels")
+CLASSES = "classes.csv"
+IGNORED = "ignore"
+MOST_VALUES = 32
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An image and its mask, by the name that they share."""
+
+    name: str
+    image: Path
+    mask: Path
+
+
+def find_pairs(folder: Path) -> tuple[list[Pair], list[str], list[str]]:
+    """The pairs of a folder in the order of their names, every file without its partner, and remarks."""
+    masks = next((folder / name for name in MASKS if (folder / name).is_dir()), folder / MASKS[0])
+    for part in (folder / "images", masks):
+        if not part.is_dir():
+            raise DataError(f"{part}: is no folder; expected folders images and masks with files of equal names")
+    problems: list[str] = []
+    images, others = _by_stem(folder / "images", problems)
+    answers, more = _by_stem(masks, problems)
+    problems += [
+        f"{images[name]}: has no mask {masks.name}/{name}.*" for name in sorted(images.keys() - answers.keys())
+    ]
+    problems += [f"{answers[name]}: has no image images/{name}.*" for name in sorted(answers.keys() - images.keys())]
+    if not images and not problems:
+        problems.append(f"{folder / 'images'}: has no PNG, TIFF, NIfTI or NumPy files and no folders of DICOM slices")
+    left = others + more
+    notes = [f"{len(left)} entries are no images or volumes and are left out: {left[0].name}"] if left else []
+    both = sorted(images.keys() & answers.keys())
+    return [Pair(name, images[name], answers[name]) for name in both], problems, notes
+
+
+def _by_stem(folder: Path, problems: list[str]) -> tuple[dict[str, Path], list[Path]]:
+    found: dict[str, Path] = {}
+    others: list[Path] = []
+    for entry in sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".")):
+        if not (is_scan(entry) or (entry.is_file() and entry.suffix.lower() in SUFFIXES)):
+            others.append(entry)
+        elif (name := stem(entry)) in found:
+            problems.append(f"{entry}: {found[name].name} has the same name; one image has one mask")
+        else:
+            found[name] = entry
+    return found, others
+
+
+def read_image(path: Path) -> Scan:
+    """An image (C, H, W) with square pixels, or a volume (C, X, Y, Z) with the spacing that it states."""
+    if is_scan(path):
+        return read_scan(path)
+    values = _tiff(path) if path.suffix.lower() in (".tif", ".tiff") else None
+    if values is None:
+        pixels = read_array(path)
+        values = pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise DataError(f"{path}: {int((~np.isfinite(values)).sum()):,} pixels are NaN or infinite; replace them")
+    return Scan(values, (1.0, 1.0))
+
+
+def _tiff(path: Path) -> Array | None:
+    """Channels (C, H, W) of a TIFF that is more than grey or RGB of 8 or 16 bits; None for those."""
+    existing(path, "a TIFF file")
+    try:
+        with tifffile.TiffFile(path) as file:
+            series, page = file.series[0], file.pages[0]
+            axes, shape = series.axes.replace("S", "C"), series.shape
+            plain = len(file.pages) == 1 and series.dtype in (np.uint8, np.uint16) and shape[axes.find("C")] in (3, 4)
+            if plain or (len(shape) == 2 and series.dtype in (np.uint8, np.uint16)) or series.dtype == bool:
+                return None
+            if sorted(axes) not in (["X", "Y"], ["C", "X", "Y"]):
+                raise DataError(
+                    f"{path}: has axes {series.axes} of {shape}; expected one image with channels. "
+                    "A stack of slices is a volume: save it as NIfTI with the size of its voxels"
+                )
+            if series.dtype is None or series.dtype.kind not in "uf" or series.dtype.itemsize > 4:
+                raise DataError(f"{path}: has pixels of {series.dtype}; save them as uint8, uint16 or float32")
+            if page.aspage().tags.valueof(274, 1) != 1:
+                raise DataError(f"{path}: is stored on its side (orientation tag); save it upright")
+            values = np.asarray(series.asarray())
+    except DataError:
+        raise
+    except Exception as error:  # tifffile raises almost anything on damaged files
+        raise DataError(f"{path}: cannot be read as TIFF ({error}); repair or remove it") from error
+    return np.moveaxis(values, axes.find("C"), 0) if "C" in axes else values[None]
+
+
+def read_mask(path: Path) -> Scan:
+    """The whole numbers of a mask (1, *space); a palette's colours do not matter, its numbers do."""
+    scan = read_scan(path) if is_scan(path) else Scan(_flat(path)[None], (1.0, 1.0))
+    if len(scan.values) != 1:
+        raise DataError(f"{path}: has {len(scan.values)} channels; a mask has one number per pixel")
+    if scan.values.dtype.kind == "f" and (scan.values != np.rint(scan.values)).any():
+        raise DataError(f"{path}: has values between whole numbers; a mask holds the number of a class per voxel")
+    return Scan(np.rint(scan.values).astype(np.int64), scan.spacing, scan.stored, scan.shape)
+
+
+def _flat(path: Path) -> Array:
+    with picture(path) as image:
+        if getattr(image, "n_frames", 1) > 1:
+            raise DataError(f"{path}: holds several pages; a mask is one")
+        values = np.asarray(image)  # not converted: a palette image stays the numbers it holds
+    if values.ndim == 3:
+        if (values[..., :1] != values[..., : min(3, values.shape[2])]).any():
+            raise DataError(f"{path}: is coloured; a mask has one number per pixel: save it as grey or with a palette")
+        values = values[..., 0]
+    return values.astype(np.int64) if values.dtype == bool else values
+
+
+def read_classes(folder: Path) -> dict[int, str] | None:
+    """Names by value from `classes.csv` (columns value and name) beside the images; None without one."""
+    path = folder / CLASSES
+    if not path.exists():
+        return None
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as stream:
+            rows: list[dict[str, Any]] = list(csv.DictReader(stream, strict=True))
+        names = {int(row["value"]): str(row["name"]).strip() for row in rows}
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise DataError(f"{path}: is no table of classes ({error}); expected columns value and name") from error
+    if len(names) != len(rows) or len(set(names.values())) != len(rows) or "" in names.values() or len(rows) < 2:
+        raise DataError(f"{path}: needs two or more rows, each value and each name once")
+    return names

@@ -1,0 +1,8 @@
+"""Medical and scientific volumes as they lie on disk: NIfTI, DICOM series, `.npy` and `.npz`."""
+
+from .intensity import Intensity
+from .read import is_scan, read_scan, stem
+from .scan import Scan
+from .spacing import cubes, isotropic, resample
+
+__all__ = ["Intensity", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem"]

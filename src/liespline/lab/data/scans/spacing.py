@@ -1,0 +1,47 @@
+"""Voxels of unequal sides made cubes, so that a turn of the samples is a turn of the patient."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rows import Array
+from .scan import Scan
+
+ALIKE = 0.01  # sides within one percent are called equal
+
+
+def isotropic(spacing: Sequence[float], target: float | None = None) -> tuple[float, bool]:
+    """The side of the cubes for voxels of this spacing, and whether anything is to be done.
+
+    The default is the geometric mean of the sides, which keeps the number of voxels.
+    """
+    side = target or math.prod(spacing) ** (1 / len(spacing))
+    return side, any(abs(own / side - 1) > ALIKE for own in spacing)
+
+
+def resample(values: Array, sizes: Sequence[int], steps: Sequence[float], nearest: bool = False) -> Array:
+    """`values` (C, *space) at `sizes` new samples, `steps` old ones apart along each axis, the centre kept.
+
+    Linear between samples; where steps exceed 1, the weights widen with them so that nothing is skipped:
+    w(x) ∝ max(0, 1 − |x| / max(1, step)). `nearest` takes the nearest sample instead, for masks.
+    """
+    out = values if nearest else values.astype(np.float32)
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True), 1):
+        own = out.shape[axis]
+        places = (np.arange(size) - (size - 1) / 2) * step + (own - 1) / 2
+        places = places.clip(0, own - 1)
+        if nearest:
+            out = np.take(out, np.floor(places + 0.5).astype(np.int64).clip(0, own - 1), axis)
+            continue
+        weights = np.maximum(0, 1 - np.abs(places[:, None] - np.arange(own)) / max(1.0, step))
+        weights = (weights / weights.sum(1, keepdims=True)).astype(np.float32)
+        out = np.moveaxis(np.tensordot(out, weights, (axis, 1)), -1, axis)
+    return np.ascontiguousarray(out)
+
+
+def cubes(scan: Scan, side: float) -> tuple[list[int], list[float]]:
+    """Sizes and steps for `resample` that give the scan voxels of this side."""
+    steps = [side / own for own in scan.spacing]
+    sizes = [max(1, round(n / step)) for n, step in zip(scan.values.shape[1:], steps, strict=True)]
+    return sizes, steps

@@ -1,0 +1,54 @@
+"""Masks of whole images against the truth, class by class, and how they follow when the image is turned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import MeanMetric
+
+from ...groups import SO2, SO3
+from ..data.mask_split import MaskSplit
+from ..runs.trained import Trained
+from ..tasks import find_task
+from ..tasks.masks import MaskScores
+from .turned_masks import dice, under_turns
+
+TURNED_IMAGES = {2: 50, 3: 8}
+
+
+@torch.no_grad()
+def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
+    """Loss, Dice, IoU and sensitivity over all voxels, the mean Dice of an image, and Dice of turned images."""
+    device = next(trained.parameters()).device
+    objective = find_task(trained.config.task).objective(trained.config, trained.signature)
+    table, loss, single = MaskScores(split.classes), MeanMetric(), []
+    for images, masks in split.blocks(1):
+        logits = trained.in_tiles(images.to(device)).float().cpu()
+        table.update(logits, masks)
+        loss.update(objective.loss(logits, masks), masks.numel())
+        own = MaskScores(split.classes)
+        own.update(logits, masks)
+        single.append(own.compute())
+    scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
+    scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()
+    return {"scores": scores, "confusion": table.confmat.tolist(), "turned": turned_scores(trained, split)}
+
+
+def turned_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:
+    """Mean Dice inside the disc in view: of images as they lie, of the same ones turned, and of the two answers."""
+    device, d = next(trained.parameters()).device, len(split.space)
+    group = SO2() if d == 2 else SO3()
+    algebra = torch.tensor([[0.25]]) if d == 2 else torch.tensor([[0.25, 0, 0], [0, 0.25, 0], [0.15, -0.15, 0.15]])
+    elements = group.exp(torch.pi * algebra.double())  # by 45°
+    limit = min(len(split), TURNED_IMAGES[d])
+    total: dict[str, Tensor] = {}
+    for index in range(limit):
+        image, mask = split[index * len(split) // limit]
+        tables = under_turns(
+            trained.in_tiles, image[None].to(device), mask[None].to(device), group, elements, len(split.classes)
+        )
+        for kind, found in tables.items():
+            total[kind] = total.get(kind, torch.zeros(())) + torch.stack(found).sum(0)
+    return {"images": limit, **{kind: float(dice(table)[1:].nanmean()) for kind, table in total.items()}}

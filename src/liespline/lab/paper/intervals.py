@@ -1,0 +1,69 @@
+"""How sure a difference of scores is: over seeds by Welch's rule, over images where there is one seed only."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy.stats import t as student
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean score, the variance of that mean, and its degrees of freedom."""
+
+    mean: float
+    variance: float
+    freedom: float
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference of means with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def over_seeds(values: Sequence[float]) -> Estimate:
+    """The mean of n ≥ 2 seeds: variance s²/n, n − 1 degrees of freedom."""
+    return Estimate(statistics.fmean(values), statistics.variance(values) / len(values), len(values) - 1)
+
+
+def over_images(share: float, images: int) -> Estimate:
+    """A share p of n images: variance p(1 − p)/n. Other images are considered, another seed is not."""
+    inner = min(max(share, 0.5 / images), 1 - 0.5 / images)  # none wrong of n does not mean that none ever will be
+    return Estimate(share, inner * (1 - inner) / images, math.inf)
+
+
+def area_over_images(area: float, images: int) -> Estimate:
+    """An area under the ROC curve of two classes of n/2 images each, by the rule of Hanley and McNeil (1982).
+
+    With q₁ = A/(2 − A) and q₂ = 2A²/(1 + A): variance (A(1 − A) + (n/2 − 1)(q₁ + q₂ − 2A²)) / (n/2)².
+    """
+    half, inner = images / 2, min(max(area, 0.5 / images), 1 - 0.5 / images)
+    q1, q2 = inner / (2 - inner), 2 * inner**2 / (1 + inner)
+    variance = (inner * (1 - inner) + (half - 1) * (q1 + q2 - 2 * inner**2)) / half**2
+    return Estimate(area, variance, math.inf)
+
+
+def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:
+    """The 95 % interval of Σ cᵢmᵢ: variance Σ cᵢ²vᵢ, degrees of freedom (Σ cᵢ²vᵢ)² / Σ (cᵢ²vᵢ)²/νᵢ (Welch)."""
+    terms = list(terms)
+    value = sum(c * estimate.mean for c, estimate in terms)
+    parts = [(c**2 * estimate.variance, estimate.freedom) for c, estimate in terms]
+    variance = sum(part for part, _ in parts)
+    doubt = sum(part**2 / freedom for part, freedom in parts)
+    freedom = variance**2 / doubt if doubt > 0 else math.inf
+    half = float(student.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(variance)
+    return Interval(value, value - half, value + half)

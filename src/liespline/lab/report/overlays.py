@@ -1,0 +1,78 @@
+"""Segmentations to look at: the image, the truth, the answer, and where they differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data.mask_split import MaskSplit
+from ..data.ragged import IGNORE
+from ..runs.trained import Trained
+from .page import Section
+from .svg import Pixels, picture, strip
+from .views import image_pixels
+
+SHOWN = 6
+# Told apart by people who do not see red and green apart, too (Okabe and Ito).
+COLOURS = np.array([[0.90, 0.62, 0.0], [0.34, 0.71, 0.91], [0.0, 0.62, 0.45], [0.80, 0.47, 0.65], [0.94, 0.89, 0.26]])
+MISSED, INVENTED = np.array([0.84, 0.37, 0.0]), np.array([0.0, 0.45, 0.70])
+
+
+@torch.no_grad()
+def overlay_section(trained: Trained, split: MaskSplit) -> Section:
+    """A few images with the true and the answered classes laid over them, and the errors alone."""
+    count = min(SHOWN, len(split))
+    rows: list[tuple[str, list[Pixels]]] = [("image", []), ("truth", []), ("answer", []), ("error", [])]
+    heads = []
+    for index in (n * len(split) // count for n in range(count)):
+        image, mask = split[index]
+        answer = trained.in_tiles(image.unsqueeze(0)).argmax(1)[0]
+        image, mask, answer = middle(image, mask, answer)
+        grey = image_pixels(image)
+        grey = np.repeat(grey[..., None], 3, -1) if grey.ndim == 2 else grey
+        for (_, cells), pixels in zip(
+            rows, (grey, coloured(grey, mask), coloured(grey, answer), errors(mask, answer)), strict=True
+        ):
+            cells.append(pixels)
+        heads.append(split.names[index][:24])
+    drawn = [
+        (name, [picture(cell, f"{name} of {head}") for cell, head in zip(cells, heads, strict=True)])
+        for name, cells in rows
+    ]
+    text = (
+        "Each class but the first has its colour. In the last row, orange pixels are of a class that the network did "
+        "not find there, blue ones of a class that it saw and that is not there. Of volumes, one slice."
+    )
+    return Section("overlays", "Truth, answer and error", text, strip(drawn, heads))
+
+
+def middle(image: Tensor, mask: Tensor, answer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Images as they are; of volumes, the slice with most to find."""
+    if mask.ndim == 2:
+        return image, mask, answer
+    at = int(((mask > 0) & (mask != IGNORE)).flatten(1).sum(1).argmax())
+    return image[:, at], mask[at], answer[at]
+
+
+def coloured(grey: Pixels, mask: Tensor) -> Pixels:
+    """The image with its classes in colour, half transparent."""
+    out = grey.copy()
+    for number in range(1, _top(mask) + 1):
+        here = (mask == number).numpy()
+        out[here] = 0.5 * out[here] + 0.5 * COLOURS[(number - 1) % len(COLOURS)]
+    return out
+
+
+def _top(mask: Tensor) -> int:
+    known = mask[mask != IGNORE]
+    return int(known.max()) if len(known) else 0
+
+
+def errors(mask: Tensor, answer: Tensor) -> Pixels:
+    """White where both agree, orange where a true class was not found, blue where one was seen that is not there."""
+    out = np.ones((*mask.shape, 3))
+    wrong = (mask != answer) & (mask != IGNORE)
+    out[(wrong & (mask > 0)).numpy()] = MISSED
+    out[(wrong & (mask == 0)).numpy()] = INVENTED
+    return out

@@ -1,0 +1,32 @@
+"""The file that says what a sweep is: `study.yaml` beside its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..data.files import write_text
+from ..runs.folder import git_commit
+
+
+def write_study(folder: Path, task: str, chosen: str, seeds: int, settings: Mapping[str, Any]) -> Path:
+    """Write what the last command asked for; the words of `about`, added by hand, stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "study.yaml"
+    asked = {name: value for name, value in settings.items() if value is not None}
+    study = {"task": task, "set": chosen, "seeds": seeds, "settings": asked, "commit": git_commit()}
+    about = _about(path)
+    write_text(path, yaml.safe_dump(study | ({"about": about} if about else {}), sort_keys=False, allow_unicode=True))
+    return path
+
+
+def _about(path: Path) -> str | None:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return None
+    about = found.get("about") if isinstance(found, dict) else None
+    return about if isinstance(about, str) else None

@@ -1,0 +1,96 @@
+"""What is learned from a table besides classes: tags, of which an image has any number, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torchmetrics import MeanAbsoluteError, Metric, MetricCollection, R2Score
+from torchmetrics.classification import MultilabelAUROC, MultilabelF1Score
+
+from .objectives import Objective
+
+
+class Tags(Objective):
+    """Each tag there or not, whatever the others are: sigmoid cross-entropy; area under the ROC curve and F1."""
+
+    monitor = "auc"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.names = list(names)
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Of logits (B, tags) against zeros and ones (B, tags)."""
+        return nn.functional.binary_cross_entropy_with_logits(output, target.to(output))
+
+    def scores(self) -> MetricCollection:
+        """The mean area under the ROC curve and F1 over tags."""
+        count = len(self.names)
+        return MetricCollection({"auc": Whole(MultilabelAUROC(count)), "f1": Whole(MultilabelF1Score(count))})
+
+
+class Whole(Metric):
+    """A score whose targets are whole numbers, where ours are stored as floats."""
+
+    full_state_update = False
+
+    def __init__(self, metric: Metric) -> None:
+        super().__init__()
+        self.metric = metric
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count a batch."""
+        self.metric.update(output, target.long())
+
+    def compute(self) -> Tensor:
+        """The score."""
+        value: Tensor = self.metric.compute()
+        return value
+
+    def reset(self) -> None:
+        """Begin anew."""
+        super().reset()
+        self.metric.reset()
+
+
+class Numbers(Objective):
+    """Measurements: Huber loss of standardised numbers; mean absolute error and R², the share of variance explained."""
+
+    monitor = "r2"
+    scale: Tensor
+
+    def __init__(self, names: Sequence[str], scaling: Sequence[tuple[float, float]]) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        self.register_buffer("scale", torch.tensor([std for _, std in scaling]), persistent=False)
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Of numbers (B, names) in their own units."""
+        scale = self.scale.to(output)
+        return nn.functional.smooth_l1_loss(output / scale, target.to(output) / scale)
+
+    def scores(self) -> MetricCollection:
+        """R², mean over the measurements, and the mean absolute error where there is one unit."""
+        scores: dict[str, Metric | MetricCollection] = {"r2": R2Score(multioutput="uniform_average")}
+        if len(self.names) == 1:
+            scores["mean_absolute_error"] = MeanAbsoluteError()
+        return MetricCollection(scores)
+
+
+class InUnits(nn.Module):
+    """Standardised outputs back in the units of the table: y·std + mean."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, scaling: Sequence[tuple[float, float]]) -> None:
+        super().__init__()
+        mean, std = torch.tensor(scaling).T
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("std", std, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, names)."""
+        return x * self.std + self.mean

@@ -1,0 +1,67 @@
+"""One's own landmarks: the paper's CelebA network and metric on any folder with a table of points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import nn
+
+from ... import models
+from ..data import DataError, Split
+from ..data.augment import Plain, Zoom
+from ..data.folds import PARTS
+from ..data.labelled import load_points
+from ..data.split import ALL
+from ..settings import Config, ConfigError
+from .base import Task
+from .defaults import DEFAULTS
+from .networks import Signature
+from .objectives import Landmarks
+from .own import parts_of
+
+
+def load(config: Config, split: str) -> Split:
+    """A split of the folder, or all of it."""
+    if config.labels is None:
+        raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
+    fold, folds = parts_of(config)
+    found = load_points(Path(str(config.data)), Path(config.labels), split, fold=fold, folds=folds or PARTS)
+    if any(side % 2 for side in found.space):
+        size = "×".join(map(str, reversed(found.space)))
+        raise DataError(f"{config.data}: images of {size}; the network halves them: take even sides")
+    return found
+
+
+def check(path: Path, config: Config) -> list[str]:
+    """Every problem that would stop training."""
+    try:
+        load(config, ALL)
+    except DataError as error:
+        return error.problems
+    return []
+
+
+def network(config: Config, signature: Signature) -> nn.Module:
+    """The paper's network for these images and as many points."""
+    choice = config.network
+    if choice.group not in ("scale", "none"):
+        raise ConfigError(f"group {choice.group!r}: the landmark network is for scale or none")
+    n_h = 1 if choice.group == "none" else choice.n_h
+    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    points = len(signature.classes)
+    return models.celeba(
+        n_h, n_k, choice.kernel, scale=choice.scale, in_channels=signature.in_channels, landmarks=points
+    )
+
+
+TASK = Task(
+    defaults=DEFAULTS["landmarks"],
+    data_help="a folder of PNG, JPEG or TIFF images of one size, with --labels",
+    check=check,
+    load_split=load,
+    whole=lambda config: load(config, ALL),
+    augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom()},
+    multiple=lambda config: 2,
+    network=network,
+    objective=lambda config, signature: Landmarks(0.0),
+)

@@ -1,0 +1,82 @@
+"""One's own images or volumes with masks: which class is each pixel of?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import nn
+
+from ...models import unet
+from ..data.mask_augment import MasksToo
+from ..data.mask_split import MaskSplit
+from ..data.pair_decode import Reading
+from ..data.pairs import given_splits, load_pairs
+from ..data.split import ALL, SPLITS
+from ..data.table import read_table
+from ..settings import Config, ConfigError
+from .base import Task
+from .defaults import DEFAULTS
+from .masks import Segmentation
+from .networks import Signature, make_grid
+from .own import parts_of
+
+
+def load(config: Config, split: str) -> MaskSplit:
+    """A split of the folder, or all of it."""
+    path = Path(str(config.data))
+    pairs = load_pairs(path, Reading(config.window, config.spacing))
+    if config.labels is not None:
+        pairs = pairs.as_in(Path(config.labels), path)
+    chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
+    found = MaskSplit(chosen, config.patch, dealt=pairs.splits is None)
+    if any(side % multiple_of(config) for side in found.space):
+        raise ConfigError(
+            f"patch = {found.space[0]}: the network halves {len(config.network.widths) - 1} times; "
+            f"take a multiple of {multiple_of(config)}"
+        )
+    return found
+
+
+def splits(config: Config) -> tuple[str, ...]:
+    """The splits that folders or a table name; else all three are dealt out."""
+    given = set(given_splits(Path(str(config.data))))
+    if config.labels is not None:
+        given = set(read_table(Path(config.labels), Path(str(config.data)) / "images").splits or ())
+    return tuple(split for split in SPLITS if split in given) or SPLITS
+
+
+def multiple_of(config: Config) -> int:
+    """The step of the coarsest layer in samples: sides must be multiples of it."""
+    return int(2 ** (len(config.network.widths) - 1))
+
+
+def network(config: Config, signature: Signature) -> nn.Module:
+    """A U-Net with the group, kernels and sizes of a configuration."""
+    chosen = config.network
+    return unet(
+        signature.in_channels,
+        len(signature.classes),
+        make_grid(chosen, len(signature.space)),
+        widths=chosen.widths,
+        kernel_size=chosen.kernel_size,
+        kernel=chosen.kernel,
+        n_k=None if chosen.group == "none" else chosen.n_k,
+        parameters=chosen.weights,
+    )
+
+
+TASK = Task(
+    defaults=DEFAULTS["segment"],
+    data_help="a folder with folders images and masks in it, with files of equal names",
+    load_split=load,
+    whole=lambda config: load(config, ALL),
+    splits=splits,
+    augmentations={
+        "none": lambda config: MasksToo(turns=False),
+        "rotate": lambda config: MasksToo(turns=True),
+        "flip-rotate": lambda config: MasksToo(turns=True, flips=True),
+    },
+    multiple=multiple_of,
+    network=network,
+    objective=lambda config, signature: Segmentation(signature.classes, config.training.class_weights),
+)

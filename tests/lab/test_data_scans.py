@@ -1,0 +1,221 @@
+"""Volumes of any format: the right voxel in the right place, and what is refused."""
+
+import gzip
+
+import nibabel
+import numpy as np
+import pydicom
+import pytest
+from scipy import ndimage
+
+from lab.scan_files import dicom_series, height_field, nifti
+from liespline.lab.data import DataError
+from liespline.lab.data.scans import Intensity, cubes, isotropic, read_scan, resample, stem
+from liespline.lab.data.scans.nifti import write_nifti
+
+SHAPE = (4, 5, 6)
+# Axes left, down and forward, of three different sides.
+OBLIQUE = np.array([[-2.0, 0, 0, 9], [0, 0, 1.5, -4], [0, -3.0, 0, 8], [0, 0, 0, 1]])
+
+
+def test_nifti_is_brought_upright_whatever_the_order_of_its_axes(tmp_path):
+    field = height_field(OBLIQUE, SHAPE)
+    scan = read_scan(nifti(tmp_path / "a.nii.gz", field.astype(np.float32), OBLIQUE))
+    assert scan.values.shape == (1, 4, 6, 5)
+    assert scan.spacing == (2.0, 1.5, 3.0)
+    # Right, forward and up the field grows by 1, 10 and 100 per millimetre.
+    for axis, rise in enumerate((2.0 * 1, 1.5 * 10, 3.0 * 100)):
+        assert np.allclose(np.diff(scan.values[0], axis=axis), rise)
+
+
+def test_a_mask_goes_back_to_where_its_image_lies(tmp_path):
+    scan = read_scan(nifti(tmp_path / "a.nii.gz", height_field(OBLIQUE, SHAPE).astype(np.float32), OBLIQUE))
+    write_nifti(tmp_path / "m.nii.gz", (scan.values[0] > 500).astype(np.uint8), scan)
+    mask = nibabel.load(tmp_path / "m.nii.gz")
+    assert np.allclose(mask.affine, OBLIQUE)
+    assert np.array_equal(np.asarray(mask.dataobj), height_field(OBLIQUE, SHAPE) > 500)
+    assert read_scan(tmp_path / "m.nii.gz").same_place(scan)
+    moved = OBLIQUE.copy()
+    moved[0, 3] += 1
+    assert not read_scan(nifti(tmp_path / "b.nii", np.zeros(SHAPE, np.uint8), moved)).same_place(scan)
+
+
+def test_nifti_channels_and_scaled_integers(tmp_path):
+    values = np.arange(2 * 3 * 4 * 2, dtype=np.int16).reshape(2, 3, 4, 2)
+    image = nibabel.Nifti1Image(values, np.eye(4))
+    image.header.set_slope_inter(0.5, 3)
+    nibabel.save(image, tmp_path / "c.nii")
+    stored = np.asarray(nibabel.load(tmp_path / "c.nii").dataobj)
+    assert np.allclose(read_scan(tmp_path / "c.nii").values, np.moveaxis(stored, -1, 0))
+
+
+def test_dicom_slices_lie_where_they_say(tmp_path):
+    rows, columns, count = 3, 4, 5
+    x, y, z = -4.0, 7.0, 3.0
+    # In DICOM x grows to the left of the patient and y to the back: ours are the negatives.
+    field = (
+        -(x + 0.75 * np.arange(columns))[None, :, None]
+        - 10 * (y + 0.5 * np.arange(rows))[:, None, None]
+        + 100 * (z + 2.5 * np.arange(count))
+    )
+    dicom_series(tmp_path / "ct", np.rint(4 * field) + 1024, slope=0.25, shift=-256)
+    scan = read_scan(tmp_path / "ct")
+    assert scan.values.shape == (1, columns, rows, count)
+    assert scan.spacing == (0.75, 0.5, 2.5)
+    for axis, rise in enumerate((0.75, 5.0, 250.0)):
+        assert np.allclose(np.diff(scan.values[0], axis=axis), rise)
+    affine_field = height_field(scan.stored, scan.shape)
+    assert np.allclose(affine_field, field)
+
+
+def test_hounsfield_units_stay_whole(tmp_path):
+    dicom_series(tmp_path / "ct", np.full((2, 2, 3), 1064))
+    values = read_scan(tmp_path / "ct").values
+    assert values.dtype == np.int32
+    assert np.all(values == 40)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("gap", "5.00 mm apart, the others 2.50"),
+        ("double", "same place"),
+        ("series", "2 series"),
+        ("size", "is 2×3 where"),
+        ("cut", "cannot be read as DICOM|pixels cannot be read"),
+        ("position", "does not state ImagePositionPatient"),
+        ("empty", "holds no DICOM"),
+    ],
+)
+def test_faulty_series(tmp_path, fault, says):
+    files = dicom_series(tmp_path / "ct", np.zeros((2, 2, 6), int))
+    if fault == "gap":
+        files[2].unlink()
+    elif fault == "double":
+        files[2].with_name("copy.dcm").write_bytes(files[2].read_bytes())
+    elif fault == "series":
+        for file in dicom_series(tmp_path / "other", np.zeros((2, 2, 1), int)):
+            file.rename(tmp_path / "ct" / "other.dcm")
+    elif fault == "size":
+        for file in dicom_series(tmp_path / "other", np.zeros((3, 2, 1), int)):
+            file.rename(tmp_path / "ct" / "other.dcm")
+    elif fault == "cut":
+        files[0].write_bytes(files[0].read_bytes()[:-3])
+    elif fault == "position":
+        dataset = pydicom.dcmread(files[1])
+        del dataset.ImagePositionPatient
+        dataset.save_as(files[1])
+    else:
+        for file in files:
+            file.unlink()
+    with pytest.raises(DataError, match=says):
+        read_scan(tmp_path / "ct")
+
+
+def test_arrays(tmp_path):
+    values = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
+    np.save(tmp_path / "v.npy", values)
+    assert np.array_equal(read_scan(tmp_path / "v.npy").values[0], values)
+    np.savez(tmp_path / "v.npz", volume=np.stack([values, -values], -1), spacing=[2.0, 1, 1], other=values)
+    scan = read_scan(tmp_path / "v.npz")
+    assert scan.spacing == (2.0, 1.0, 1.0)
+    assert np.array_equal(scan.values, np.stack([values, -values]))
+
+
+def bad_files(folder):
+    field = height_field(np.eye(4), SHAPE).astype(np.float32)
+    whole = nifti(folder / "whole.nii.gz", field, np.eye(4)).read_bytes()
+    (folder / "cut.nii.gz").write_bytes(whole[: len(whole) // 2])
+    plain = gzip.decompress(whole)
+    (folder / "short.nii").write_bytes(plain[:-100])
+    nifti(folder / "nowhere.nii", field, None)
+    field[1, 2, 3] = np.nan
+    nifti(folder / "nan.nii.gz", field, np.eye(4))
+    flat = np.diag([1.0, 1.0, 1.0, 1.0])
+    nifti(folder / "line.nii", np.zeros((4, 5), np.float32), flat)
+    np.save(folder / "flat.npy", np.zeros((3, 4)))
+    np.savez(folder / "two.npz", a=np.zeros(SHAPE), b=np.zeros(SHAPE))
+    np.savez(folder / "spacing.npz", volume=np.zeros(SHAPE), spacing=[1, 1, 0])
+    np.save(folder / "objects.npy", np.array([{}, {}]), allow_pickle=True)
+    (folder / "text.nii").write_text("no volume")
+    return {
+        "cut.nii.gz": "cannot be read as NIfTI",
+        "short.nii": "cannot be read as NIfTI",
+        "nowhere.nii": "has no affine",
+        "nan.nii.gz": r"1 voxels are NaN or infinite, \(1, 2, 3\) first",
+        "line.nii": r"has shape \(4, 5\)",
+        "flat.npy": r"has shape \(3, 4\)",
+        "two.npz": r"holds the arrays \['a', 'b'\]",
+        "spacing.npz": "three positive numbers",
+        "objects.npy": "pickled objects",
+        "text.nii": "cannot be read as NIfTI",
+        "absent.nii": "does not exist",
+    }
+
+
+def test_every_bad_file_is_named_with_its_fault(tmp_path):
+    for name, says in bad_files(tmp_path).items():
+        with pytest.raises(DataError, match=f"{name}: .*{says}"):
+            read_scan(tmp_path / name)
+
+
+def test_a_window_is_the_line_between_its_ends():
+    values = np.array([[-1000, -160, 40, 240, 3000]], np.int16)
+    assert np.allclose(Intensity((-160, 240))(values), [[0, 0, 0.5, 1, 1]])
+    with pytest.raises(DataError, match="below the second"):
+        Intensity((240, -160))
+
+
+def test_normalisation_forgets_the_units_of_the_scanner():
+    draw = np.random.default_rng(0)
+    values = draw.normal(5, 2, (2, 20, 20, 20)).astype(np.float32)
+    values[0, 0, 0, 0] = 1e9  # one wild voxel of a channel
+    out = Intensity()(values)
+    assert np.allclose(out.mean((1, 2, 3)), 0, atol=1e-4)
+    assert np.allclose(out.std((1, 2, 3)), 1, atol=1e-3)
+    assert np.abs(out).max() < 4
+    assert np.allclose(Intensity()(values * 3e5 + 7), out, atol=2e-2)
+    assert np.array_equal(Intensity()(np.full((1, 2, 2, 2), 9, np.int16)), np.zeros((1, 2, 2, 2)))
+
+
+def test_cubes_keep_the_volume_and_its_centre(tmp_path):
+    np.savez(tmp_path / "v.npz", volume=np.zeros((10, 40, 40)), spacing=[4.0, 1, 1])
+    scan = read_scan(tmp_path / "v.npz")
+    side, needed = isotropic(scan.spacing)
+    assert needed
+    assert side == pytest.approx(4 ** (1 / 3))
+    assert not isotropic((1.0, 1.005, 1.0))[1]
+    sizes, steps = cubes(scan, 2.0)
+    assert sizes == [20, 20, 20]
+    # A straight line through the centre stays one, at every new sample inside.
+    along = 4.0 * (np.arange(10) - 4.5)[:, None, None] + (np.arange(40) - 19.5)[:, None] * 10 + np.arange(40) - 19.5
+    found = resample(along[None], sizes, steps)[0]
+    wanted = 2.0 * (np.arange(20) - 9.5)
+    line = wanted[:, None, None] + 10 * wanted[:, None] + wanted
+    assert np.allclose(found[2:-2, 2:-2, 2:-2], line[2:-2, 2:-2, 2:-2], atol=1e-3)
+
+
+def test_resampling_agrees_with_scipy():
+    values = np.random.default_rng(1).normal(size=(1, 7, 9))
+    places = np.meshgrid((np.arange(13) - 6) * 0.5 + 3, (np.arange(9) - 4) * 0.9 + 4, indexing="ij")
+    assert np.allclose(
+        resample(values, (13, 9), (0.5, 0.9))[0],
+        ndimage.map_coordinates(values[0], places, order=1, mode="nearest"),
+        atol=1e-6,
+    )
+    mask = np.random.default_rng(2).integers(0, 3, (1, 7, 9))
+    finer = resample(mask, (21, 9), (1 / 3, 1), nearest=True)
+    assert np.array_equal(finer[0], np.repeat(mask[0], 3, 0))
+
+
+def test_shrinking_skips_no_voxel():
+    values = np.zeros((1, 12))
+    values[0, 5] = 1.0
+    assert resample(values, (3,), (4.0,)).sum() == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"), [("a.b.nii.gz", "a.b"), ("a.NII", "a"), ("x.npy", "x"), ("series", "series")]
+)
+def test_stem(tmp_path, name, short):
+    assert stem(tmp_path / name) == short

@@ -1,0 +1,134 @@
+"""Labels from a table, and splits that keep groups together."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from liespline.lab.data import DataError
+from liespline.lab.data.folds import assign, rows_of
+from liespline.lab.data.table import read_table
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in "abcdef":
+        (tmp_path / f"{name}.png").touch()
+    return tmp_path
+
+
+def table(folder, text, kind=None):
+    path = folder / "labels.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(path, folder, kind)
+
+
+def test_classes_splits_and_groups(folder):
+    found = table(folder, "file,label,split,group\na.png,cat,train,p1\nb.png,dog,val,p2\nc.png,cat,test,p3\n")
+    assert found.kind == "classes"
+    assert found.names == ("cat", "dog")
+    assert found.targets.tolist() == [0, 1, 0]
+    assert found.splits == ("train", "valid", "test")
+    assert found.groups == ("p1", "p2", "p3")
+    assert found.files[0] == folder / "a.png"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected", "names", "targets"),
+    [
+        ("file,label\na.png,10\nb.png,9\n", None, "classes", ("9", "10"), [1, 0]),
+        ("file;label\r\na.png;x,y\r\nb.png;z\r\n", None, "classes", ("x,y", "z"), [0, 1]),
+        ("\ufefffile,sun,rain\na.png,1,0\nb.png,1,1\n", None, "tags", ("sun", "rain"), [[1, 0], [1, 1]]),
+        ("file,age\na.png,1.5\nb.png,-2\n", None, "numbers", ("age",), [[1.5], [-2]]),
+        ("file,age\na.png,15\nb.png,20\n", "numbers", "numbers", ("age",), [[15], [20]]),
+        ("file,x,y\na.png,1.5,3\nb.png,2,1e1\n", None, "numbers", ("x", "y"), [[1.5, 3], [2, 10]]),
+        ("file,split\na.png,train\nb.png,test\n", None, "classes", (), []),
+    ],
+)
+def test_kinds(folder, text, kind, expected, names, targets):
+    found = table(folder, text, kind)
+    assert (found.kind, found.names, found.targets.tolist()) == (expected, names, targets)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "says"),
+    [
+        ("file,label\nz.png,cat\nb.png,dog\n", None, "row 2: 'z.png' does not exist in"),
+        ("file,label\na.png,cat\na.png,dog\n", None, "row 3: 'a.png' is in row 2 already"),
+        ("file,label\na.png,\nb.png,dog\n", None, "row 2: has no label"),
+        ("file,label\n,cat\nb.png,dog\n", None, "row 2: names no file"),
+        ("file,label,split\na.png,x,train\nb.png,y,holdout\n", None, "row 3: split 'holdout' is unknown"),
+        (
+            "file,label,split,group\na.png,x,train,p1\nb.png,y,test,p1\n",
+            None,
+            "group 'p1' is in train and test; put all its rows in one split",
+        ),
+        ("file,label,group\na.png,x,\nb.png,y,p\n", None, "row 2: has no group"),
+        ("name,label\na.png,cat\n", None, "one must be named file"),
+        ("file,label\n", None, "has no rows"),
+        ("file,label\na.png\n", None, "row 2: has not 2 columns"),
+        ("file,label\na.png,cat\nb.png,cat\n", None, "one class only"),
+        ("file,x,y\na.png,2,3\nb.png,1,1\n", None, "say --labels-are numbers"),
+        ("file,x\na.png,1\nb.png,many\n", "numbers", "row 3: x is 'many'; expected a number"),
+        ("file,x\na.png,1\nb.png,nan\n", "numbers", "row 3: x is 'nan'; expected a number"),
+        ("file,x,y\na.png,1,0\nb.png,2,0\n", "tags", "row 3: x is '2'; expected 0 or 1"),
+        (b"file,label\na.png,\xff\n", None, "not UTF-8"),
+        ('file,label\na.png,"x\n', None, "is no table"),
+    ],
+)
+def test_what_is_refused(folder, text, kind, says):
+    with pytest.raises(DataError, match=says):
+        table(folder, text, kind)
+
+
+def test_many_whole_numbers_are_asked_about(folder):
+    for number in range(30):
+        (folder / f"{number}.png").touch()
+    text = "file,age\n" + "".join(f"{number}.png,{number}\n" for number in range(30))
+    with pytest.raises(DataError, match="30 different whole numbers; say --labels-are numbers"):
+        table(folder, text)
+    assert table(folder, text, "classes").targets.tolist() == list(range(30))
+
+
+def test_every_problem_is_in_one_report(folder):
+    with pytest.raises(DataError) as caught:
+        table(folder, "file,label,group,split\nz.png,cat,p,train\na.png,,p,test\n")
+    assert len(caught.value.problems) == 3
+
+
+DRAW = np.random.default_rng(0)
+PATIENTS = [f"p{number}" for number in DRAW.integers(0, 60, 500)]
+NAMES = [f"{number}.png" for number in range(500)]
+LABELS = [int(patient[1:]) % 3 == 0 for patient in PATIENTS]
+
+
+@pytest.mark.parametrize("folds", [5, 7])
+def test_folds(folds):
+    tested = Counter()
+    for fold in range(folds):
+        splits = assign(NAMES, LABELS, PATIENTS, fold=fold, folds=folds)
+        tested.update(name for name, split in zip(NAMES, splits, strict=True) if split == "test")
+        places = {}
+        for patient, split in zip(PATIENTS, splits, strict=True):
+            assert places.setdefault(patient, split) == split
+        for label in (0, 1):
+            count = Counter(split for split, own in zip(splits, LABELS, strict=True) if own == label)
+            share = LABELS.count(label) / folds
+            assert abs(count["test"] - share) < 0.35 * share
+            assert abs(count["valid"] - share) < 0.35 * share
+    assert set(tested) == set(NAMES)
+    assert set(tested.values()) == {1}
+
+
+def test_names_decide_and_not_their_order():
+    splits = dict(zip(NAMES, assign(NAMES, LABELS), strict=True))
+    backwards = dict(zip(NAMES[::-1], assign(NAMES[::-1], LABELS[::-1]), strict=True))
+    assert splits == backwards
+    assert list(splits.values()) != assign(NAMES, LABELS, seed=1)
+
+
+def test_too_few_groups():
+    with pytest.raises(DataError, match="2 groups cannot be cut into 5 parts"):
+        assign(["a", "b", "c"], None, ["p", "p", "q"], folds=5)
+    with pytest.raises(DataError, match="no row is of split 'valid'"):
+        rows_of("valid", ["train", "test"])

@@ -1,0 +1,202 @@
+"""Labels from a table, from the table to the report: classes with groups, tags, numbers, points, folds."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from sklearn.metrics import r2_score
+
+from lab.small_runs import new_run
+from liespline.lab.data import DataError
+from liespline.lab.data.labelled import load_labelled, load_points
+from liespline.lab.evaluation.external import score_file
+from liespline.lab.runs.trained import load
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.labelled import Numbers, Tags
+
+DRAW = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def blobs(tmp_path_factory):
+    """Sixty images of one bright blob: its size and brightness, four images of each patient."""
+    root = tmp_path_factory.mktemp("blobs")
+    (root / "scans").mkdir()
+    y, x = np.mgrid[:24, :24]
+    rows = []
+    for i in range(60):
+        size, light = DRAW.uniform(2, 6), DRAW.uniform(80, 220)
+        cy, cx = DRAW.uniform(8, 16, 2)
+        image = light * np.exp(-((y - cy) ** 2 + (x - cx) ** 2) / (2 * size**2)) + DRAW.normal(0, 3, (24, 24))
+        Image.fromarray(image.clip(0, 255).astype(np.uint8)).save(root / "scans" / f"{i:02}.png")
+        rows.append(
+            {"file": f"scans/{i:02}.png", "size": size, "light": light, "row": cy, "column": cx, "group": i // 4}
+        )
+    return root, rows
+
+
+def table(blobs, name, columns, **made):
+    root, rows = blobs
+    path = root / f"{name}.csv"
+    with open(path, "w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["file", *columns])
+        writer.writeheader()
+        writer.writerows({"file": row["file"], **{c: made[c](row) for c in columns}} for row in rows)
+    return path
+
+
+def settings(blobs, labels, task="images", **changes):
+    small = {"accelerator": "cpu", "data": str(blobs[0]), "labels": str(labels), "epochs": 6, "batch": 8}
+    if task == "images":
+        small |= {"n_h": 4, "widths": (6, 8, 8), "kernel": "local", "n_k": 3}
+    return find_task(task).defaults.updated(**small | changes)
+
+
+@pytest.fixture(scope="module")
+def by_patient(blobs):
+    return table(
+        blobs,
+        "classes",
+        ["label", "group"],
+        label=lambda r: "large" if r["size"] > 4 else "small",
+        group=lambda r: r["group"],
+    )
+
+
+def test_no_patient_is_in_two_splits(blobs, by_patient):
+    seen = {}
+    for split in ("train", "valid", "test"):
+        for name in load_labelled(blobs[0], by_patient, split).names:
+            patient = int(name[6:8]) // 4
+            assert seen.setdefault(patient, split) == split
+    assert len(seen) == 15
+
+
+def test_classes_of_a_table(blobs, by_patient, tmp_path):
+    run = new_run(settings(blobs, by_patient, epochs=3), tmp_path / "run")
+    results = run.read_results("scores", "moves")
+    assert set(load(run.path).classes) == {"large", "small"}
+    assert results["images"] in range(6, 14)
+
+
+def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
+    labels = table(blobs, "light", ["light"], light=lambda r: f"{r['light']:.3f}")
+    run = new_run(settings(blobs, labels, epochs=12), tmp_path / "run")
+    scores = run.read_results("scores")["scores"]
+    assert scores["r2"] > 0.8
+    trained = load(run.path)
+    record = json.loads((run.path / "data.json").read_text())
+    light = {row["file"]: row["light"] for row in blobs[1]}
+    names = list(record["splits"]["test"])
+    images = torch.stack([torch.tensor(np.asarray(Image.open(blobs[0] / name)))[None] for name in names])
+    with torch.no_grad():
+        answers = trained(images)[:, 0].numpy()
+    truth = np.array([light[name] for name in names], np.float32)
+    assert scores["mean_absolute_error"] == pytest.approx(np.abs(answers - truth).mean(), rel=1e-3)
+    assert scores["r2"] == pytest.approx(r2_score(truth, answers), rel=1e-3)
+    status, said = liespline("predict", run.path, blobs[0] / names[0], "--csv")
+    assert status == 0
+    assert float(said.splitlines()[-1].split(",")[1]) == pytest.approx(float(answers[0]), rel=1e-3)
+    assert "R²" in run.report_file.read_text()
+
+
+def test_tags(blobs, tmp_path):
+    tags = {"big": lambda r: int(r["size"] > 4), "bright": lambda r: int(r["light"] > 150)}
+    labels = table(blobs, "tags", list(tags), **tags)
+    run = new_run(settings(blobs, labels, epochs=4), tmp_path / "run")
+    assert run.read_results("scores")["scores"]["auc"] > 0.7
+    assert load(run.path).signature.kind == "tags"
+
+
+def test_losses_are_what_loops_give():
+    output, target = torch.randn(5, 2), torch.randint(0, 2, (5, 2)).float()
+    p = torch.sigmoid(output)
+    expected = -(target * p.log() + (1 - target) * (1 - p).log()).mean()
+    assert torch.allclose(Tags(("a", "b")).loss(output, target), expected)
+    numbers = Numbers(("a", "b"), [(0.0, 2.0), (1.0, 0.5)])
+    apart = (output - target).abs() / torch.tensor([2.0, 0.5])
+    expected = torch.where(apart < 1, apart**2 / 2, apart - 0.5).mean()
+    assert torch.allclose(numbers.loss(output, target), expected)
+
+
+def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path):
+    run = new_run(settings(blobs, by_patient, epochs=1), tmp_path / "run")
+    results, remarks = score_file(run.path, blobs[0], "all", by_patient)
+    assert results["images"] == 60
+    assert "were there in training" in remarks[-1]
+
+
+@pytest.mark.filterwarnings("ignore:.*falls outside the 5×5 window")
+def test_points_of_ones_own(blobs, tmp_path):
+    columns = {"spot_row": lambda r: r["row"], "spot_column": lambda r: r["column"]}
+    labels = table(blobs, "points", list(columns), **columns)
+    found = load_points(blobs[0], labels, "train")
+    at = {row["file"]: (row["row"], row["column"]) for row in blobs[1]}
+    assert found.classes == ("spot",)
+    for name, points in zip(found.names, found.targets, strict=True):
+        assert points[0].tolist() == pytest.approx(at[name], abs=1e-4)
+    run = new_run(settings(blobs, labels, "landmarks", n_h=2, epochs=2), tmp_path / "run")
+    assert run.read_results("scores")["scores"]["success"] > 0.5
+    assert "Landmarks" in run.report_file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"spot_row": lambda r: 1.5, "place": lambda r: 2.5}, "a point is two, such as eye_row and eye_column"),
+        ({"spot_row": lambda r: 99.5, "spot_column": lambda r: 2.5}, "has a point outside the image of 24×24"),
+    ],
+)
+def test_points_that_are_none(blobs, columns, says):
+    labels = table(blobs, "bad", list(columns), **columns)
+    with pytest.raises(DataError, match=says):
+        load_points(blobs[0], labels, "all")
+
+
+def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_path, liespline):
+    arguments = [
+        "train",
+        "images",
+        "--data",
+        blobs[0],
+        "--labels",
+        by_patient,
+        "--folds",
+        3,
+        "--out",
+        tmp_path / "runs",
+    ]
+    small = ["--epochs", 1, "--n-h", 2, "--widths", "2,2", "--kernel", "dense", "--quiet", "--accelerator", "cpu"]
+    status, said = liespline(*arguments, *small)
+    assert status == 0, said
+    tested, accuracy = [], []
+    for number in (1, 2, 3):
+        folder = tmp_path / "runs" / f"fold-{number}"
+        record = json.loads((folder / "data.json").read_text())
+        tested += record["splits"]["test"]
+        accuracy.append(json.loads((folder / "results.json").read_text())["scores"]["accuracy"])
+    assert sorted(tested) == sorted(row["file"] for row in blobs[1])
+    found = json.loads((tmp_path / "runs" / "results.json").read_text())
+    assert found["scores"]["accuracy"] == pytest.approx(np.mean(accuracy))
+    assert found["deviation"]["accuracy"] == pytest.approx(np.std(accuracy, ddof=1))
+    assert "standard deviation" in (tmp_path / "runs" / "report.html").read_text()
+    before = (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns
+    assert liespline(*arguments, *small)[0] == 0
+    assert (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--fold", 2), "say --folds too"),
+        (("--folds", 4, "--fold", 5), "it is at most 4"),
+        (("--folds", 2), "folds = 2"),
+    ],
+)
+def test_folds_that_are_none(blobs, by_patient, liespline, options, says):
+    status, said = liespline("train", "images", "--data", blobs[0], "--labels", by_patient, *options)
+    assert status
+    assert says in said

@@ -1,0 +1,230 @@
+"""`liespline train segment`, from a folder to a report, and what becomes of the network afterwards."""
+
+import json
+
+import nibabel
+import numpy as np
+import onnxruntime
+import pytest
+import tifffile
+import torch
+from PIL import Image
+
+import liespline as liespline_package
+from lab.scan_files import nifti
+from lab.segment_folder import discs
+from lab.small_runs import new_run, resumed_run
+from liespline.lab.data import DataError
+from liespline.lab.runs.trained import Trained, load
+from liespline.lab.tasks import find_task
+from liespline.lab.training.learner import EpochNumbers
+
+
+def settings(folder, **changes):
+    small = {"n_h": 4, "widths": (4, 6), "epochs": 2, "batch": 8, "patch": 32, "accelerator": "cpu", "lr": 0.02}
+    return find_task("segment").defaults.updated(**small | {"data": str(folder)} | changes)
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory):
+    """A finished run on discs."""
+    folder = discs(tmp_path_factory.mktemp("discs"))
+    return new_run(settings(folder), tmp_path_factory.mktemp("runs") / "segment")
+
+
+def test_discs_are_found(segmented):
+    results = segmented.read_results("scores", "turned", "confusion", "weights")
+    scores = results["scores"]
+    assert scores["dice"] > 0.85
+    assert scores["Dice, 1"] == pytest.approx(scores["dice"])
+    assert scores["IoU, 1"] == pytest.approx(scores["dice"] / (2 - scores["dice"]))
+    table = np.array(results["confusion"])
+    assert scores["sensitivity, 1"] == pytest.approx(table[1, 1] / table[1].sum())
+    assert results["turned"]["follows"] > 0.85
+    assert results["images"] == 2
+
+
+def test_the_scores_are_those_of_the_files(segmented):
+    """The masks that the network draws, compared with the files of the test split pixel by pixel."""
+    trained = load(segmented.path)
+    record = json.loads((segmented.path / "data.json").read_text())
+    both = answered = true = 0
+    for name in record["splits"]["test"]:
+        folder = trained.config.data
+        image = torch.from_numpy(np.asarray(Image.open(f"{folder}/images/{name}.png")) / np.float32(255))
+        mask = np.asarray(Image.open(f"{folder}/masks/{name}.png"))
+        with torch.no_grad():
+            found = trained.in_tiles(image[None, None]).argmax(1)[0].numpy()
+        both, answered, true = both + (found & mask).sum(), answered + found.sum(), true + mask.sum()
+    expected = 2 * both / (answered + true)
+    assert segmented.read_results("scores")["scores"]["dice"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_report_shows_truth_answer_and_error(segmented):
+    page = segmented.report_file.read_text()
+    for words in ("Truth, answer and error", "how well masks follow", "Dice turned by 45°"):
+        assert words in page
+
+
+def test_tiles_of_a_trained_network_give_what_one_piece_gives(segmented):
+    trained = load(segmented.path)
+    image = torch.rand(1, 1, 150, 133)
+    with torch.no_grad():
+        whole, tiled = trained.in_tiles(image, 1000), trained.in_tiles(image, 72)
+    assert trained.tiling((150, 133), 72).core < 72
+    assert whole.shape == (1, 2, 150, 133)
+    assert float((whole - tiled).abs().max()) < 1e-4
+
+
+def test_a_run_goes_on(tmp_path):
+    folder = discs(tmp_path / "set", 8, 36)
+    new_run(settings(folder, epochs=2, augment="flip-rotate"), tmp_path / "run")
+    run = resumed_run(tmp_path / "run", epochs=3)
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1, 2]
+
+
+def test_patches_are_new_in_every_epoch():
+    numbers = EpochNumbers(range(6), 1, 0, shuffle=True, seed=0)
+    first = list(numbers)
+    numbers.set_epoch(2)
+    assert sorted(first) == list(range(6))
+    assert sorted(numbers) == list(range(12, 18))
+
+
+def test_changed_masks_are_noticed(tmp_path, segmented):
+    folder = discs(tmp_path / "set", 8, 36)
+    run = new_run(settings(folder, epochs=1), tmp_path / "run")
+    record = json.loads((run.path / "data.json").read_text())
+    name = next(iter(record["splits"]["test"]))
+    mask = np.asarray(Image.open(folder / "masks" / f"{name}.png")).copy()
+    mask[:3] = 1
+    Image.fromarray(mask).save(folder / "masks" / f"{name}.png")
+    from liespline.lab.evaluation.external import score_file
+
+    with pytest.raises(DataError, match=f"is not what the run began with.*{name}"):
+        score_file(run.path, None, "test")
+
+
+@pytest.mark.parametrize(("group", "n_h"), [("o2", 8), ("none", 1), ("scale", 2)])
+def test_other_groups(tmp_path, group, n_h):
+    folder = discs(tmp_path / "set", 8, 36)
+    config = settings(folder, epochs=1, group=group, n_h=n_h, kernel="dense" if group == "o2" else "local")
+    assert new_run(config, tmp_path / "run").finished
+
+
+def test_faults_come_before_any_folder(tmp_path, liespline):
+    folder = discs(tmp_path / "set", 8, 36)
+    Image.fromarray(np.zeros((3, 3), np.uint8)).save(folder / "masks" / "03.png")
+    (folder / "masks" / "04.png").unlink()
+    status, said = liespline("train", "segment", "--data", folder, "--out", tmp_path / "run")
+    assert status == 2 or status == 1
+    assert "04.png: has no mask" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_patch_that_cannot_be_halved(tmp_path, liespline):
+    folder = discs(tmp_path / "set", 8, 36)
+    status, said = liespline("train", "segment", "--data", folder, "--patch", 30)
+    assert status
+    assert "take a multiple of 8" in said
+
+
+def test_masks_of_new_files(tmp_path, segmented, liespline):
+    folder = discs(tmp_path / "new", 2, 50, seed=5)
+    big = np.asarray(Image.open(folder / "images" / "00.png"))
+    tags = [(33550, "d", 3, (0.5, 0.5, 0.0), True)]
+    tifffile.imwrite(folder / "images" / "big.tif", np.tile(big, (3, 4)), tile=(32, 32), extratags=tags)
+    (folder / "images" / "notes.txt").touch()
+    out = tmp_path / "out"
+    status, said = liespline("predict", segmented.path, folder / "images", "--out", out, "--tile", 96, "--json")
+    assert status == 0, said
+    assert "1 entries are left out: notes.txt" in said
+    truth = np.asarray(Image.open(folder / "masks" / "00.png"))
+    found = np.asarray(Image.open(out / "00.png"))
+    assert 2 * (truth & found).sum() / (truth.sum() + found.sum()) > 0.8
+    trained = load(segmented.path)
+    whole = torch.from_numpy(np.tile(big, (3, 4)).astype(np.float32) / 255)[None, None]
+    with torch.no_grad():
+        expected = trained.in_tiles(whole, 1000).argmax(1)[0].numpy()
+    with tifffile.TiffFile(out / "big.tif") as file:
+        assert np.array_equal(file.pages[0].asarray(), expected)
+        assert file.pages[0].tags[33550].value == (0.5, 0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "--out is missing"),
+        (("--out", "{out}", "{folder}/images/absent.png"), "absent.png: does not exist"),
+        (("--out", "{out}", "{folder}/images/colour.tif"), "has 5 channels; the network learned from 1"),
+    ],
+)
+def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
+    folder = discs(tmp_path / "new", 1, 40)
+    stack = np.zeros((32, 32, 5), np.uint8)
+    tifffile.imwrite(folder / "images" / "colour.tif", stack, photometric="minisblack", planarconfig="contig")
+    given = [part.format(out=tmp_path / "out", folder=folder) for part in arguments]
+    status, said = liespline("predict", segmented.path, folder / "images" / "00.png", *given)
+    assert status
+    assert says in said
+
+
+def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run, liespline):
+    status, said = liespline("predict", tiny_run.path, tmp_path, "--out", tmp_path)
+    assert status
+    assert "are for masks" in said
+
+
+@pytest.fixture(scope="module")
+def brain(tmp_path_factory):
+    """A run on small volumes of unequal voxels whose axes are not in our order."""
+    root = tmp_path_factory.mktemp("brain")
+    affine = np.array([[0, 0, 1.5, 0], [-1.5, 0, 0, 0], [0, 3.0, 0, 0], [0, 0, 0, 1.0]])
+    for part in ("images", "labels"):
+        (root / part).mkdir()
+    draw = np.random.default_rng(0)
+    for i in range(7):
+        mask = np.zeros((16, 10, 18), np.uint8)
+        at = draw.integers(2, 8, 3)
+        mask[at[0] : at[0] + 6, at[1] // 2 : at[1] // 2 + 4, at[2] : at[2] + 6] = 1
+        values = 500.0 * mask + draw.normal(1000, 50, mask.shape)
+        nifti(root / "images" / f"{i}.nii.gz", values.astype(np.int16), affine)
+        nifti(root / "labels" / f"{i}.nii.gz", mask, affine)
+    small = {"group": "none", "n_h": 1, "widths": (2, 3), "patch": 8, "epochs": 1, "kernel_size": 3}
+    return new_run(settings(root, **small), tmp_path_factory.mktemp("runs") / "brain"), root
+
+
+def test_volumes_come_back_on_their_own_grid(tmp_path, brain, liespline, monkeypatch):
+    run, root = brain
+    # A threshold in place of what was learned: it finds the bright block wherever it lies.
+    monkeypatch.setattr(Trained, "in_tiles", lambda self, images, side: torch.cat([1.5 - images, images - 1.5], 1))
+    assert load(run.path).signature.spacing == pytest.approx((1.5 * 1.5 * 3) ** (1 / 3), abs=1e-3)
+    status, said = liespline("predict", run.path, root / "images" / "0.nii.gz", "--out", tmp_path)
+    assert status == 0, said
+    mask, truth = nibabel.load(tmp_path / "0.nii.gz"), nibabel.load(root / "labels" / "0.nii.gz")
+    assert np.allclose(mask.affine, truth.affine)
+    assert mask.shape == truth.shape
+    found, true = np.asarray(mask.dataobj) > 0, np.asarray(truth.dataobj) > 0
+    assert 2 * (found & true).sum() / (found.sum() + true.sum()) > 0.8
+
+
+def test_the_network_as_a_library(segmented):
+    net = liespline_package.load(segmented.path)
+    shares = net.probabilities(torch.rand(1, 1, 50, 70))
+    assert shares.shape == (1, 2, 50, 70)
+    assert torch.allclose(shares.sum(1), torch.ones(1, 50, 70))
+
+
+def test_onnx_files_say_what_comes_out_and_what_goes_in(tmp_path, segmented, liespline):
+    status, said = liespline("export", segmented.path, "--onnx", tmp_path / "net.onnx")
+    assert status == 0, said
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    about = session.get_modelmeta().custom_metadata_map
+    assert json.loads(about["classes"]) == ["background", "1"]
+    assert about["outputs"] == "masks"
+    assert "divided by the largest of their type" in about["scaling"]
+    images = torch.rand(3, 1, 32, 32)
+    with torch.no_grad():
+        expected = load(segmented.path)(images)
+    found = session.run(None, {"images": images.numpy()})[0]
+    assert np.allclose(found, expected.numpy(), atol=1e-4)
