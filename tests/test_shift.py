@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.testing import CompileCounter
 
 import liespline as ls
 from liespline.nn import shift
@@ -92,3 +93,19 @@ def test_gradients_flow_and_training_mode_is_no_different() -> None:
     with shift(net, torch.tensor([0.1])):
         net(x).square().mean().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
+
+
+def test_a_compiled_network_is_not_compiled_again() -> None:
+    net = nn.Sequential(ls.Lift(1, 2, 5, SO2), nn.ReLU(), ls.GConv(2, 2, 5, SO2), ls.Project("max", SO2)).eval()
+    counted = CompileCounter()
+    compiled = torch.compile(net, backend=counted, fullgraph=True)
+    x = torch.randn(1, 1, 14, 14)
+    seen = []
+    with torch.no_grad():
+        for angle in (0.0, 0.1, 0.25):
+            shift(net, torch.tensor([angle]))
+            seen.append(compiled(x))
+            assert (seen[-1] - net(x)).abs().max() < 1e-5
+    assert counted.frame_count == 1
+    assert (seen[1] - seen[0]).abs().max() > 1e-3
+    torch.compiler.reset()
