@@ -92,7 +92,7 @@ def test_mask_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_forgetting_the_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(so2, "_wrap", lambda angle: angle)
+    monkeypatch.setattr(so2, "wrap", lambda angle: angle)
     assert not agrees(rotations)
 
 

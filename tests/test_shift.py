@@ -109,3 +109,14 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
     assert counted.frame_count == 1
     assert (seen[1] - seen[0]).abs().max() > 1e-3
     torch.compiler.reset()
+
+
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
+def test_windows_that_were_chosen_by_hand_come_back() -> None:
+    net = ls.models.celeba(2, 2, preset="released").eval()
+    x = torch.randn(1, 3, 16, 16)
+    with torch.no_grad():
+        before = net(x)
+        with shift(net, torch.tensor([1.2])):
+            assert net(x).shape == before.shape
+        assert torch.equal(net(x), before)
