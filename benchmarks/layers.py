@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-from liespline.paths.choice import choose
 from torch import Tensor
 from torch.nn import functional as F
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 import liespline as ls
 from liespline import GConv, Grid, Lift, Project, export
@@ -17,6 +18,16 @@ def stirred(net: nn.Module) -> nn.Module:
                 tensor.uniform_(0.5, 2)
             elif name.endswith(("bias", "running_mean")):
                 tensor.normal_()
+    return net.eval()
+
+
+def settled(net: nn.Module, *shape: int) -> nn.Module:
+    """Give norms the statistics of random inputs `(8, *shape)`, so that outputs differ as much as trained ones do."""
+    for module in net.modules():
+        if isinstance(module, _BatchNorm):
+            module.momentum = None
+    with torch.no_grad():
+        net.train()(torch.randn(8, *shape))
     return net.eval()
 
 

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from exported import distance, stirred
+from exported import distance, settled, stirred
 from liespline import models
 from liespline.models.kit import Kit
 from liespline.nn import Downsample, FieldDropout
 
 TURNS = ls.uniform(ls.SO2(), 4)
 SMALL: dict[str, Callable[..., nn.Module]] = {
-    "classifier": lambda grid, **k: models.classifier(2, 3, grid, **{"widths": (3, 4, 4, 5, 4, 6)} | k),
-    "resnet": lambda grid, **k: models.resnet(2, 3, grid, **{"widths": (3, 3, 4, 5)} | k),
+    "classifier": lambda grid, **k: models.classifier(2, 3, grid, **{"widths": (3, 4, 4, 5, 4, 12)} | k),
+    "resnet": lambda grid, **k: models.resnet(2, 3, grid, **{"widths": (3, 3, 4, 12)} | k),
     "unet": lambda grid, **k: models.unet(2, 3, grid, **{"widths": (3, 4, 5)} | k),
 }
 every_model = pytest.mark.parametrize("name", SMALL)
@@ -29,39 +29,38 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
-def settled(name: str, grid: ls.Grid = TURNS, **options: object) -> nn.Module:
-    """In eval mode, with norms that are not those of a fresh network."""
-    return stirred(SMALL[name](grid, **options))
+def small(name: str, grid: ls.Grid = TURNS, **options: object) -> nn.Module:
+    return settled(SMALL[name](grid, **options), 2, 28, 28)
 
 
 @torch.no_grad()
 def change(net: nn.Module, x: Tensor, move: Callable[[Tensor], Tensor]) -> float:
-    """The largest change of the output when the input is moved, over the output's spread."""
+    """The largest change of the output when the input is moved, over how much it differs between inputs."""
     still, moved = net(x), net(move(x))
     still = move(still) if still.ndim > 2 else still
-    return float((moved - still).abs().max() / still.std())
+    return float((moved - still).abs().max() / (still - still.mean(0)).std())
 
 
 @every_model
 @pytest.mark.parametrize("separable", [False, True])
 def test_quarter_turns_at_every_size(name: str, separable: bool) -> None:
-    net = settled(name, separable=separable)
+    net = small(name, separable=separable)
     for size in range(28, 65):
-        x = torch.randn(2, 2, size, size)
+        x = torch.randn(4, 2, size, size)
         assert change(net, x, lambda t: torch.rot90(t, 1, (-2, -1))) <= 1e-4
 
 
 @every_model
 @pytest.mark.parametrize("shape", [(8, 8), (9, 9), (13, 13), (28, 33), (100, 37)])
 def test_half_turns_at_small_and_oblong_sizes(name: str, shape: tuple[int, int]) -> None:
-    assert change(settled(name), torch.randn(2, 2, *shape), lambda t: t.flip(-2, -1)) <= 1e-4
+    assert change(small(name), torch.randn(4, 2, *shape), lambda t: t.flip(-2, -1)) <= 1e-4
 
 
 @every_model
 def test_off_centre_halving_would_show(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: samples 0, 2, 4, … of even sizes too."""
     monkeypatch.setattr(Downsample, "space", lambda self, x: x[:, :, ::2, ::2])
-    assert change(settled(name), torch.randn(2, 2, 28, 28), lambda t: torch.rot90(t, 1, (-2, -1))) > 1e-3
+    assert change(small(name), torch.randn(2, 2, 28, 28), lambda t: torch.rot90(t, 1, (-2, -1))) > 1e-2
 
 
 GRIDS = {
@@ -90,8 +89,8 @@ def test_every_group_and_dimension_trains_and_exports(name: str, grid: str) -> N
 
 def test_all_24_rotations_of_the_cube_move_what_a_unet_draws() -> None:
     grid = ls.uniform(ls.SO3(), 24)
-    net = stirred(models.unet(1, 2, grid, widths=(2, 2), kernel="local")).double()
-    x = torch.randn(1, 1, 8, 8, 8, dtype=torch.float64)
+    net = settled(models.unet(1, 2, grid, widths=(2, 2), kernel="local"), 1, 8, 8, 8).double()
+    x = torch.randn(2, 1, 8, 8, 8, dtype=torch.float64)
     for h in grid.elements[[5, 13, 22]]:
         axes = h.abs().argmax(1)
         flips = [2 + i for i in range(3) if h[i, axes[i]] < 0]
@@ -145,7 +144,7 @@ def test_field_dropout_drops_whole_fields_in_training_only() -> None:
 @every_model
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")
 def test_torch_export_of_any_batch(name: str) -> None:
-    net = ls.export(settled(name, separable=True))
+    net = ls.export(small(name, separable=True))
     x = torch.randn(3, 2, 22, 25)
     batch = torch.export.Dim("batch", min=2)
     program = torch.export.export(net, (x,), dynamic_shapes=({0: batch},))

@@ -71,6 +71,8 @@ def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: P
     grid = ls.uniform(ls.SO2(), 4)
     variant = Variant(lambda: ls.models.classifier(1, 10, grid, widths=(2, 2, 2)), augment=True, about="mass")
     settings = heads.Settings(tmp_path, epochs=2, batch=8, limit=24)
+    upright = Variant(variant.network, upright=math.pi / 2, shifted=2)
+    assert 0 <= heads.train(upright, 0, settings, time.time() + 600)["half-way"] <= 100
     result = heads.train(variant, 0, settings, time.time() + 600)
     assert 0 <= result["error"] <= 100
     assert result["weights"] == sum(p.numel() for p in variant.network().parameters())

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.testing import CompileCounter
 
 import liespline as ls
 from liespline.nn import shift
@@ -14,37 +15,31 @@ from networks import CUBE, LINE, NETWORKS, SCALES, SO2, SPHERE, every_network, i
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 X64 = torch.float64
-STEPS = {
-    "SO2": torch.tensor([0.3]),
-    "Scale": torch.tensor([1.37]),
-    "SO3": ls.SO3().exp(torch.tensor([0.2, -0.5, 0.1])),
-    "Sphere": ls.SO3().exp(torch.tensor([0.2, -0.5, 0.1])),
-}
 
 
-def step_of(name: str) -> torch.Tensor | None:
-    return next((h for key, h in STEPS.items() if name.startswith(key)), None)
+def a_step(grid: ls.Grid) -> torch.Tensor:
+    """An element that is not on the grid."""
+    group = grid.group.quotient_of or grid.group
+    return group.exp(0.3 * torch.linspace(1, 2, group.dim, dtype=X64))
 
 
 @every_network
 def test_there_and_back_is_the_same_to_the_bit(name: str) -> None:
     torch.manual_seed(0)
     net = NETWORKS[name]().double().eval()
-    x, h = image(net, dtype=X64), step_of(name)
+    x, h = image(net, dtype=X64), a_step(net[0].grid)
     before, learned = net(x), {key: value.clone() for key, value in net.state_dict().items()}
-    if h is None:  # the trivial group
-        h = torch.zeros(0)
-    with shift(net, h.double()):
+    with shift(net, h):
         changed = (net(x) - before).abs().max()
     assert torch.equal(net(x), before)
     assert all(torch.equal(learned[key], value) for key, value in net.state_dict().items())
     assert bool(changed > 1e-6) == (name != "Trivial")
 
 
-@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE], ids=repr)
+@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 4)], ids=repr)
 def test_a_shifted_layer_is_one_built_there(grid: ls.Grid) -> None:
     torch.manual_seed(0)
-    h = step_of(type(grid.group).__name__).double()
+    h = a_step(grid)
     group = grid.group.quotient_of or grid.group
     elements = group.act(h, grid.elements) if grid.group.quotient_of else group.product(h, grid.elements)
     there = ls.Grid(grid.group, elements, grid.weights, grid.spacing)
@@ -98,3 +93,30 @@ def test_gradients_flow_and_training_mode_is_no_different() -> None:
     with shift(net, torch.tensor([0.1])):
         net(x).square().mean().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
+
+
+def test_a_compiled_network_is_not_compiled_again() -> None:
+    net = nn.Sequential(ls.Lift(1, 2, 5, SO2), nn.ReLU(), ls.GConv(2, 2, 5, SO2), ls.Project("max", SO2)).eval()
+    counted = CompileCounter()
+    compiled = torch.compile(net, backend=counted, fullgraph=True)
+    x = torch.randn(1, 1, 14, 14)
+    seen = []
+    with torch.no_grad():
+        for angle in (0.0, 0.1, 0.25):
+            shift(net, torch.tensor([angle]))
+            seen.append(compiled(x))
+            assert (seen[-1] - net(x)).abs().max() < 1e-5
+    assert counted.frame_count == 1
+    assert (seen[1] - seen[0]).abs().max() > 1e-3
+    torch.compiler.reset()
+
+
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
+def test_windows_that_were_chosen_by_hand_come_back() -> None:
+    net = ls.models.celeba(2, 2, preset="released").eval()
+    x = torch.randn(1, 3, 16, 16)
+    with torch.no_grad():
+        before = net(x)
+        with shift(net, torch.tensor([1.2])):
+            assert net(x).shape == before.shape
+        assert torch.equal(net(x), before)

@@ -32,11 +32,16 @@ class Digits:
         train, test = (TRAIN, TEST) if limit is None else (limit, limit)
         self.rows = {"train": slice(0, train), "test": slice(TRAIN, TRAIN + test)}
 
-    def turned(self, split: str, about: str, seed: int = 0) -> tuple[Tensor, Tensor]:
-        """A split with every digit turned by an angle of its own, always the same: images and labels."""
+    def turned(self, split: str, about: str, seed: int = 0, step: float = 0, first: float = 0) -> tuple[Tensor, Tensor]:
+        """A split with every digit turned by an angle of its own, always the same: images and labels.
+
+        With a step, angles are `first` and whole steps more.
+        """
         pixels, labels = self.pixels[self.rows[split]], self.labels[self.rows[split]]
         generator = torch.Generator().manual_seed(100 * seed + len(split))  # on the CPU: the same on every machine
         angles = 2 * math.pi * torch.rand(len(labels), generator=generator, dtype=torch.float64)
+        if step:
+            angles = first + step * (angles / step).floor()
         parts = zip(pixels.split(4096), angles.float().to(pixels.device).split(4096), strict=True)
         return torch.cat([turn(part, angle, about) for part, angle in parts]), labels
 

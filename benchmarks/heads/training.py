@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from liespline.nn import shift
+
 from .digits import Digits, turn
 from .variants import Variant
 
@@ -36,6 +38,8 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     digits = Digits(settings.data, device, settings.limit)
     images, labels = digits.turned("train", variant.about)
     stored = digits.pixels[digits.rows["train"]]
+    if variant.upright:
+        images = stored
     net = variant.network().to(device)
     steps = settings.epochs * (len(labels) // settings.batch)
     optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=device.type == "cuda")
@@ -47,7 +51,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
         return nn.functional.cross_entropy(scores.float(), y)
 
     compiled = torch.compile(loss_of, dynamic=False) if settings.compiled and device.type == "cuda" else loss_of
-    started = 0.0
+    started, step = 0.0, 0
     for epoch in range(settings.epochs):
         net.train()
         order = torch.randperm(len(labels), device=device)
@@ -58,6 +62,9 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
             x = images[rows]
             if variant.augment:
                 x = turn(stored[rows], 2 * math.pi * torch.rand(len(rows), device=device), variant.about)
+            if variant.shifted and step % variant.shifted == 0:
+                shift(net, variant.upright * torch.rand(1))
+            step += 1
             loss = compiled(x, labels[rows])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -69,13 +76,27 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
         per_epoch = (time.time() - started) / max(epoch, 1)
         if time.time() + per_epoch * (settings.epochs - 1 - epoch) > deadline:
             return None
+    shift(net.eval(), None)
+    measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant.about)
     return {
-        **measures(net.eval(), digits, variant.about),
+        **measured,
         "loss": last,
         "weights": sum(p.numel() for p in net.parameters()),
         "seconds": time.time() - begun,
         "epoch_seconds": per_epoch,
     }
+
+
+@torch.no_grad()
+def between(net: nn.Module, digits: Digits, step: float) -> dict[str, float]:
+    """Test error of a network that learned upright digits: at the angles of its grid, and half-way between them."""
+    errors = []
+    for first in (0.0, step / 2):
+        images, labels = digits.turned("test", "image", 1, step, first)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
+            found = torch.cat([net(part).argmax(-1) for part in images.split(500)])
+        errors.append(100 * float((found != labels).double().mean()))
+    return {"error": errors[0], "half-way": errors[1], "change": math.nan}
 
 
 @torch.no_grad()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from torch import nn
@@ -68,6 +70,10 @@ class Variant:
     network: Callable[[], nn.Module]
     about: str = "image"
     augment: bool = False
+    upright: float = 0.0
+    """If not 0: trained on upright digits, tested at steps of this angle and half-way between them."""
+    shifted: int = 0
+    """If not 0: all grids are moved by a part of a step, drawn anew after this many steps of training."""
     cost: float = 1.0
     """Time of a run over that of the small chain, roughly."""
 
@@ -103,6 +109,13 @@ VARIANTS: dict[str, Variant] = {
     ),
     "classifier as it comes, no cue": Variant(_classifier(), about="mass", cost=2),
     "resnet as it comes, no cue": Variant(_resnet(), about="mass", cost=2),
+    **{
+        f"{n} orientations, upright digits, {'shifted' if every else 'fixed'} grids": Variant(
+            partial(chain, n_h=n, last=7), upright=2 * math.pi / n, shifted=every
+        )
+        for n in (4, 8)
+        for every in (0, 4)
+    },
     "chain": Variant(chain),
     "window padded": Variant(lambda: chain(padded=True)),
     "H projected before the last window": Variant(lambda: chain(early=True)),

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..functional import Window
+from ..functional import Padding, Window
 from ..grids import Grid, lattice
 from ..groups import Scale
 from ..nn import GConv, Lift, NormReLU, Project, Upsample
@@ -139,5 +139,6 @@ def _neighbours(n_k: int, step: float) -> Grid:
 def _in_one_window(layer: Lift | GConv, side: int) -> None:
     """Sample the kernels of all scales in one window, in place of one window per scale."""
     layer.window = Window(layer.kernel_size, ((side, side),) * len(layer.out_grid))
+    layer.borders = Padding(*layer.window.borders(layer.padding))
     layer.to(layer.weight.device)  # samples the kernels again
     layer.reset_parameters()

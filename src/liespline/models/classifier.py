@@ -9,6 +9,7 @@ from torch import nn
 
 from ..grids import Grid
 from ..nn import Centre, Downsample
+from .kernels import guarded
 from .kit import Kernels, Kit, build, checked
 
 
@@ -51,4 +52,5 @@ def classifier(
                 layers.append(kit.conv(before, width))
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    return nn.Sequential(*build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
+    kernels = Kernels(kernel_size, kernel, n_k, separable)
+    return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernels)))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
+from .kernels import guarded
 from .kit import Kernels, Kit, build, checked
 
 
@@ -52,7 +53,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    return build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable))
+    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
 
 
 def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:

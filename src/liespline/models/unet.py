@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample, Project, Upsample
+from .kernels import guarded
 from .kit import Kernels, Kit, build, checked
 
 
@@ -50,7 +51,7 @@ def unet(
         head = [] if features else [Project("max", grid), kit.points(widths[0], out_channels)]
         return UNet(down, up[::-1], nn.Sequential(*head))
 
-    return build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable))
+    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
 
 
 class UNet(nn.Module):

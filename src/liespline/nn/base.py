@@ -166,7 +166,8 @@ class Correlation(Shiftable):
                 old.data.copy_(exact)
 
     def _rederive(self) -> None:
-        self.window = functional.window(self.out_grid, self.kernel_size)
+        if self._home is not None and self.out_grid is not self._home["out_grid"]:
+            self.window = functional.window(self.out_grid, self.kernel_size)
         self.borders = Padding(*self.window.borders(self.padding))
         self._renew_buffers()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +15,14 @@ from ..groups import Group
 class Shiftable(nn.Module):
     """A layer that knows where its grids were built, and can derive all its buffers from where they are now."""
 
-    _home: dict[str, Grid] | None = None
+    _home: dict[str, Any] | None = None
 
     def shift(self, h: Tensor | None) -> None:
         """Move the grids from where they were built to h·H; None brings them back."""
         if self._home is None:
-            self._home = {name: getattr(self, name) for name in ("grid", "out_grid") if hasattr(self, name)}
-        for name, grid in self._home.items():
-            setattr(self, name, grid if h is None else moved(grid, h))
+            self._home = {name: getattr(self, name) for name in ("grid", "out_grid", "window") if hasattr(self, name)}
+        for name, value in self._home.items():
+            setattr(self, name, moved(value, h) if h is not None and isinstance(value, Grid) else value)
         self._rederive()
 
     def _rederive(self) -> None:
