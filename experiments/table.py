@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 NAMES = {"accuracy": "accuracy", "success": "landmarks found"}
-RESULTS = ("weights", *NAMES.values(), "same images, as they lie", "turned", "change", "scored on")
+BEHIND = ("balanced", "sensitivity", "majority")
+RESULTS = ("weights", *NAMES.values(), *BEHIND, "the same, as they lie", "turned", "change", "scored on")
 COLUMNS = ("run", *RESULTS, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("scored on", "epochs", "machine", "commit")  # above the columns where all runs agree
 
@@ -35,10 +36,23 @@ def final(results: dict[str, Any]) -> dict[str, str]:
     scores, moves = results["scores"], results.get("moves")
     (key,) = (key for key in NAMES if key in scores)
     turned = {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"} if moves else {}
-    if moves and "upright" in moves:  # on the same images; runs from before that was kept are measured anew or say so
-        turned = {"same images, as they lie": f"{moves['upright']:.2%}", **turned}
+    if moves:  # the first of the moves moves nothing
+        turned = {"the same, as they lie": f"{moves.get('upright', moves['accuracy'][0]):.2%}", **turned}
     images = f"{results['split']}, {results['images']:,} images"
-    return {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}", **turned, "scored on": images}
+    about = {"weights": f"{results['weights']:,}", NAMES[key]: f"{scores[key]:.2%}"}
+    return {**about, **behind(results.get("confusion")), **turned, "scored on": images}
+
+
+def behind(table: list[list[int]] | None) -> dict[str, str]:
+    """What stands behind an accuracy: the mean over classes, the share of the second of two classes that is found, and
+    the accuracy of always answering the most frequent class.
+    """
+    if table is None:
+        return {}
+    counts = [sum(row) for row in table]
+    recalls = [row[i] / counts[i] for i, row in enumerate(table) if counts[i]]
+    found = {"balanced": f"{sum(recalls) / len(recalls):.2%}", "majority": f"{max(counts) / sum(counts):.2%}"}
+    return found | ({"sensitivity": f"{recalls[1]:.2%}"} if len(table) == 2 else {})
 
 
 def best(epochs: list[dict[str, Any]]) -> dict[str, str]:

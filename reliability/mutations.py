@@ -1,4 +1,4 @@
-"""Plant faults in a copy of the core, one at a time, and see whether the tests catch them.
+"""Plant faults in a copy of the core, the models and the lab, one at a time, and see whether the tests catch them.
 
     python reliability/mutations.py --jobs 1
     python reliability/mutations.py --only "SO(3)"
@@ -18,10 +18,13 @@ from io import BytesIO
 from pathlib import Path
 from queue import SimpleQueue
 
-from planted import EXPLAINED, FAULTS, Fault
+import planted_lab
+from planted import EXPLAINED, Fault
+from planted import FAULTS as IN_THE_CORE
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
+FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
 NEAREST = {  # by how the file's name begins, first match first
@@ -41,9 +44,35 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/neighbours": ["test_paths_cuda"],
     "paths/": ["test_paths_cuda", "test_paths", "test_layers", "test_paths_triton"],
     "export": ["test_export", "test_export_networks"],
+    "models/celeba": ["test_models_parts", "test_models"],
+    "models/pcam": ["test_models_parts", "test_models"],
+    "models/classifier": ["test_models_parts", "test_models", "lab/test_classifier"],
+    "models/kernels": ["test_finer_grids", "test_models", "lab/test_classifier"],
     "models/": ["test_models", "lab/test_classifier"],
+    "lab/training/optimisers": ["lab/test_optimise"],
+    "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
+    "lab/training/": ["lab/test_learned", "lab/test_statistics"],
+    "lab/runs/checkpoint": ["lab/test_learned"],
+    "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
+    "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
+    "lab/evaluation/scores": ["lab/test_measures"],
+    "lab/evaluation/moves": ["lab/test_measures", "lab/test_evaluate"],
+    "lab/evaluation/statistics": ["lab/test_statistics"],
+    "lab/evaluation/predict": ["lab/test_predict"],
+    "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
+    "lab/report/": ["lab/test_measures"],
+    "lab/paper/": ["lab/test_findings"],
+    "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
+    "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
+    "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
+    "lab/data/pcam": ["lab/test_predict"],
+    "lab/data/record": ["lab/test_record"],
+    "lab/data/": ["lab/test_data_check"],
     "testing": ["test_check_group", "test_equivariance"],
 }
+# What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
+LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]
+LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "lab/test_paper_tasks"]
 APART = (
     "test_docs_site",
     "test_package",
@@ -75,7 +104,7 @@ class Copy:
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
-        print(*options, *(f"tests/{name}.py" for name in names), file=self.worker.stdin, flush=True)
+        print(*options, *(_path(name) for name in names), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
         # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.
         if status > 2:
@@ -94,10 +123,13 @@ class Copy:
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""
+        if fault.test and self._fails([fault.test], fault):
+            return "its own test"
         nearest = next(names for start, names in NEAREST.items() if fault.file.startswith(start))
         if self._fails(nearest, fault):
             return "nearest tests"
-        return "other tests" if self._fails([n for n in self.everything() if n not in nearest], fault) else None
+        others = LAB if fault.file.startswith("lab/") else self.everything()
+        return "other tests" if self._fails([name for name in others if name not in nearest], fault) else None
 
     def _fails(self, names: list[str], fault: Fault) -> bool:
         """Say whether tests that pass without the fault fail with it."""
@@ -112,6 +144,12 @@ class Copy:
             return not self.passes(names)
         finally:
             path.write_text(right)
+
+
+def _path(name: str) -> str:
+    """Where the tests of a module, or one of them, are."""
+    module, _, test = name.partition("::")
+    return f"tests/{module}.py" + (f"::{test}" if test else "")
 
 
 def stale(copy: Copy) -> list[str]:
@@ -157,7 +195,7 @@ def main() -> None:
     if not arguments.only:
         listed = "; ".join(f"{f.file}: {f.what} ({EXPLAINED.get(f.what, 'a test is missing')})" for f in survivors)
         Findings(
-            "faults planted in the core, one at a time",
+            "faults planted in the core, the models and the lab, one at a time",
             "make mutations",
             cases=len(chosen),
             faults=len(chosen),

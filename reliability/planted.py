@@ -1,4 +1,7 @@
-"""Faults to plant in the core, one at a time: a file, what stands in it once, what to put there, and that in words."""
+"""Faults to plant in the core, one at a time: a file, what stands in it once, what to put there, and that in words.
+
+Those of the lab and of the models are in planted_lab.py.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +13,8 @@ class Fault(NamedTuple):
     old: str
     new: str
     what: str
+    test: str = ""
+    """The test that should see it, such as `lab/test_learned::test_name`; tried before all others."""
 
 
 _GROUPS = [

@@ -12,8 +12,8 @@ import torch
 from killed_data import DATA, PLANTED, needed_first, sha, stamped
 from killer import CONFIG
 from killing import AGAIN, DONE, Campaign, Work
+from small_runs import new_run, resumed_run
 
-from lab.small_runs import new_run, resumed_run
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep import plan as sweeping

@@ -1,6 +1,7 @@
 """The command line: what it does with good input, and what it says to bad."""
 
 import json
+import os
 import re
 import shutil
 
@@ -196,3 +197,28 @@ def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
         command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
         status, text = liespline(*command, *SMALL, "--n-h", "3")
         assert status == 0, text
+
+
+def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path, tiny_run):
+    folder = tmp_path / "run"
+    shutil.copytree(tiny_run.path, folder)
+    for name in ("model.safetensors", "results.json", "report.html"):
+        (folder / name).unlink()
+    before = sorted(folder.rglob("*"))
+    for command in (["evaluate"], ["predict", "--json"], ["equivariance"]):
+        status, text = liespline(command[0], folder, *(["x.png"] if command[0] == "predict" else []), *command[1:])
+        assert status == 2
+        assert text.splitlines() == [
+            f"Error: {folder}: holds a run that is not finished; go on with `liespline train --resume {folder}`"
+        ]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_name_that_is_not_utf8_leaves_no_folder_behind(liespline, tmp_path, image_folder, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    strange = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xffdata")
+    shutil.copytree(image_folder, strange)
+    status, text = liespline("train", "images", "--data", strange, *SMALL)
+    assert status == 2
+    assert "not UTF-8; rename the folder" in text
+    assert [path.name for path in tmp_path.iterdir()] == [os.path.basename(strange)]

@@ -10,6 +10,7 @@ import yaml
 from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
+from liespline.lab.training.start import start_config
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
 
@@ -97,6 +98,15 @@ def test_every_setting_is_an_option_with_its_default_and_its_words(liespline):
         if setting.default is not None:
             assert "[default: " in line
     assert "images 30" in next(line for line in manual.splitlines() if "--epochs " in line and "default" in line)
+
+
+def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
+    file = tmp_path / "short.yaml"
+    file.write_text("task: digits\nseed: 3\ntraining: {epochs: 2}\n")
+    assert start_config(None, file, {"n_h": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, n_h=4)
+    file.write_text("task: digits\nnetwork: 3\n")
+    with pytest.raises(ConfigError, match="network = 3"):
+        start_config(None, file, {})
 
 
 @pytest.mark.parametrize("task", DEFAULTS)

@@ -148,6 +148,13 @@ def test_an_external_set_is_scored_whole(kept, liespline, tmp_path):
     assert printed(text)["images"] == 2
 
 
+def test_classes_of_an_external_set_keep_their_numbers():
+    split = Split(np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 1]), ("dog", "fox"))
+    assert split.among(("cat", "dog", "eel", "fox"), "set").targets.tolist() == [1, 3, 3]
+    with pytest.raises(DataError, match="has classes dog; the network knows cat, fox"):
+        split.among(("cat", "fox"), "set")
+
+
 def test_trained_images_in_an_external_set_are_counted(kept, liespline):
     record = Record.read(kept / "run" / "data.json")
     learned = len(record.splits["train"]) + len(record.splits["valid"])

@@ -94,7 +94,7 @@ def prepare(
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A bar a kind of work, moved by `report(what, done, total)`."""
+    """One bar per kind of work, moved by `report(what, done, total)`."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bars:
         known: dict[str, TaskID] = {}

@@ -16,7 +16,7 @@ from .pictures import SUFFIXES, has_transparency, read_array, strict_pillow
 from .rows import Array, Decoded, cached_rows, file_key
 from .split import ALL, SPLITS, Joined, Split, check_split, stratified
 
-FEWEST = 3  # one image a class for each of train, valid and test
+FEWEST = 3  # one image per class for each of train, valid and test
 _BLOCK = 64
 
 

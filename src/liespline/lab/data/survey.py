@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from .split import Split, as_float
 
-_BLOCK = 256
+_BLOCK_VALUES = 1 << 24
 # Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they are no kin.
 _UNLIKE = 8.0
 
@@ -42,7 +43,8 @@ def survey(split: Split) -> Survey:
     labels: list[str] = []
     marks: list[str] = []
     low, high, dtype = float("inf"), float("-inf"), ""
-    for images, targets in split.blocks(_BLOCK):
+    step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
+    for images, targets in split.blocks(step):
         values = as_float(images)
         dtype = str(images.dtype).removeprefix("torch.")
         low, high = min(low, float(values.min())), max(high, float(values.max()))
@@ -81,16 +83,24 @@ def copies(surveys: Mapping[str, Survey]) -> list[str]:
         labels = found.labels if found.split.targets.ndim == 1 else [""] * len(found.labels)
         for name, label, mark in zip(found.split.names, labels, found.marks, strict=True):
             places[mark].append((split, label, name))
-    several = [group for group in places.values() if len(group) > 1]
-    two_classes = [group for group in several if len({label for _, label, _ in group}) > 1]
-    two_splits = [g for g in several if g not in two_classes and len({split for split, _, _ in g}) > 1]
-    others = [group for group in several if group not in two_classes and group not in two_splits]
-    kinds = (
-        (two_classes, "are the same in two classes: one of the two is wrong"),
-        (two_splits, "are in two splits: what is learned by heart is then scored"),
-        (others, "are there more than once"),
-    )
-    return [f"{sum(map(len, g)):,} images {what}: {_example(g[0])}{', …' * (len(g) > 1)}" for g, what in kinds if g]
+    kinds: dict[str, list[list[tuple[str, str, str]]]] = {
+        "are the same in two classes: one of the two is wrong": [],
+        "are in two splits: what is learned by heart is then scored": [],
+        "are there more than once": [],
+    }
+    two_classes, two_splits, others = kinds.values()
+    for group in places.values():
+        if len({label for _, label, _ in group}) > 1:
+            two_classes.append(group)
+        elif len({split for split, _, _ in group}) > 1:
+            two_splits.append(group)
+        elif len(group) > 1:
+            others.append(group)
+    return [
+        f"{sum(map(len, groups)):,} images {what}: {_example(groups[0])}{', …' * (len(groups) > 1)}"
+        for what, groups in kinds.items()
+        if groups
+    ]
 
 
 def _example(group: list[tuple[str, str, str]]) -> str:

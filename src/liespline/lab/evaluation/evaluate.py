@@ -155,6 +155,6 @@ def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tupl
     cards = [(words, value) for words, value in rows_of(results) if not words.startswith("loss")]
     if epochs:
         speeds = sorted(row["images_per_second"] for row in epochs)
-        cards.append(("images a second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
+        cards.append(("images per second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
         cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
     return cards

@@ -68,10 +68,10 @@ def about(study: Study, averages: Sequence[Average]) -> str:
 
 
 def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
-    """One line a network; ± is the standard deviation over seeds."""
+    """One line per network; ± is the standard deviation over seeds."""
     scores = [name for name in _HEADS if any(name in average.scores for average in averages)]
     head = ["network (N_h, N_k)", "seeds", *(_HEADS[name] for name in scores)]
-    head += ["weights", "training images/s", "minutes a run", "data"]
+    head += ["weights", "training images/s", "minutes per run", "data"]
     data = f"{'synthetic' if study.synthetic else 'not synthetic'}, {SPLIT_WORDS[study.split]} split"
     rows = []
     for average in averages:
@@ -85,7 +85,7 @@ def networks_table(study: Study, averages: Sequence[Average]) -> list[str]:
 
 
 def findings_table(study: Study, averages: Mapping[Variant, Average]) -> list[str]:
-    """One line a finding, with the numbers that decide it."""
+    """One line per finding, with the numbers that decide it."""
     verdicts = [judge(finding, averages) for finding in findings_of(study)]
     if not verdicts:
         return []

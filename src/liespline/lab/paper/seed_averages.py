@@ -57,7 +57,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Average:
-    """The finished runs of one network, a value a seed."""
+    """The finished runs of one network, one value per seed."""
 
     study: Study
     variant: Variant
@@ -65,7 +65,7 @@ class Average:
     scores: Mapping[str, Sequence[float]]
     weights: Sequence[int]
     speeds: Sequence[float]
-    """Images a second in training, the median epoch of each run."""
+    """Images per second in training, the median epoch of each run."""
     seconds: Sequence[float]
     machines: Sequence[str]
     commits: Sequence[str]

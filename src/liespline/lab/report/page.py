@@ -120,7 +120,7 @@ def speed_section(metrics: Mapping[str, Rows]) -> Section:
             memory = max(row["memory_mib"] for row in epochs)
             seconds = sum(row["seconds"] for row in epochs)
             rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
-    section = comparison(["Network", "Images a second", "Peak memory, MiB", "Seconds of training"], rows, -1)
+    section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows, -1)
     return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
 
 

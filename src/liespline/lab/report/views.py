@@ -26,7 +26,7 @@ FINE = 41
 
 
 def kernel_section(trained: Trained) -> Section | None:
-    """The strongest kernels of the first group convolution, one picture an element of H."""
+    """The strongest kernels of the first group convolution, one picture per element of H."""
     layer = next((m for m in trained.modules() if isinstance(m, GConv)), None)
     if layer is None or len(layer.grid) == 1:
         return None

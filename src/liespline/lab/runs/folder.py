@@ -33,7 +33,7 @@ class Run:
 
     @property
     def metrics_file(self) -> Path:
-        """One JSON object a line, one line an epoch."""
+        """One JSON object per line, one line per epoch."""
         return self.path / "metrics.jsonl"
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -209,7 +209,7 @@ class Config:
         return text
 
     @staticmethod
-    def from_yaml(text: str, where: str) -> Config:
+    def from_yaml(text: str, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
         """Read what `to_yaml` wrote, or what a person wrote by hand; `where` names it in errors."""
         if len(text) > MOST_CHARACTERS:
             raise ConfigError(f"{where}: has over {MOST_CHARACTERS:,} characters; this is no configuration of a run")
@@ -219,20 +219,28 @@ class Config:
             raise ConfigError(f"{where}: is not valid YAML ({shown(error)})") from error
         except ValueError:  # Python reads no longer numbers
             raise ConfigError(f"{where}: holds a number of over 4,300 digits; no setting is that large") from None
-        return Config.from_dict(values, where)
+        return Config.from_dict(values, where, defaults)
 
     @staticmethod
-    def from_dict(values: object, where: str) -> Config:
-        """Build a configuration from plain values; the error names the first setting that is wrong."""
+    def from_dict(values: object, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
+        """Build a configuration from plain values; the error names the first setting that is wrong.
+
+        What is not there is as in the `defaults` of the task, or as defined above.
+        """
         if not isinstance(values, dict):
             raise ConfigError(f"{where}: expected 'name: value' lines, found {type(values).__name__}")
+        usual = asdict(known) if (known := (defaults or {}).get(str(values.get("task")))) else {}
+        for part in ("network", "training"):
+            if isinstance(values.get(part), dict):
+                usual[part] = usual.get(part, {}) | values[part]
+        values = usual | {k: v for k, v in values.items() if k not in usual or not isinstance(v, dict)}
         try:
             return Config(**{str(name): value for name, value in values.items()})
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
     @staticmethod
-    def load(path: Path) -> Config:
+    def load(path: Path, defaults: Mapping[str, Config] | None = None) -> Config:
         """Read the YAML file of a run."""
         try:
             if not path.is_file():  # a pipe or a device would keep us reading for ever
@@ -241,7 +249,7 @@ class Config:
                 text = stream.read(MOST_CHARACTERS + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: cannot be read ({error})") from error
-        return Config.from_yaml(text, str(path))
+        return Config.from_yaml(text, str(path), defaults)
 
 
 SETTINGS = {

@@ -36,7 +36,7 @@ class Learner(LightningModule):
         self._compiled: Callable[[Tensor], Tensor] | None = None
 
     def compile_network(self) -> None:
-        """Compile the network as one graph; an nn.Sequential compiled in place would become one graph a child."""
+        """Compile the network as one graph; an nn.Sequential compiled in place would become one graph per child."""
         network = self.network
         # On a GPU the graph is recorded and replayed: at the paper's batch sizes launching takes longer than computing.
         mode = "reduce-overhead" if torch.cuda.is_available() else "default"

@@ -18,6 +18,7 @@ from ..runs.trained import warm_start
 from ..screen import Screen
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
+from ..tasks.defaults import DEFAULTS
 from ..tasks.networks import Signature
 from .train import SHARED_FOLDER, is_first
 
@@ -25,7 +26,7 @@ from .train import SHARED_FOLDER, is_first
 def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
     """A task's defaults, or a file's settings, changed by what the user gave."""
     if file is not None:
-        config = Config.load(file)
+        config = Config.load(file, DEFAULTS)
         if task not in (None, config.task):
             raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
     elif task is None:

@@ -91,7 +91,7 @@ class Bar(RichProgressBar):
 
 
 class EpochLog(Callback):
-    """One JSON line an epoch: losses, scores, seconds, images a second, peak memory."""
+    """One JSON line per epoch: losses, scores, seconds, images per second, peak memory."""
 
     def __init__(self, run: Run) -> None:
         self.run, self._begun, self._seconds, self._images, self._memory = run, 0.0, 0.0, 0, 0.0

@@ -1,0 +1,185 @@
+"""Scores, moves and random turns against what they must be."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+
+from liespline import SO2, Scale, uniform
+from liespline.lab.data import Split
+from liespline.lab.data.augment import Draws, Rotate
+from liespline.lab.data.split import in_colours
+from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.scores import confusion
+from liespline.lab.moving import in_disc, moved, rim_colour
+from liespline.lab.report.views import turning_section
+from liespline.lab.runs.trained import Trained
+from liespline.lab.settings import Config, Network
+from liespline.lab.tasks.networks import Signature, make_grid
+from liespline.lab.tasks.objectives import Classification
+from liespline.models import classifier
+
+
+def test_true_classes_go_down_and_answers_across():
+    outputs = torch.eye(3)[torch.tensor([1, 1, 2, 0])]
+    assert confusion(outputs, torch.tensor([0, 0, 0, 1]), 3) == [[0, 2, 1], [1, 0, 0], [0, 0, 0]]
+
+
+def test_accuracy_counts_images_and_balanced_accuracy_classes():
+    targets = torch.tensor([0] * 9 + [1])
+    counters = Classification(("often", "seldom")).scores()
+    outputs = torch.tensor([[1.0, 0.0]]).expand(10, 2)  # always the first
+    counters.update(outputs[:4], targets[:4])
+    counters.update(outputs[4:], targets[4:])
+    found = {name: float(value) for name, value in counters.compute().items()}
+    assert found == pytest.approx({"accuracy": 0.9, "balanced_accuracy": 0.5, "auc": 0.5})
+
+
+def test_grey_is_the_luminance_of_television():
+    red, green, blue = (torch.eye(3, dtype=torch.uint8)[i].view(1, 3, 1, 1) * 255 for i in range(3))
+    assert [int(in_colours(x, 1)) for x in (red, green, blue)] == [76, 150, 29]
+    white = torch.full((1, 3, 2, 2), 65535, dtype=torch.int32).to(torch.uint16)
+    assert int(in_colours(white, 1).int().max()) == 65535
+    assert in_colours(torch.ones(2, 1, 4, 4), 3).shape == (2, 3, 4, 4)
+
+
+def spot(side, centre, d):
+    """A Gaussian at a place measured from the centre: (1, 1, side, …)."""
+    axes = [torch.arange(side) - (side - 1) / 2] * d
+    place = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
+    return torch.exp(-(place - torch.tensor(centre)).square().sum(-1) / 2)[None, None]
+
+
+def centres(images):
+    """Where the light of each image lies, from the centre: (B, C, d)."""
+    space = images.shape[2:]
+    axes = [torch.arange(n) - (n - 1) / 2 for n in space]
+    place = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
+    light = images.flatten(2)
+    return (light @ place) / light.sum(-1, keepdim=True)
+
+
+def test_turns_are_uniform_on_the_whole_circle_about_the_centre():
+    images = spot(24, (4.0, 0.0), 2).expand(3000, 1, 24, 24)  # an even side: the centre is between samples
+    out, _ = Rotate()(images, torch.zeros(3000), Draws(torch.Generator().manual_seed(0)))
+    found = centres(out)[:, 0]
+    assert found.norm(dim=-1) == pytest.approx(4.0, abs=0.1)
+    angles = torch.atan2(found[:, 1], found[:, 0]).numpy() / (2 * np.pi) + 0.5
+    assert stats.kstest(angles, "uniform").pvalue > 0.01
+
+
+def test_turns_of_volumes_are_uniform_on_all_rotations():
+    pair = torch.cat([spot(11, (3.0, 0.0, 0.0), 3), spot(11, (0.0, 3.0, 0.0), 3)], 1)
+    images = pair.expand(1500, 2, 11, 11, 11)
+    out, _ = Rotate()(images, torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
+    first, second = nn.functional.normalize(centres(out), dim=-1).unbind(1)
+    assert (first * second).sum(-1).abs().max() < 0.1, "rigid"
+    matrices = torch.stack([first, second, torch.linalg.cross(first, second)], -1)
+    cosine = ((matrices.diagonal(dim1=-2, dim2=-1).sum(-1) - 1) / 2).clamp(-1, 1)
+    angle = torch.acos(cosine).numpy()
+    # Haar measure: the angle of a rotation has density (1 − cos θ) / π, and a point goes everywhere alike.
+    assert stats.kstest(angle, lambda t: (t - np.sin(t)) / np.pi).pvalue > 0.01
+    for axis in range(3):
+        assert stats.kstest((first[:, axis].numpy() + 1) / 2, "uniform").pvalue > 0.01  # Archimedes
+
+
+def test_what_moves_in_has_the_colour_of_the_rim():
+    images = torch.full((8, 3, 15, 15), 0.8)
+    images[:, 1] = 0.6
+    images[:, :, 5:10, 5:10] = 0.1
+    out, _ = Rotate()(images, torch.zeros(8), Draws(torch.Generator().manual_seed(1)))
+    corners = out[:, :, [0, 0, -1, -1], [0, -1, 0, -1]]
+    assert torch.allclose(corners[:, [0, 2]], torch.tensor(0.8), atol=1e-3)
+    assert torch.allclose(corners[:, 1], torch.tensor(0.6), atol=1e-3)
+    assert torch.allclose(rim_colour(images)[0, :, 0, 0], torch.tensor([0.8, 0.6, 0.8]), atol=1e-6)
+
+
+def test_only_the_disc_moves():
+    images = torch.rand(2, 1, 21, 21, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    inside, around = in_disc(images)
+    far = torch.stack(torch.meshgrid(*[torch.arange(21.0) - 10] * 2, indexing="ij"), -1).norm(dim=-1)
+    assert (inside[..., far > 10.5] == 0).all()
+    assert torch.allclose((inside + around)[..., far < 9.4], images[..., far < 9.4])
+    smooth, _ = in_disc(spot(21, (6.0, 2.0), 2))
+    eighth = moved(smooth, SO2(), torch.tensor([math.pi / 4], dtype=torch.float64))
+    assert float(eighth.sum()) == pytest.approx(float(smooth.sum()), rel=0.01), "nothing leaves the view"
+
+
+class Light(nn.Module):
+    """Logits that go with the light of an image above its rim."""
+
+    def __init__(self):
+        super().__init__()
+        self.unused = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        light = x.mean((1, 2, 3))
+        return torch.stack([-light, light], 1)
+
+
+def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
+    image = (200 * spot(33, (0.0, 0.0), 2)[0, 0]).numpy().astype(np.uint8)
+    wide = np.kron(image[12:21, 12:21], np.ones((3, 3), np.uint8))[:27, :27]  # smooth enough to be shrunk
+    images = np.zeros((2, 33, 33), np.uint8)
+    images[:, 3:30, 3:30] = wide
+    split = Split(images, np.array([1, 1]), ("dark", "light"))
+    trained = Trained(Light(), Config(task="images", network=Network(group="scale")), Signature.of(split)).eval()
+    moves = moves_of(trained)
+    assert moves.group == Scale(2)
+    assert (float(moves.elements[0]), float(moves.elements[-1])) == pytest.approx((1.0, 0.5))
+    assert list(moves.labels) == sorted(moves.labels, reverse=True)
+    found = under_moves(trained, split, moves, 2)
+    # The light of a scaled image is s² of it.
+    squares = [(float(s) ** 2 - 1) ** 2 for s in moves.elements[1:, 0]]
+    assert found["change"] == pytest.approx(math.sqrt(sum(squares) / len(squares)), rel=0.05)
+    assert found["upright"] == 1
+
+
+def test_a_bright_image_does_not_darken_when_it_is_turned():
+    split = Split(np.full((2, 15, 15), 230, np.uint8), np.array([1, 1]), ("dark", "light"))
+    trained = Trained(Light(), Config(task="images", network=Network(group="so2")), Signature.of(split)).eval()
+    found = under_moves(trained, split, moves_of(trained), 2)
+    assert found["change"] < 1e-6, "nothing black moves in"
+
+
+def test_turned_accuracy_is_on_the_same_images_as_upright():
+    class First(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.unused = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            return torch.stack([x.mean((1, 2, 3)), 0.5 + 0 * x.mean((1, 2, 3))], 1)
+
+    # Of ten images, every second is bright and answered rightly: of the five looked at, all.
+    images = np.stack([np.full((9, 9), 250 if i % 2 == 0 else 5, np.uint8) for i in range(10)])
+    split = Split(images, np.zeros(10, np.int64), ("a", "b"))
+    trained = Trained(First(), Config(task="images", network=Network(group="none")), Signature.of(split)).eval()
+    found = under_moves(trained, split, moves_of(trained), 5)
+    assert (found["images"], found["upright"], found["mean_accuracy"]) == (5, 1.0, 1.0)
+    whole = under_moves(trained, split, moves_of(trained), 10)
+    assert (whole["images"], whole["upright"], whole["mean_accuracy"]) == (10, 0.5, 0.5)
+
+
+def test_maps_that_are_moved_back_lie_where_they_lay():
+    torch.manual_seed(0)
+    network = classifier(1, 2, uniform(SO2(), 4), widths=(3, 3, 3)).eval()
+    config = Config(task="images", network=Network(group="so2", n_h=4))
+    trained = Trained(network, config, Signature(1, (17, 17), ("a", "b"))).eval()
+    image = torch.rand(1, 17, 17, generator=torch.Generator().manual_seed(0))
+    section = turning_section(trained, image)
+    differs = float(re.search(r"differs by ([\d.]+) %", section.text)[1])
+    assert differs <= 0.1, "quarter turns are exact"
+
+
+def test_twenty_four_rotations_are_those_of_the_cube():
+    grid = make_grid(Network(group="so3", n_h=24), 3)
+    whole = grid.elements.round()
+    assert torch.allclose(grid.elements, whole, atol=1e-12)
+    assert torch.equal(whole.abs().sum(-1), torch.ones(24, 3, dtype=whole.dtype)), "axes go to axes"
+    assert torch.allclose(torch.linalg.det(grid.elements), torch.ones(24, dtype=grid.elements.dtype))
+    assert len({tuple(h.flatten().tolist()) for h in whole}) == 24
