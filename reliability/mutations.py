@@ -18,13 +18,14 @@ from io import BytesIO
 from pathlib import Path
 from queue import SimpleQueue
 
+import planted_data
 import planted_lab
 from planted import EXPLAINED, Fault
 from planted import FAULTS as IN_THE_CORE
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
-FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS]
+FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS, *planted_data.FAULTS]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
 NEAREST = {  # by how the file's name begins, first match first

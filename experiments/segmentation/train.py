@@ -21,7 +21,7 @@ MULTIPLE = 8
 
 def train(job: dict[str, Any], folder: Any, options: dict[str, Any], settings: argparse.Namespace) -> dict[str, Any]:
     """Train a network and score it on held-out images, upright and turned."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(job["seed"])
@@ -29,7 +29,8 @@ def train(job: dict[str, Any], folder: Any, options: dict[str, Any], settings: a
     places = [[torch.nonzero(mask == c).cpu().float() for c in range(1, classes)] for _, mask in pairs]
     learn, pick, test = shares(len(pairs), held_out, job["share"], job["seed"])
     d = pairs[0][0].ndim - 1
-    network = make(options, len(pairs[0][0]), classes, settings.weights).to(device, memory_format=layout(d))
+    torch.backends.cudnn.benchmark = d == 2  # volumes have a hundred sizes: trying algorithms for each takes longer
+    network = make(options, len(pairs[0][0]), classes, settings.weights).to(device)
     step = torch.compile(network) if settings.compile else network
     optimiser = torch.optim.AdamW(network.parameters(), lr=4e-3, weight_decay=1e-3)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, settings.steps, pct_start=0.15)
@@ -99,27 +100,32 @@ def batch(
     pairs: list[tuple[Tensor, Tensor, list[Tensor]]], d: int, turns: bool, draw: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Random patches; with `turns`, each turned by its own random rotation and half of them mirrored."""
-    side = PATCH[d]
-    images, masks = [], []
-    axis = torch.arange(side, dtype=torch.float32) - (side - 1) / 2
-    points = torch.stack(torch.meshgrid(*[axis] * d, indexing="ij"), -1)
-    for _ in range(BATCH[d]):
-        image, mask, places = pairs[int(torch.randint(len(pairs), (), generator=draw))]
-        space = torch.tensor(mask.shape, dtype=torch.float32)
+    side, device = PATCH[d], pairs[0][0].device
+    chosen = [pairs[int(row)] for row in torch.randint(len(pairs), (BATCH[d],), generator=draw)]
+    spaces = torch.tensor([mask.shape for _, mask, _ in chosen], dtype=torch.float32)
+    centres = []
+    for (_, _, places), space in zip(chosen, spaces, strict=True):
         where = torch.rand(d, generator=draw) * space
         found = places[int(torch.randint(len(places), (), generator=draw))]
         if len(found) and torch.rand((), generator=draw) < 0.5:  # half of the patches around what is to be found
             where = found[int(torch.randint(len(found), (), generator=draw))]
         half = torch.full((d,), side / 2)
         low, high = torch.minimum(half, space / 2), torch.maximum(space - half, space / 2)
-        centre = torch.minimum(torch.maximum(where, low), high).floor() + (side % 2 == 0) * -0.5
-        reads = points @ rotation(d, turns, draw).T + centre
-        scaled = ((2 * reads + 1) / space - 1).flip(-1)[None].to(image.device)  # as grid_sample counts, x first
-        grid = F.grid_sample(image[None], scaled, padding_mode="reflection", align_corners=False)
-        truth = F.grid_sample(mask[None, None].float(), scaled, "nearest", "reflection", align_corners=False)
-        images.append(grid)
-        masks.append(truth[:, 0].long())
-    return torch.cat(images), torch.cat(masks)
+        # Between two samples, where the middle of an even patch lies: without turns nothing is interpolated.
+        centres.append(torch.minimum(torch.maximum(where, low), high).floor() - 0.5)
+    matrices = torch.stack([rotation(d, turns, draw) for _ in chosen])
+    moves = torch.cat([matrices.flatten(1), torch.stack(centres), spaces], 1).to(device)
+    axis = torch.arange(side, dtype=torch.float32, device=device) - (side - 1) / 2
+    points = torch.stack(torch.meshgrid(*[axis] * d, indexing="ij"), -1).flatten(0, -2)  # (P, d)
+    reads = points @ moves[:, : d * d].unflatten(1, (d, d)).transpose(1, 2) + moves[:, None, d * d : d * d + d]
+    scaled = ((2 * reads + 1) / moves[:, None, d * d + d :] - 1).flip(-1)  # as grid_sample counts, x first
+    scaled = scaled.unflatten(1, (side,) * d)
+    images, masks = [], []
+    for places, (image, mask, _) in zip(scaled, chosen, strict=True):
+        images.append(F.grid_sample(image[None], places[None], padding_mode="reflection", align_corners=False))
+        truth = F.grid_sample(mask[None, None].float(), places[None], "nearest", "reflection", align_corners=False)
+        masks.append(truth[:, 0])
+    return torch.cat(images), torch.cat(masks).round().long()
 
 
 def rotation(d: int, turns: bool, draw: torch.Generator) -> Tensor:

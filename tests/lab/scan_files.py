@@ -42,7 +42,7 @@ def dicom_series(folder: Path, values, *, step=2.5, spacing=(0.5, 0.75), origin=
         dataset.ImagePositionPatient = [origin[0], origin[1], origin[2] + step * i]
         dataset.RescaleSlope, dataset.RescaleIntercept = slope, shift
         dataset.PixelData = np.ascontiguousarray(values[..., i]).astype("<i2").tobytes()
-        file = folder / f"{(7 * i) % 100:03d}.dcm"
+        file = folder / f"{(37 * i) % 100:03d}.dcm"
         dataset.save_as(file, enforce_file_format=True)
         files.append(file)
     return files

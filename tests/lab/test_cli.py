@@ -27,7 +27,7 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "digits", "--augment", "rotat"], ["Did you mean 'rotate'?"]),
         (["train", "digits", "--widths", "8;12"], ["8;12", "such as 8,12,16"]),
         (["train", "digits", "--epochs", "0"], ["epochs = 0", "from 1"]),
-        (["train", "digits", "--group", "so3"], ["so3", "choose so2, scale or none"]),
+        (["train", "digits", "--group", "so3"], ["so3", "choose so2, o2, scale or none"]),
         (["train", "images"], ["needs --data", "one folder"]),
         (["train"], ["name a task"]),
         (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
@@ -65,7 +65,7 @@ def test_every_command_has_a_manual(liespline):
         assert status == 0
         assert "Usage" in manual
     status, manual = liespline("train", "--help")
-    for option in ("--group", "so2|scale|so3|none", "--kernel", "--n-h", "--n-k", "--resume", "--devices"):
+    for option in ("--group", "so2|o2|scale|so3|o3|none", "--kernel", "--n-h", "--n-k", "--resume", "--devices"):
         assert option in manual
 
 

@@ -1,0 +1,111 @@
+"""Faults to plant in what reads users' data and segments it; each names the tests that should see it."""
+
+from planted import Fault
+
+FAULTS = [
+    Fault(
+        "lab/data/scans/nifti.py",
+        "ornt_transform(io_orientation(affine), _RAS))\n    spacing",
+        "ornt_transform(_RAS, _RAS))\n    spacing",
+        "volumes are not brought upright",
+        "lab/test_data_scans",
+    ),
+    Fault(
+        "lab/data/scans/dicom.py",
+        "    affine[:2] *= -1",
+        "    affine[:1] *= -1",
+        "DICOM: front and back swapped",
+        "lab/test_data_scans",
+    ),
+    Fault(
+        "lab/data/scans/dicom.py",
+        "    found.sort(",
+        "    sorted(found, ",
+        "DICOM: slices in the order of their names",
+        "lab/test_data_scans",
+    ),
+    Fault(
+        "lab/data/scans/spacing.py",
+        "/ max(1.0, step))",
+        "/ 1.0)",
+        "shrinking volumes skips voxels",
+        "lab/test_data_scans",
+    ),
+    Fault(
+        "lab/data/table.py",
+        "if group and len(held) > 1:",
+        "if group and len(held) > 2:",
+        "a group in two splits is not seen",
+        "lab/test_data_table",
+    ),
+    Fault(
+        "lab/data/folds.py",
+        "for row, name in enumerate(groups or names):",
+        "for row, name in enumerate(names):",
+        "groups are split",
+        "lab/test_data_table",
+    ),
+    Fault(
+        "lab/data/patches.py",
+        "if self.rare and draw.random() < FOCUSED:",
+        "if self.rare and draw.random() < 0:",
+        "rare classes are not looked for",
+        "lab/test_data_pairs",
+    ),
+    Fault(
+        "lab/data/patches.py",
+        "constant_values=IGNORE",
+        "constant_values=0",
+        "what lies beyond an image is scored as background",
+        "lab/test_data_pairs",
+    ),
+    Fault(
+        "lab/data/pair_decode.py",
+        "    if not image.same_place(mask):",
+        "    if False:",
+        "masks that lie elsewhere are taken",
+        "lab/test_data_pairs",
+    ),
+    Fault(
+        "lab/tasks/masks.py",
+        "(2 * both + SMOOTH) / (either + SMOOTH)",
+        "(both + SMOOTH) / (either + SMOOTH)",
+        "soft Dice without its factor",
+        "lab/test_masks",
+    ),
+    Fault(
+        "lab/tasks/masks.py",
+        "true, answered = table.diagonal(), table.sum(1), table.sum(0)",
+        "true, answered = table.diagonal(), table.sum(0), table.sum(1)",
+        "sensitivity is precision",
+        "lab/test_masks",
+    ),
+    Fault(
+        "lab/evaluation/turned_masks.py",
+        "turned_image(logits.float(), group, group.inverse(element))",
+        "turned_image(logits.float(), group, element)",
+        "masks are not turned back",
+        "lab/test_masks",
+    ),
+    Fault(
+        "lab/tiles.py",
+        "max(0, start - halo), min(size, start + self.core + halo)",
+        "max(0, start), min(size, start + self.core)",
+        "tiles do not overlap",
+        "lab/test_large",
+    ),
+    Fault(
+        "lab/data/large/write.py",
+        "stream.truncate(rows * self.shape[1])",
+        "stream.truncate(self.path.stat().st_size)",
+        "half a band is taken up again",
+        "lab/test_large",
+    ),
+    Fault(
+        "lab/tasks/labelled.py",
+        "return x * self.std + self.mean",
+        "return x",
+        "numbers not in their units",
+        "lab/test_labelled",
+    ),
+]
