@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Banded correlation on Hopper in Gluon: every sample reaches shared memory once and serves all taps from there.
 
-A tile is WT columns × BT images of one output line; its rows are ordered (column, image). The samples of a tile lie
-in shared memory in the same order, KW − 1 columns more, so the samples of tap t are the same rows BT·t further on.
+A tile is WT columns × PT planes × BB images of one output line, its rows ordered so, BT = PT·BB. The samples of a tile
+lie in shared memory in the same order, KW − 1 columns more, so the samples of tap t are the same rows BT·t further on.
 BT is a multiple of eight, which is what a swizzle repeats after: the shifted rows are again an operand of wgmma.
 Padding is what the copy engine reads outside the tensor: zeros.
 """
@@ -22,17 +22,17 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 @gluon.jit
 def _copy_step(
     x_desc, w_desc, starts, element, step, b0, d0, h0, w0, bar, units, taps, stage,
-    S: gl.constexpr, LI: gl.constexpr, KW: gl.constexpr, WT: gl.constexpr, BT: gl.constexpr, KC: gl.constexpr,
-    WB: gl.constexpr, N: gl.constexpr, STEPS: gl.constexpr,
+    S: gl.constexpr, LI: gl.constexpr, KW: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr,
+    KC: gl.constexpr, WB: gl.constexpr, N: gl.constexpr, STEPS: gl.constexpr,
 ):  # fmt: skip
     COLUMNS: gl.constexpr = WT + KW - 1
     channel = gl.load(starts + element * S + step % S)
     line = (step // S) % LI
     plane = step // (S * LI)
-    mbarrier.expect(bar, (COLUMNS * BT + KW * N) * KC * 2)
+    mbarrier.expect(bar, (COLUMNS * PT * BB + KW * N) * KC * 2)
     for i in gl.static_range(COLUMNS // WB):
-        box = units.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, 1, WB, BT, KC], x_desc.layout)
-        tma.async_copy_global_to_shared(x_desc, [d0 + plane, h0 + line, w0 + i * WB, b0, channel], bar, box)
+        box = units.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, KC], x_desc.layout)
+        tma.async_copy_global_to_shared(x_desc, [h0 + line, w0 + i * WB, d0 + plane, b0, channel], bar, box)
     for t in gl.static_range(KW):
         row = ((element * STEPS + step) * KW + t) * N
         tma.async_copy_global_to_shared(w_desc, [row, 0], bar, taps.index(stage * KW + t))
@@ -40,17 +40,18 @@ def _copy_step(
 
 @gluon.jit
 def correlate(
-    x_desc,  # [D, H, W, B, A·C], boxes [1, 1, WB, BT, KC]
+    x_desc,  # [H, W, D, B, A·C], boxes [1, WB, PT, BB, KC]
     w_desc,  # [A·STEPS·KW·N, KC], boxes [N, KC]; a step is (plane, line, span), N is (output line, output)
     starts,  # (A, S) first channel of each span
     out,  # (B, D, H, W, A, O) by its strides
-    elements, batch, size_d, size_h, size_w, tiles_b, tiles_w, tiles_h, pad_d, pad_h, pad_w,
+    elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h, pad_d, pad_h, pad_w,
     out_b, out_d, out_h, out_w, out_a,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
-    OP: gl.constexpr, WT: gl.constexpr, BT: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
+    OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """out[b,p,a,o] = Σ over spans, taps y and channels k of x[b, p + y − pad, start + k] · weight[a,span,y,k,o]."""
+    BT: gl.constexpr = PT * BB
     BM: gl.constexpr = WT * BT
     N: gl.constexpr = LINES * OP
     LI: gl.constexpr = KH + LINES - 1
@@ -67,8 +68,8 @@ def correlate(
     rest = rest // tiles_w
     h0 = (rest % tiles_h) * LINES
     rest = rest // tiles_h
-    d0 = rest % size_d
-    b0 = (rest // size_d) * BT
+    d0 = (rest % tiles_d) * PT
+    b0 = (rest // tiles_d) * BB
 
     units = gl.allocate_shared_memory(gl.bfloat16, [STAGES * COLUMNS, BT, KC], flat)
     taps = gl.allocate_shared_memory(gl.bfloat16, [STAGES * KW, N, KC], flat)
@@ -81,7 +82,7 @@ def correlate(
     for i in gl.static_range(STAGES - 1):
         if i < STEPS:
             _copy_step(x_desc, w_desc, starts, element, i, b0, d0 - pad_d, h0 - pad_h, w0 - pad_w, bars.index(i),
-                       units, taps, i, S, LI, KW, WT, BT, KC, WB, N, STEPS)  # fmt: skip
+                       units, taps, i, S, LI, KW, WT, PT, BB, KC, WB, N, STEPS)  # fmt: skip
     acc = warpgroup_mma_init(gl.zeros([BM, N], gl.float32, layout=sums))
     for step in range(STEPS):
         stage = step % STAGES
@@ -96,8 +97,8 @@ def correlate(
         if ahead < STEPS:
             gl.thread_barrier()
             _copy_step(x_desc, w_desc, starts, element, ahead, b0, d0 - pad_d, h0 - pad_h, w0 - pad_w,
-                       bars.index(ahead % STAGES), units, taps, ahead % STAGES, S, LI, KW, WT, BT, KC, WB, N,
-                       STEPS)  # fmt: skip
+                       bars.index(ahead % STAGES), units, taps, ahead % STAGES, S, LI, KW, WT, PT, BB, KC, WB,
+                       N, STEPS)  # fmt: skip
         acc = warpgroup_mma_init(acc)
     acc = warpgroup_mma_wait(0, deps=(acc,))
     for i in gl.static_range(STAGES):
@@ -108,10 +109,11 @@ def correlate(
     values = gl.convert_layout(acc.to(gl.bfloat16), wide)
     row = gl.arange(0, BM, layout=gl.SliceLayout(1, wide))
     column = gl.arange(0, N, layout=gl.SliceLayout(0, wide))
-    b = b0 + row % BT
+    b = b0 + row % BB
+    d = d0 + (row // BB) % PT
     w = w0 + row // BT
     h = h0 + column // OP
     o = column % OP
-    place = b.to(gl.int64) * out_b + d0 * out_d + w * out_w
-    kept = ((b < batch) & (w < size_w))[:, None] & ((h < size_h) & (o < O))[None, :]
+    place = b.to(gl.int64) * out_b + d * out_d + w * out_w
+    kept = ((b < batch) & (d < size_d) & (w < size_w))[:, None] & ((h < size_h) & (o < O))[None, :]
     gl.store(out + place[:, None] + (element * out_a + h * out_h + o)[None, :], values, mask=kept)

@@ -16,7 +16,7 @@ Size = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tile:
-    """Columns, images, channels per step, output lines, stages, warps and registers of a program."""
+    """Columns, images, channels per step, output lines, stages, warps, planes and registers of a program."""
 
     columns: int
     images: int
@@ -24,12 +24,13 @@ class Tile:
     lines: int = 1
     stages: int = 3
     warps: int = 8
+    planes: int = 1
     registers: int | None = None
 
 
 @dataclass(frozen=True)
 class WeightTile:
-    """Columns, images, channels of a block, blocks of a program, splits of the sum, stages and warps."""
+    """Columns, images, channels of a block, blocks of a program, splits of the sum, stages, warps and planes."""
 
     columns: int
     images: int
@@ -38,6 +39,7 @@ class WeightTile:
     splits: int
     stages: int = 2
     warps: int = 8
+    planes: int = 1
 
 
 def padded(outputs: int) -> int:
@@ -46,8 +48,8 @@ def padded(outputs: int) -> int:
 
 
 def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
-    # (B, D, H, W, A, C) seen as [D, H, W, B, A·C]
-    order = (1, 2, 3, 0)
+    # (B, D, H, W, A, C) seen as [H, W, D, B, A·C]
+    order = (2, 3, 1, 0)
     shape = [x.shape[i] for i in order] + [x.shape[4] * x.shape[5]]
     strides = [x.stride(i) for i in order] + [1]
     return TensorDescriptor(x, shape, strides, box, gl.NVMMASharedLayout(box[-1] * 2, 16, 5))
@@ -63,17 +65,18 @@ def correlate(x: Tensor, packed: Tensor, spans: Spans, size: Size, padding: Size
     kd, li, s, kw, n, kc = packed.shape[1:]
     out = x.new_empty(batch, *size, elements, outputs)
     box = _box(tile.columns + kw - 1)
-    x_desc = _descriptor(x, [1, 1, box, tile.images, kc])
+    x_desc = _descriptor(x, [1, box, tile.planes, tile.images, kc])
     rows = packed.numel() // kc
     w_desc = TensorDescriptor(packed, [rows, kc], [kc, 1], [n, kc], gl.NVMMASharedLayout(kc * 2, 16, 2))
     tiles_b, tiles_w = -(-batch // tile.images), -(-size[2] // tile.columns)
-    tiles_h = -(-size[1] // tile.lines)
+    tiles_d, tiles_h = -(-size[0] // tile.planes), -(-size[1] // tile.lines)
     strides = out.stride()
     more = {} if tile.registers is None else {"maxnreg": tile.registers}
-    line_kernels.correlate[(elements * tiles_w * tiles_h * size[0] * tiles_b,)](
-        x_desc, w_desc, spans.starts, out, elements, batch, *size, tiles_b, tiles_w, tiles_h, *padding, *strides[:5],
+    line_kernels.correlate[(elements * tiles_w * tiles_h * tiles_d * tiles_b,)](
+        x_desc, w_desc, spans.starts, out, elements, batch, *size, tiles_d, tiles_w, tiles_h, *padding, *strides[:5],
         S=s, KD=kd, KH=li - tile.lines + 1, KW=kw, LINES=tile.lines, O=outputs, OP=n // tile.lines,
-        WT=tile.columns, BT=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps, **more,
+        WT=tile.columns, PT=tile.planes, BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps,
+        **more,
     )  # fmt: skip
     return out
 
@@ -84,19 +87,20 @@ def weight_gradient(x: Tensor, grad: Tensor, spans: Spans, window: Size, padding
     outputs, op, kc = grad.shape[-1], padded(grad.shape[-1]), tile.channels
     groups = -(-window[0] * window[1] * s // tile.blocks)
     box = _box(tile.columns + window[2] - 1)
-    x_desc = _descriptor(x, [1, 1, tile.columns, tile.images, kc])
-    g_desc = _descriptor(grad, [1, 1, box, tile.images, op])
+    x_desc = _descriptor(x, [1, tile.columns, tile.planes, tile.images, kc])
+    g_desc = _descriptor(grad, [1, box, tile.planes, tile.images, op])
     tiles_w = -(-x.shape[3] // tile.columns)
-    places = tiles_w * grad.shape[1] * grad.shape[2] * -(-x.shape[0] // tile.images)
+    tiles_d = -(-grad.shape[1] // tile.planes)
+    places = tiles_w * tiles_d * grad.shape[2] * -(-x.shape[0] // tile.images)
     share = -(-places // tile.splits)
     splits = -(-places // share)
     m = tile.blocks * kc
     partial = torch.empty(splits, elements, groups, window[2], m, op, device=x.device, dtype=torch.float32)
     line_weight.correlate_weight[(splits * elements * groups,)](
         x_desc, g_desc, spans.starts, partial, elements, groups, places, share, tiles_w, grad.shape[2],
-        grad.shape[1], *padding,
-        S=s, KH=window[1], KW=window[2], O=outputs, OP=op, MB=tile.blocks, WT=tile.columns, BT=tile.images, KC=kc,
-        WB=box, STAGES=tile.stages, num_warps=tile.warps,
+        tiles_d, *padding,
+        S=s, KH=window[1], KW=window[2], O=outputs, OP=op, MB=tile.blocks, WT=tile.columns, PT=tile.planes,
+        BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps,
     )  # fmt: skip
     sums = partial[0] if splits == 1 else partial.sum(0)
     return unpack(sums, spans, window[0], window[1], x.shape[-1], outputs)

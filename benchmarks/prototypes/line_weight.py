@@ -20,43 +20,44 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 @gluon.jit
 def _copy_step(
-    x_desc, g_desc, starts, element, group, place, tiles_w, size_h, size_d, pad_d, pad_h, pad_w, bar, xs, gs, stage,
-    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, WT: gl.constexpr, BT: gl.constexpr, KC: gl.constexpr,
-    WB: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr, O: gl.constexpr,
+    x_desc, g_desc, starts, element, group, place, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w, bar, xs, gs, stage,
+    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr,
+    KC: gl.constexpr, WB: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr, O: gl.constexpr,
 ):  # fmt: skip
     COLUMNS: gl.constexpr = WT + KW - 1
     w0 = (place % tiles_w) * WT
     rest = place // tiles_w
     h0 = rest % size_h
     rest = rest // size_h
-    d0 = rest % size_d
-    b0 = (rest // size_d) * BT
-    mbarrier.expect(bar, (WT * BT * MB * KC + COLUMNS * BT * OP) * 2)
+    d0 = (rest % tiles_d) * PT
+    b0 = (rest // tiles_d) * BB
+    mbarrier.expect(bar, (WT * MB * KC + COLUMNS * OP) * PT * BB * 2)
     for j in gl.static_range(MB):
         block = group * MB + j
         line = (block // S) % KH
         plane = block // (S * KH)
         channel = gl.load(starts + element * S + block % S)
-        box = xs.index(stage * MB + j)._reinterpret(gl.bfloat16, [1, 1, WT, BT, KC], x_desc.layout)
-        tma.async_copy_global_to_shared(x_desc, [d0 + plane - pad_d, h0 + line - pad_h, w0, b0, channel], bar, box)
+        box = xs.index(stage * MB + j)._reinterpret(gl.bfloat16, [1, WT, PT, BB, KC], x_desc.layout)
+        tma.async_copy_global_to_shared(x_desc, [h0 + line - pad_h, w0, d0 + plane - pad_d, b0, channel], bar, box)
     for i in gl.static_range(COLUMNS // WB):
-        box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, 1, WB, BT, OP], g_desc.layout)
+        box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
         column = w0 + pad_w - (KW - 1) + i * WB
-        tma.async_copy_global_to_shared(g_desc, [d0, h0, column, b0, element * O], bar, box)
+        tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * O], bar, box)
 
 
 @gluon.jit
 def correlate_weight(
-    x_desc,  # [D, H, W, B, A·C], boxes [1, 1, WT, BT, KC]
-    g_desc,  # [D, H, W, B, A·O], boxes [1, 1, WB, BT, OP]
+    x_desc,  # [H, W, D, B, A·C], boxes [1, WT, PT, BB, KC]
+    g_desc,  # [H, W, D, B, A·O], boxes [1, WB, PT, BB, OP]
     starts,  # (A, S) first channel of each span
     partial,  # (splits, A, groups, KW, M, OP)
-    elements, groups, places, share, tiles_w, size_h, size_d, pad_d, pad_h, pad_w,
+    elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
     S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, O: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
-    WT: gl.constexpr, BT: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr, STAGES: gl.constexpr,
-    num_warps: gl.constexpr,
+    WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
+    STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """partial[a, block, t, k, o] = Σ over b, p of x[b, p + y − pad, start + k] · grad[b, p, a, o], a split of p each."""
+    BT: gl.constexpr = PT * BB
     BM: gl.constexpr = WT * BT
     M: gl.constexpr = MB * KC
     COLUMNS: gl.constexpr = WT + KW - 1
@@ -82,8 +83,8 @@ def correlate_weight(
 
     for i in gl.static_range(STAGES - 1):
         if i < count:
-            _copy_step(x_desc, g_desc, starts, element, group, first + i, tiles_w, size_h, size_d, pad_d, pad_h,
-                       pad_w, bars.index(i), xs, gs, i, S, KH, KW, WT, BT, KC, WB, OP, MB, O)  # fmt: skip
+            _copy_step(x_desc, g_desc, starts, element, group, first + i, tiles_w, size_h, tiles_d, pad_d, pad_h,
+                       pad_w, bars.index(i), xs, gs, i, S, KH, KW, WT, PT, BB, KC, WB, OP, MB, O)  # fmt: skip
     sums = ()
     for t in gl.static_range(KW):
         sums = sums + (gl.zeros([M, OP], gl.float32, layout=layout),)
@@ -99,9 +100,9 @@ def correlate_weight(
         ahead = step + STAGES - 1
         if ahead < count:
             gl.thread_barrier()
-            _copy_step(x_desc, g_desc, starts, element, group, first + ahead, tiles_w, size_h, size_d, pad_d, pad_h,
-                       pad_w, bars.index(ahead % STAGES), xs, gs, ahead % STAGES, S, KH, KW, WT, BT, KC, WB, OP, MB,
-                       O)  # fmt: skip
+            _copy_step(x_desc, g_desc, starts, element, group, first + ahead, tiles_w, size_h, tiles_d, pad_d, pad_h,
+                       pad_w, bars.index(ahead % STAGES), xs, gs, ahead % STAGES, S, KH, KW, WT, PT, BB, KC, WB, OP,
+                       MB, O)  # fmt: skip
     sums = warpgroup_mma_wait(0, deps=sums)
     for i in gl.static_range(STAGES):
         mbarrier.invalidate(bars.index(i))

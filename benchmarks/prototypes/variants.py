@@ -1,0 +1,297 @@
+"""What is measured: for every layer and pass the baselines and the prototypes with several tiles."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from shapes import BANDWIDTH, RATE, Layer, check_correlation, check_weight, cube, cyclic
+
+Run = Callable[[], Tensor]
+Check = Callable[[Tensor], float]
+Made = tuple[Run, Check | None]
+
+
+@dataclass
+class Variant:
+    """One timed thing: made anew for a seed, with a floor in seconds."""
+
+    layer: str
+    what: str  # forward, input, weight, …
+    label: str
+    floor: float
+    make: Callable[[int], Made]
+    compiles: bool = False  # whether a first launch compiles a kernel
+
+
+def _plane(name: str, channels: int, elements: int, side: int, stored: int = 0) -> Layer:
+    lines = tuple(map(tuple, cyclic(elements)))
+    return Layer(name, 64, channels, lines, (1, side, side), (1, 5, 5), stored)
+
+
+LAYERS = {
+    "C32": _plane("C32", 32, 16, 42),
+    "C64": _plane("C64", 64, 16, 32),
+    "C23": _plane("C23", 23, 16, 42, stored=24),
+    "SE3": Layer("SE3", 2, 16, tuple(map(tuple, cube())), (24, 24, 24), (5, 5, 5)),
+    "N32": _plane("N32", 32, 32, 42),
+    "C16": _plane("C16", 16, 16, 42),
+}
+DEPTHWISE = {"D32": (512, 42), "D64": (1024, 32), "D16": (256, 42)}
+
+
+def _dense(layer: Layer, what: str) -> Callable[[int], Made]:
+    def make(seed: int) -> Made:
+        x, kernel, grad = layer.tensors(seed)
+        c, a, flat = layer.channels, len(layer.fields), layer.space[0] == 1
+        x, grad = x[..., :c].flatten(4).movedim(-1, 1), grad[..., :c].flatten(4).movedim(-1, 1)
+        weight = torch.zeros(a, c, a, c, *layer.window, device="cuda", dtype=torch.bfloat16)
+        for i, line in enumerate(layer.fields):
+            for t, field in enumerate(line):
+                weight[i, :, field] = kernel[i, t, ..., :c, :c].permute(4, 3, 0, 1, 2)
+        weight = weight.flatten(2, 3).flatten(0, 1)
+        if flat:
+            x, grad, weight = x[:, :, 0], grad[:, :, 0], weight[:, :, 0]
+        form = torch.channels_last if flat else torch.channels_last_3d
+        x, grad, weight = (v.contiguous(memory_format=form) for v in (x, grad, weight))
+        d = 2 if flat else 3
+        if what == "forward":
+            return (lambda: (F.conv2d if flat else F.conv3d)(x, weight)), None
+        mask = [what == "input", what == "weight", False]
+
+        def backward() -> Tensor:
+            found = torch.ops.aten.convolution_backward(
+                grad, x, weight, None, [1] * d, [0] * d, [1] * d, False, [0] * d, 1, mask
+            )
+            return found[0] if what == "input" else found[1]
+
+        return backward, None
+
+    return make
+
+
+def _existing(layer: Layer, what: str) -> Callable[[int], Made]:
+    def make(seed: int) -> Made:
+        from liespline.paths.plan import Table
+        from liespline.paths.triton import launch
+
+        x, kernel, grad = layer.tensors(seed)
+        table, (readers, entries) = layer.table.cuda(), (i.cuda() for i in layer.readers)
+        x, grad = x.movedim(4, 1).contiguous(), grad.movedim(4, 1).contiguous()
+        counts = torch.full((len(table),), table.shape[1], device="cuda")
+        whole = Table(table, counts, readers, readers * table.shape[1] + entries, counts)
+        if what == "forward":
+            return (
+                lambda: launch.correlate(x, kernel, table, counts, layer.size, (1, 1, 1), (0, 0, 0)),
+                lambda out: check_correlation(x.movedim(1, 4), kernel, layer.table, (0, 0, 0), out.movedim(1, 4)),
+            )
+        if what == "input":
+            back = tuple(k - 1 for k in layer.window)
+            return (
+                lambda: launch.input_gradient(grad, kernel, whole, layer.space, (1, 1, 1), (0, 0, 0)),
+                lambda out: check_correlation(
+                    grad.movedim(1, 4), layer.turned(kernel), readers.cpu(), back, out.movedim(1, 4)
+                ),
+            )
+        return (
+            lambda: launch.weight_gradient(x, grad, table, layer.window, (1, 1, 1), (0, 0, 0)),
+            lambda out: check_weight(x.movedim(1, 4), grad.movedim(1, 4), layer.table, out),
+        )
+
+    return make
+
+
+def _ends(layer: Layer, what: str, seed: int) -> tuple[Tensor, Tensor, Tensor, tuple, tuple]:
+    # The input gradient is the same correlation of gradients with turned kernels.
+    x, kernel, grad = layer.tensors(seed)
+    if what == "forward":
+        return x, kernel, layer.table, layer.size, (0, 0, 0)
+    return grad, layer.turned(kernel), layer.readers[0], layer.space, tuple(k - 1 for k in layer.window)
+
+
+def line(layer: Layer, what: str, **tile: int) -> Callable[[int], Made]:
+    """The Gluon kernels."""
+
+    def make(seed: int) -> Made:
+        import line_launch
+        from spans import pack, spans
+
+        if what == "weight":
+            x, _, grad = layer.tensors(seed)
+            cover = spans(layer.table.cuda(), x.shape[-1], tile["channels"])
+            size = line_launch.WeightTile(**tile)
+            return (
+                lambda: line_launch.weight_gradient(x, grad, cover, layer.window, (0, 0, 0), size),
+                lambda out: check_weight(x, grad, layer.table, out),
+            )
+        x, kernel, table, space, padding = _ends(layer, what, seed)
+        size = line_launch.Tile(**tile)
+        cover = spans(table.cuda(), x.shape[-1], size.channels)
+        outputs = kernel.shape[-1]
+        packed = pack(kernel, cover, size.lines, line_launch.padded(outputs))
+        return (
+            lambda: line_launch.correlate(x, packed, cover, space, padding, outputs, size),
+            lambda out: check_correlation(x, kernel, table, padding, out),
+        )
+
+    return make
+
+
+def box(layer: Layer, what: str, channels: int, boxes: bool, **tile: int) -> Callable[[int], Made]:
+    """The plain Triton kernel, with tensor descriptors or with pointers."""
+
+    def make(seed: int) -> Made:
+        import box_launch
+        from spans import pack, spans
+
+        x, kernel, table, space, padding = _ends(layer, what, seed)
+        cover = spans(table.cuda(), x.shape[-1], channels)
+        outputs = kernel.shape[-1]
+        packed = pack(kernel, cover, tile["lines"], max(16, 1 << (outputs - 1).bit_length()))
+        return (
+            lambda: box_launch.correlate(x, packed, cover, space, padding, outputs, boxes=boxes, **tile),
+            lambda out: check_correlation(x, kernel, table, padding, out),
+        )
+
+    return make
+
+
+def packing(layer: Layer, channels: int, lines: int) -> Callable[[int], Made]:
+    """What packing a kernel for the Gluon kernels takes."""
+
+    def make(seed: int) -> Made:
+        from spans import pack, spans
+
+        _, kernel, _ = layer.tensors(seed)
+        cover = spans(layer.table.cuda(), kernel.shape[-1], channels)
+        op = max(16, 1 << (kernel.shape[-1] - 1).bit_length())
+        return (lambda: pack(kernel, cover, lines, op)), None
+
+    return make
+
+
+def _maps(channels: int, side: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    draw = torch.Generator("cuda").manual_seed(seed)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=draw, device="cuda", dtype=torch.bfloat16)
+
+    return random(64, side, side, channels), random(5, 5, channels), random(64, side - 4, side - 4, channels)
+
+
+def depthwise(channels: int, side: int, what: str, /, **tile: int) -> Callable[[int], Made]:
+    """Our depthwise kernels, and cuDNN's where no tile is given; the check is float64 on 16 channels."""
+
+    def make(seed: int) -> Made:
+        import depthwise as ours
+
+        x, weight, grad = _maps(channels, side, seed)
+
+        def truth() -> Tensor:
+            xs, ws = x[..., -16:].double().requires_grad_(), weight[..., -16:].double().requires_grad_()
+            n = side - 4
+            y = sum(xs[:, i : i + n, j : j + n] * ws[i, j] for i in range(5) for j in range(5))
+            if what == "forward":
+                return y.detach()
+            return torch.autograd.grad(y, xs if what == "input" else ws, grad[..., -16:].double())[0]
+
+        def check(out: Tensor) -> float:
+            want = truth()
+            return float((out[..., -16:].double() - want).norm() / want.norm())
+
+        size = ours.Tile(**tile)
+        if tile and what == "forward":
+            return (lambda: ours.correlate(x, weight, (0, 0), size)), check
+        if tile and what == "input":
+            return (lambda: ours.input_gradient(grad, weight, (0, 0), size)), check
+        if tile:
+            return (lambda: ours.weight_gradient(x, grad, (5, 5), (0, 0), size)), check
+        plain, back = x.movedim(-1, 1), grad.movedim(-1, 1)
+        taps = weight.movedim(-1, 0)[:, None].contiguous()
+        if what == "forward":
+            return (lambda: F.conv2d(plain, taps, groups=channels).movedim(1, -1)), check
+        mask = [what == "input", what == "weight", False]
+
+        def backward() -> Tensor:
+            found = torch.ops.aten.convolution_backward(
+                back, plain, taps, None, [1, 1], [0, 0], [1, 1], False, [0, 0], channels, mask
+            )
+            return found[0].movedim(1, -1) if what == "input" else found[1][:, 0].movedim(0, -1)
+
+        return backward, check
+
+    return make
+
+
+def mix(channels: int, side: int) -> Callable[[int], Made]:
+    """The 1×1 mix before a depthwise layer, as one product over all elements and channels."""
+
+    def make(seed: int) -> Made:
+        x, _, _ = _maps(channels, side, seed)
+        weight = torch.randn(channels, channels, device="cuda", dtype=torch.bfloat16)
+        return (lambda: F.linear(x, weight)), None
+
+    return make
+
+
+def copy(numel: int) -> Callable[[int], Made]:
+    """A copy that reads and writes as many bytes."""
+
+    def make(seed: int) -> Made:
+        source = torch.randn(numel, device="cuda").bfloat16()
+        target = torch.empty_like(source)
+        return (lambda: target.copy_(source)), None
+
+    return make
+
+
+def product(n: int) -> Callable[[int], Made]:
+    """A square matrix product."""
+
+    def make(seed: int) -> Made:
+        a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        return (lambda: a @ b), None
+
+    return make
+
+
+def baselines() -> list[Variant]:
+    """The machine's two ceilings."""
+    return [
+        Variant("ceilings", "8192³ product", "torch", 2 * 8192**3 / RATE, product(8192)),
+        Variant("ceilings", "copy of 512 MB", "torch", 2 * 2**29 / BANDWIDTH, copy(2**28)),
+    ]
+
+
+def banded(layer: Layer, what: str, tiles: list[dict[str, int]], boxes: list[dict] = ()) -> list[Variant]:
+    """Dense, existing, and the prototypes of one pass."""
+    floor = layer.floors[what]
+    found = [
+        Variant(layer.name, what, "dense cuDNN", floor, _dense(layer, what)),
+        Variant(layer.name, what, "existing Triton", floor, _existing(layer, what), True),
+    ]
+    for tile in tiles:
+        label = "line " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
+        found.append(Variant(layer.name, what, label, floor, line(layer, what, **tile), True))
+    for tile in boxes:
+        label = "box " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
+        found.append(Variant(layer.name, what, label, floor, box(layer, what, **tile), True))
+    return found
+
+
+def separable(name: str, tiles: dict[str, list[dict[str, int]]]) -> list[Variant]:
+    """The depthwise layer of one name: its floor is its bytes."""
+    channels, side = DEPTHWISE[name]
+    numel = 64 * channels * (side**2 + (side - 4) ** 2)
+    floor = 2 * numel / BANDWIDTH
+    found = [Variant(name, "copy of equal bytes", "torch", floor, copy(numel // 2))]
+    flops = 2 * 64 * side**2 * channels**2
+    found.append(Variant(name, "1×1 mix", "cuBLAS", flops / RATE, mix(channels, side)))
+    for what, choices in tiles.items():
+        found.append(Variant(name, what, "cuDNN", floor, depthwise(channels, side, what)))
+        for tile in choices:
+            label = "walk " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
+            found.append(Variant(name, what, label, floor, depthwise(channels, side, what, **tile), True))
+    return found
