@@ -9,6 +9,8 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 import line_kernels
 import line_weight
+import stream_kernels
+import stream_weight
 from spans import Spans, unpack
 
 Size = tuple[int, ...]
@@ -16,7 +18,10 @@ Size = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tile:
-    """Columns, images, channels per step, output lines, stages, warps, planes and registers of a program."""
+    """Columns, images, channels per step, output lines, stages, warps, planes and registers of a program.
+
+    With `programs`, so many of them work through all tiles, and one warp of each does nothing but copy.
+    """
 
     columns: int
     images: int
@@ -26,6 +31,7 @@ class Tile:
     warps: int = 8
     planes: int = 1
     registers: int | None = None
+    programs: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class WeightTile:
     stages: int = 2
     warps: int = 8
     planes: int = 1
+    registers: int | None = None  # with a number of them, one warp does nothing but copy
 
 
 def padded(outputs: int) -> int:
@@ -72,7 +79,11 @@ def correlate(x: Tensor, packed: Tensor, spans: Spans, size: Size, padding: Size
     tiles_d, tiles_h = -(-size[0] // tile.planes), -(-size[1] // tile.lines)
     strides = out.stride()
     more = {} if tile.registers is None else {"maxnreg": tile.registers}
-    line_kernels.correlate[(elements * tiles_w * tiles_h * tiles_d * tiles_b,)](
+    tiles = elements * tiles_w * tiles_h * tiles_d * tiles_b
+    kernel = line_kernels.correlate[(tiles,)]
+    if tile.programs:
+        kernel, more["tiles"] = stream_kernels.correlate[(min(tile.programs, tiles),)], tiles
+    kernel(
         x_desc, w_desc, spans.starts, out, elements, batch, *size, tiles_d, tiles_w, tiles_h, *padding, *strides[:5],
         S=s, KD=kd, KH=li - tile.lines + 1, KW=kw, LINES=tile.lines, O=outputs, OP=n // tile.lines,
         WT=tile.columns, PT=tile.planes, BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps,
@@ -96,11 +107,13 @@ def weight_gradient(x: Tensor, grad: Tensor, spans: Spans, window: Size, padding
     splits = -(-places // share)
     m = tile.blocks * kc
     partial = torch.empty(splits, elements, groups, window[2], m, op, device=x.device, dtype=torch.float32)
-    line_weight.correlate_weight[(splits * elements * groups,)](
+    more = {} if tile.registers is None else {"maxnreg": tile.registers}
+    kernel = line_weight.correlate_weight if tile.registers is None else stream_weight.correlate_weight
+    kernel[(splits * elements * groups,)](
         x_desc, g_desc, spans.starts, partial, elements, groups, places, share, tiles_w, grad.shape[2],
         tiles_d, *padding,
         S=s, KH=window[1], KW=window[2], O=outputs, OP=op, MB=tile.blocks, WT=tile.columns, PT=tile.planes,
-        BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps,
+        BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps, **more,
     )  # fmt: skip
     sums = partial[0] if splits == 1 else partial.sum(0)
     return unpack(sums, spans, window[0], window[1], x.shape[-1], outputs)

@@ -11,10 +11,22 @@ def tile(columns: int, images: int, channels: int, lines: int, stages: int, warp
     return found | {"warps": warps, "planes": planes}
 
 
+def stream(columns: int, images: int, channels: int, lines: int, stages: int, warps: int, each: int, planes: int = 1):
+    """A tile of the correlation with a warp that copies, `each` programs on a multiprocessor."""
+    registers = 65536 // each // ((warps + 4) * 32) // 8 * 8
+    more = {"registers": min(registers, 168), "programs": 132 * each}
+    return tile(columns, images, channels, lines, stages, warps, planes) | more
+
+
 def weight(columns: int, images: int, channels: int, blocks: int, splits: int, stages: int, planes: int = 1) -> Tile:
     """A tile of the weight gradient."""
     found = {"columns": columns, "images": images, "channels": channels, "blocks": blocks, "splits": splits}
     return found | {"stages": stages, "planes": planes}
+
+
+def copying(columns: int, images: int, channels: int, blocks: int, splits: int, stages: int, planes: int = 1) -> Tile:
+    """A tile of the weight gradient with a warp that copies."""
+    return weight(columns, images, channels, blocks, splits, stages, planes) | {"registers": 168}
 
 
 def box(columns: int, images: int, channels: int, lines: int, boxes: bool, programs: int, stages: int) -> dict:
@@ -24,33 +36,37 @@ def box(columns: int, images: int, channels: int, lines: int, boxes: bool, progr
 
 
 FORWARD = {
-    "C32": [tile(8, 32, 32, 1, 3, 8), tile(8, 16, 32, 2, 2, 4), tile(8, 32, 32, 2, 2, 8), tile(8, 16, 32, 1, 3, 4),
-            tile(4, 64, 32, 2, 2, 8), tile(8, 32, 32, 2, 4, 8), tile(4, 32, 32, 2, 3, 4)],
-    "C64": [tile(4, 64, 32, 1, 2, 8), tile(8, 32, 32, 1, 2, 8), tile(4, 64, 32, 1, 4, 8), tile(4, 64, 64, 1, 2, 8),
-            tile(8, 32, 64, 1, 2, 8), tile(4, 64, 32, 2, 2, 8), tile(4, 32, 32, 1, 3, 4)],
-    "C23": [tile(8, 32, 16, 1, 4, 8), tile(8, 32, 16, 2, 4, 8), tile(8, 16, 16, 2, 4, 4), tile(8, 32, 32, 1, 3, 8),
-            tile(8, 16, 16, 1, 4, 4), tile(8, 32, 16, 2, 2, 8)],
-    "SE3": [tile(8, 2, 16, 2, 4, 4, 8), tile(8, 2, 16, 4, 4, 4, 8), tile(8, 2, 16, 1, 4, 4, 8),
+    "C32": [stream(8, 32, 32, 1, 3, 8, 2), stream(8, 32, 32, 2, 4, 8, 1), stream(8, 32, 32, 2, 2, 8, 2),
+            stream(8, 16, 32, 2, 2, 4, 3), stream(8, 32, 32, 1, 6, 8, 1), tile(8, 32, 32, 1, 3, 8), tile(8, 16, 32, 2, 2, 4), tile(8, 32, 32, 2, 2, 8), tile(8, 16, 32, 1, 3, 4),
+            tile(4, 64, 32, 2, 2, 8)],
+    "C64": [stream(4, 64, 32, 1, 2, 8, 2), stream(4, 64, 32, 1, 4, 8, 1), stream(8, 32, 32, 1, 2, 8, 2),
+            stream(4, 64, 32, 2, 3, 8, 1), stream(4, 32, 32, 1, 3, 4, 2), tile(4, 64, 32, 1, 2, 8), tile(8, 32, 32, 1, 2, 8), tile(4, 64, 32, 1, 4, 8), tile(4, 64, 64, 1, 2, 8),
+            tile(4, 32, 32, 1, 3, 4)],
+    "C23": [stream(8, 32, 16, 2, 4, 8, 2), stream(8, 32, 16, 1, 6, 8, 2), stream(8, 16, 16, 2, 4, 4, 3),
+            tile(8, 32, 16, 1, 4, 8), tile(8, 32, 16, 2, 4, 8), tile(8, 16, 16, 2, 4, 4), tile(8, 32, 32, 1, 3, 8),
+            tile(8, 16, 16, 1, 4, 4)],
+    "SE3": [stream(8, 2, 16, 2, 4, 4, 3, 8), stream(8, 2, 16, 4, 4, 4, 3, 8), stream(16, 2, 16, 2, 4, 8, 2, 8),
+            tile(8, 2, 16, 2, 4, 4, 8), tile(8, 2, 16, 4, 4, 4, 8), tile(8, 2, 16, 1, 4, 4, 8),
             tile(16, 2, 16, 2, 4, 8, 8)],
-    "N32": [tile(8, 32, 32, 1, 3, 8), tile(8, 32, 32, 2, 2, 8)],
-    "C16": [tile(8, 32, 16, 2, 4, 8), tile(8, 32, 16, 4, 3, 8)],
+    "N32": [stream(8, 32, 32, 1, 3, 8, 2), tile(8, 32, 32, 2, 2, 8)],
+    "C16": [stream(8, 32, 16, 2, 4, 8, 2), tile(8, 32, 16, 4, 3, 8)],
 }  # fmt: skip
 INPUT = {
-    "C32": [tile(4, 32, 32, 1, 3, 4), tile(4, 64, 32, 1, 2, 8), tile(4, 64, 32, 2, 2, 8), tile(8, 32, 32, 1, 3, 8),
+    "C32": [stream(4, 64, 32, 1, 2, 8, 2), stream(4, 64, 32, 2, 2, 8, 2), stream(4, 32, 32, 1, 3, 4, 2), tile(4, 32, 32, 1, 3, 4), tile(4, 64, 32, 1, 2, 8), tile(4, 64, 32, 2, 2, 8), tile(8, 32, 32, 1, 3, 8),
             tile(2, 64, 32, 2, 2, 4)],
-    "C64": [tile(8, 32, 32, 1, 2, 8), tile(4, 64, 32, 1, 2, 8), tile(8, 32, 64, 1, 2, 8), tile(8, 32, 32, 1, 4, 8)],
-    "C23": [tile(4, 32, 16, 1, 4, 4), tile(4, 64, 16, 2, 3, 8), tile(4, 64, 16, 1, 4, 8)],
+    "C64": [stream(8, 32, 32, 1, 2, 8, 2), stream(8, 32, 32, 1, 4, 8, 1), stream(8, 32, 64, 1, 2, 8, 1), tile(8, 32, 32, 1, 2, 8), tile(4, 64, 32, 1, 2, 8)],
+    "C23": [stream(4, 64, 16, 2, 3, 8, 2), stream(4, 32, 16, 1, 4, 4, 3), tile(4, 32, 16, 1, 4, 4), tile(4, 64, 16, 2, 3, 8), tile(4, 64, 16, 1, 4, 8)],
     "SE3": [tile(8, 2, 16, 2, 4, 4, 8), tile(8, 2, 16, 4, 4, 4, 8)],
     "N32": [tile(4, 64, 32, 1, 2, 8)],
     "C16": [tile(4, 64, 16, 2, 3, 8)],
 }  # fmt: skip
 WEIGHT = {
-    "C32": [weight(2, 64, 32, 8, 4, 2), weight(1, 64, 32, 8, 4, 4), weight(2, 32, 32, 8, 4, 3),
+    "C32": [copying(2, 64, 32, 8, 4, 2), copying(2, 32, 32, 8, 4, 4), weight(2, 64, 32, 8, 4, 2), weight(1, 64, 32, 8, 4, 4), weight(2, 32, 32, 8, 4, 3),
             weight(4, 32, 32, 8, 4, 2)],
-    "C64": [weight(2, 64, 64, 2, 1, 2), weight(2, 32, 64, 2, 1, 4), weight(4, 32, 64, 2, 1, 2),
+    "C64": [copying(2, 64, 64, 2, 1, 2), copying(2, 32, 64, 2, 1, 5), weight(2, 64, 64, 2, 1, 2), weight(2, 32, 64, 2, 1, 4), weight(4, 32, 64, 2, 1, 2),
             weight(2, 64, 32, 4, 1, 2)],
-    "C23": [weight(2, 64, 32, 8, 4, 2), weight(2, 64, 16, 8, 3, 2), weight(2, 64, 16, 16, 6, 2)],
-    "SE3": [weight(8, 2, 16, 16, 2, 2, 4), weight(4, 2, 16, 16, 2, 2, 4), weight(8, 2, 16, 16, 2, 2, 8)],
+    "C23": [copying(2, 64, 32, 8, 4, 2), copying(2, 64, 16, 8, 2, 3), weight(2, 64, 32, 8, 4, 2), weight(2, 64, 16, 8, 3, 2), weight(2, 64, 16, 16, 6, 2)],
+    "SE3": [copying(8, 2, 16, 16, 2, 3, 4), weight(8, 2, 16, 16, 2, 2, 4), weight(4, 2, 16, 16, 2, 2, 4), weight(8, 2, 16, 16, 2, 2, 8)],
     "N32": [weight(2, 64, 32, 8, 2, 2)],
     "C16": [weight(2, 64, 16, 16, 10, 2)],
 }  # fmt: skip
