@@ -82,7 +82,8 @@ def correlate(x: Tensor, packed: Tensor, spans: Spans, size: Size, padding: Size
     tiles = elements * tiles_w * tiles_h * tiles_d * tiles_b
     kernel = line_kernels.correlate[(tiles,)]
     if tile.programs:
-        kernel, more["tiles"] = stream_kernels.correlate[(min(tile.programs, tiles),)], tiles
+        kernel = stream_kernels.correlate[(min(tile.programs, tiles),)]
+        more |= {"tiles": tiles, "height": x.shape[2]}
     kernel(
         x_desc, w_desc, spans.starts, out, elements, batch, *size, tiles_d, tiles_w, tiles_h, *padding, *strides[:5],
         S=s, KD=kd, KH=li - tile.lines + 1, KW=kw, LINES=tile.lines, O=outputs, OP=n // tile.lines,

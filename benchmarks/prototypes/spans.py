@@ -16,7 +16,10 @@ class Spans(NamedTuple):
 
 
 def spans(table: Tensor, channels: int, width: int) -> Spans:
-    """Cover the fields (A, T) of each element by spans; neighbouring fields share one where they can."""
+    """Cover the fields (A, T) of each element by spans; neighbouring fields share one where they can.
+
+    A span starts at a multiple of 16 channels: memory is read in sectors of 32 bytes.
+    """
     lines = [_cover(fields, channels, width) for fields in table.tolist()]
     most = max(len(starts) for starts, _ in lines)
     starts = torch.zeros(len(lines), most, dtype=torch.int32)
@@ -36,8 +39,9 @@ def _cover(fields: list[int], channels: int, width: int) -> tuple[list[int], lis
     starts, read = [], []
     left = sorted(wanted)
     while left:
-        starts.append(left[0])
-        here = range(left[0], left[0] + width)
+        unit = min(16, width)
+        starts.append(left[0] // unit * unit)
+        here = range(starts[-1], starts[-1] + width)
         read += [wanted.pop(c, nothing) for c in here]
         left = sorted(wanted)
     return starts, read

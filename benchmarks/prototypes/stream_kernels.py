@@ -18,6 +18,13 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 
 @gluon.jit
+def _lines(h0, height, COUNT: gl.constexpr):
+    # Of COUNT lines from h0 on: how many lie before the tensor, and how many in it.
+    skipped = gl.maximum(-h0, 0)
+    return skipped, gl.maximum(gl.minimum(height - h0, COUNT) - skipped, 0)
+
+
+@gluon.jit
 def _place(tile, sizes, LINES: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr):
     elements, tiles_w, tiles_h, tiles_d = sizes
     element = tile % elements
@@ -33,7 +40,7 @@ def _place(tile, sizes, LINES: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr,
 
 @gluon.jit
 def _copies(
-    x_desc, w_desc, starts, units, taps, ready, empty, tiles, sizes, pad_d, pad_h, pad_w,
+    x_desc, w_desc, starts, units, taps, ready, empty, tiles, sizes, height, pad_d, pad_h, pad_w,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, N: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
@@ -43,11 +50,15 @@ def _copies(
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
         element, w0, h0, d0, b0 = _place(tile, sizes, LINES, WT, PT, BB)
-        for step in range(STEPS):
+        skipped, lines = _lines(h0 - pad_h, height, LI)
+        for i in range(KD * lines * S):
             stage = count % STAGES
-            channel = gl.load(starts + element * S + step % S)
-            line = h0 - pad_h + (step // S) % LI
-            plane = d0 - pad_d + step // (S * LI)
+            y = skipped + (i // S) % lines
+            z = i // (S * lines)
+            step = (z * LI + y) * S + i % S
+            channel = gl.load(starts + element * S + i % S)
+            line = h0 - pad_h + y
+            plane = d0 - pad_d + z
             bar = ready.index(stage)
             mbarrier.wait(empty.index(stage), ((count // STAGES) & 1) ^ 1)
             mbarrier.expect(bar, (COLUMNS * PT * BB + KW * N) * KC * 2)
@@ -63,14 +74,13 @@ def _copies(
 
 @gluon.jit
 def _products(
-    units, taps, ready, empty, out, tiles, sizes, batch, size_d, size_h, size_w, out_b, out_d, out_h, out_w, out_a,
+    units, taps, ready, empty, out, tiles, sizes, height, pad_h, batch, size_d, size_h, size_w, out_b, out_d, out_h, out_w, out_a,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr,
     STAGES: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     BM: gl.constexpr = WT * PT * BB
     N: gl.constexpr = LINES * OP
-    STEPS: gl.constexpr = KD * (KH + LINES - 1) * S
     COLUMNS: gl.constexpr = WT + KW - 1
     flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=KC * 2, element_bitwidth=16, rank=2)
     sums: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, N, 16])
@@ -78,7 +88,8 @@ def _products(
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
         element, w0, h0, d0, b0 = _place(tile, sizes, LINES, WT, PT, BB)
         acc = gl.zeros([BM, N], gl.float32, layout=sums)
-        for step in range(STEPS):
+        _, lines = _lines(h0 - pad_h, height, KH + LINES - 1)
+        for step in range(KD * lines * S):
             stage = count % STAGES
             mbarrier.wait(ready.index(stage), (count // STAGES) & 1)
             token = warpgroup_mma_init(acc)
@@ -107,7 +118,7 @@ def _products(
 @gluon.jit
 def correlate(
     x_desc, w_desc, starts, out, elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h,
-    pad_d, pad_h, pad_w, out_b, out_d, out_h, out_w, out_a, tiles,
+    pad_d, pad_h, pad_w, out_b, out_d, out_h, out_w, out_a, tiles, height,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
@@ -125,20 +136,22 @@ def correlate(
     fence_async_shared()
     gl.thread_barrier()
     tiles = gl.to_tensor(tiles)
+    height = gl.to_tensor(height)
+    pad_h = gl.to_tensor(pad_h)
     sizes = (gl.to_tensor(elements), gl.to_tensor(tiles_w), gl.to_tensor(tiles_h), gl.to_tensor(tiles_d))
     gl.warp_specialize(
         [
             (
                 _products,
-                (units, taps, ready, empty, out, tiles, sizes, gl.to_tensor(batch), gl.to_tensor(size_d),
-                 gl.to_tensor(size_h), gl.to_tensor(size_w), gl.to_tensor(out_b), gl.to_tensor(out_d),
+                (units, taps, ready, empty, out, tiles, sizes, height, pad_h, gl.to_tensor(batch),
+                 gl.to_tensor(size_d), gl.to_tensor(size_h), gl.to_tensor(size_w), gl.to_tensor(out_b), gl.to_tensor(out_d),
                  gl.to_tensor(out_h), gl.to_tensor(out_w), gl.to_tensor(out_a),
                  S, KD, KH, KW, LINES, O, OP, WT, PT, BB, KC, STAGES, num_warps),
             ),
             (
                 _copies,
-                (x_desc, w_desc, starts, units, taps, ready, empty, tiles, sizes, gl.to_tensor(pad_d),
-                 gl.to_tensor(pad_h), gl.to_tensor(pad_w),
+                (x_desc, w_desc, starts, units, taps, ready, empty, tiles, sizes, height, gl.to_tensor(pad_d),
+                 pad_h, gl.to_tensor(pad_w),
                  S, KD, KH, KW, LINES, N, WT, PT, BB, KC, WB, STAGES),
             ),
         ],
