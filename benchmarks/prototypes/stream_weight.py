@@ -120,5 +120,5 @@ def correlate_weight(
             ),
         ],
         [1],
-        [40],
+        [40 if MB <= 8 else 80],
     )  # fmt: skip
