@@ -15,7 +15,7 @@ def correlate(
     weight,  # tensor descriptor [A·STEPS·KW·N, KC] with boxes [N, KC], or a pointer
     starts, out, elements, batch, in_d, in_h, in_w, channels, size_d, size_h, size_w, tiles, tiles_w, tiles_h,
     pad_d, pad_h, pad_w, x_b, x_d, x_h, x_w, out_b, out_d, out_h, out_w, out_a,
-    S: tl.constexpr, KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, LINES: tl.constexpr, O: tl.constexpr,
+    S: tl.constexpr, KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, LINES: tl.constexpr, OUT: tl.constexpr,
     OP: tl.constexpr, WT: tl.constexpr, BT: tl.constexpr, KC: tl.constexpr, BOX: tl.constexpr, SUMS: tl.constexpr,
     PROGRAMS: tl.constexpr,
 ):  # fmt: skip
@@ -61,6 +61,6 @@ def correlate(
         h = h0 + column // OP
         o = column % OP
         place = b.to(tl.int64) * out_b + d0 * out_d + w * out_w
-        kept = ((b < batch) & (w < size_w))[:, None] & ((h < size_h) & (o < O))[None, :]
+        kept = ((b < batch) & (w < size_w))[:, None] & ((h < size_h) & (o < OUT))[None, :]
         target = out + place[:, None] + (element * out_a + h * out_h + o)[None, :]
         tl.store(target, sums.to(out.dtype.element_ty), mask=kept)

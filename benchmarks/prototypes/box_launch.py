@@ -1,12 +1,11 @@
 """Launching `box_kernels` on tensors (B, D, H, W, A, C), with tensor descriptors or with pointers."""
 
+import box_kernels
 import torch
 import triton.language as tl
+from spans import Spans
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
-
-import box_kernels
-from spans import Spans
 
 Size = tuple[int, ...]
 
@@ -32,7 +31,7 @@ def correlate(
     box_kernels.correlate[(programs,)](
         samples, weight, spans.starts, out, elements, batch, *x.shape[1:4], channels, *size, tiles, tiles_w, tiles_h,
         *padding, *x.stride()[:4], *out.stride()[:5],
-        S=s, KD=kd, KH=li - lines + 1, KW=kw, LINES=lines, O=outputs, OP=n // lines, WT=columns, BT=images, KC=kc,
+        S=s, KD=kd, KH=li - lines + 1, KW=kw, LINES=lines, OUT=outputs, OP=n // lines, WT=columns, BT=images, KC=kc,
         BOX=boxes, SUMS=tl.float64 if x.dtype == torch.float64 else tl.float32, PROGRAMS=programs,
         num_stages=stages, num_warps=warps,
     )  # fmt: skip

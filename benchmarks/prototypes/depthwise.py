@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
+import depthwise_kernels as kernels
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-
-import depthwise_kernels as kernels
 
 
 @dataclass(frozen=True)

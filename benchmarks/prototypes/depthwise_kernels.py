@@ -14,8 +14,8 @@ import triton.language as tl
 
 @triton.jit
 def _line(
-    x, line, height, width, w0, row_stride, batch, b, live, COLUMNS: tl.constexpr, EDGE: tl.constexpr, PAD: tl.constexpr,
-    WHOLE: tl.constexpr,
+    x, line, height, width, w0, row_stride, batch, b, live,
+    COLUMNS: tl.constexpr, EDGE: tl.constexpr, PAD: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     # One line of samples as COLUMNS tensors (BR, BC); zero outside the image, any sample where PAD is false.
     found = ()

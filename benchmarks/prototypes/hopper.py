@@ -5,6 +5,7 @@ times the rest in turn. Whatever crashes or hangs costs its own row and no other
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -84,7 +85,6 @@ def _rows(path: Path) -> list[dict]:
 
 def _child(options: argparse.Namespace, end: float) -> None:
     import torch
-
     from plan import variants
 
     torch.backends.cudnn.benchmark = True
@@ -157,7 +157,7 @@ def _measure(variant, seconds: float = 0.12) -> dict:
             graph.replay()
         events[-1].record()
         torch.cuda.synchronize()
-        times += [a.elapsed_time(b) * 1e3 for a, b in zip(events, events[1:], strict=False)]
+        times += [a.elapsed_time(b) * 1e3 for a, b in itertools.pairwise(events)]
     times = sorted(times[6:])
     middle = statistics.median(times)
     spread = [round(times[int(len(times) * q)], 1) for q in (0.1, 0.9)]

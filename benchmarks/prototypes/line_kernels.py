@@ -46,7 +46,7 @@ def correlate(
     out,  # (B, D, H, W, A, O) by its strides
     elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h, pad_d, pad_h, pad_w,
     out_b, out_d, out_h, out_w, out_a,
-    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
+    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, OUT: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
@@ -115,5 +115,5 @@ def correlate(
     h = h0 + column // OP
     o = column % OP
     place = b.to(gl.int64) * out_b + d * out_d + w * out_w
-    kept = ((b < batch) & (d < size_d) & (w < size_w))[:, None] & ((h < size_h) & (o < O))[None, :]
+    kept = ((b < batch) & (d < size_d) & (w < size_w))[:, None] & ((h < size_h) & (o < OUT))[None, :]
     gl.store(out + place[:, None] + (element * out_a + h * out_h + o)[None, :], values, mask=kept)

@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
-
 import line_kernels
 import line_weight
 import stream_kernels
 import stream_weight
+import torch
 from spans import Spans, unpack
+from torch import Tensor
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 Size = tuple[int, ...]
 
@@ -86,7 +85,7 @@ def correlate(x: Tensor, packed: Tensor, spans: Spans, size: Size, padding: Size
         more |= {"tiles": tiles, "height": x.shape[2]}
     kernel(
         x_desc, w_desc, spans.starts, out, elements, batch, *size, tiles_d, tiles_w, tiles_h, *padding, *strides[:5],
-        S=s, KD=kd, KH=li - tile.lines + 1, KW=kw, LINES=tile.lines, O=outputs, OP=n // tile.lines,
+        S=s, KD=kd, KH=li - tile.lines + 1, KW=kw, LINES=tile.lines, OUT=outputs, OP=n // tile.lines,
         WT=tile.columns, PT=tile.planes, BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps,
         **more,
     )  # fmt: skip
@@ -113,7 +112,7 @@ def weight_gradient(x: Tensor, grad: Tensor, spans: Spans, window: Size, padding
     kernel[(splits * elements * groups,)](
         x_desc, g_desc, spans.starts, partial, elements, groups, places, share, tiles_w, grad.shape[2],
         tiles_d, *padding,
-        S=s, KH=window[1], KW=window[2], O=outputs, OP=op, MB=tile.blocks, WT=tile.columns, PT=tile.planes,
+        S=s, KH=window[1], KW=window[2], OUT=outputs, OP=op, MB=tile.blocks, WT=tile.columns, PT=tile.planes,
         BB=tile.images, KC=kc, WB=box, STAGES=tile.stages, num_warps=tile.warps, **more,
     )  # fmt: skip
     sums = partial[0] if splits == 1 else partial.sum(0)

@@ -22,7 +22,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 def _copy_step(
     x_desc, g_desc, starts, element, group, place, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w, bar, xs, gs, stage,
     S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr,
-    KC: gl.constexpr, WB: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr, O: gl.constexpr,
+    KC: gl.constexpr, WB: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr, OUT: gl.constexpr,
 ):  # fmt: skip
     COLUMNS: gl.constexpr = WT + KW - 1
     w0 = (place % tiles_w) * WT
@@ -42,7 +42,7 @@ def _copy_step(
     for i in gl.static_range(COLUMNS // WB):
         box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
         column = w0 + pad_w - (KW - 1) + i * WB
-        tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * O], bar, box)
+        tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT], bar, box)
 
 
 @gluon.jit
@@ -52,11 +52,11 @@ def correlate_weight(
     starts,  # (A, S) first channel of each span
     partial,  # (splits, A, groups, KW, M, OP)
     elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
-    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, O: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
+    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, OUT: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
-    """partial[a, block, t, k, o] = Σ over b, p of x[b, p + y − pad, start + k] · grad[b, p, a, o], a split of p each."""
+    """partial[a, block, t, k, o] = Σ over b, p of x[b, p + y − pad, start + k] · grad[b, p, a, o], split over p."""
     BT: gl.constexpr = PT * BB
     BM: gl.constexpr = WT * BT
     M: gl.constexpr = MB * KC
@@ -84,9 +84,9 @@ def correlate_weight(
     for i in gl.static_range(STAGES - 1):
         if i < count:
             _copy_step(x_desc, g_desc, starts, element, group, first + i, tiles_w, size_h, tiles_d, pad_d, pad_h,
-                       pad_w, bars.index(i), xs, gs, i, S, KH, KW, WT, PT, BB, KC, WB, OP, MB, O)  # fmt: skip
+                       pad_w, bars.index(i), xs, gs, i, S, KH, KW, WT, PT, BB, KC, WB, OP, MB, OUT)  # fmt: skip
     sums = ()
-    for t in gl.static_range(KW):
+    for _ in gl.static_range(KW):
         sums = sums + (gl.zeros([M, OP], gl.float32, layout=layout),)
     for step in range(count):
         stage = step % STAGES
@@ -102,7 +102,7 @@ def correlate_weight(
             gl.thread_barrier()
             _copy_step(x_desc, g_desc, starts, element, group, first + ahead, tiles_w, size_h, tiles_d, pad_d, pad_h,
                        pad_w, bars.index(ahead % STAGES), xs, gs, ahead % STAGES, S, KH, KW, WT, PT, BB, KC, WB, OP,
-                       MB, O)  # fmt: skip
+                       MB, OUT)  # fmt: skip
     sums = warpgroup_mma_wait(0, deps=sums)
     for i in gl.static_range(STAGES):
         mbarrier.invalidate(bars.index(i))

@@ -74,8 +74,9 @@ def _copies(
 
 @gluon.jit
 def _products(
-    units, taps, ready, empty, out, tiles, sizes, height, pad_h, batch, size_d, size_h, size_w, out_b, out_d, out_h, out_w, out_a,
-    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
+    units, taps, ready, empty, out, tiles, sizes, height, pad_h, batch, size_d, size_h, size_w, out_b, out_d, out_h,
+    out_w, out_a,
+    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, OUT: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr,
     STAGES: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
@@ -111,7 +112,7 @@ def _products(
         h = h0 + column // OP
         o = column % OP
         place = b.to(gl.int64) * out_b + d * out_d + w * out_w
-        kept = ((b < batch) & (d < size_d) & (w < size_w))[:, None] & ((h < size_h) & (o < O))[None, :]
+        kept = ((b < batch) & (d < size_d) & (w < size_w))[:, None] & ((h < size_h) & (o < OUT))[None, :]
         gl.store(out + place[:, None] + (element * out_a + h * out_h + o)[None, :], acc.to(gl.bfloat16), mask=kept)
 
 
@@ -119,7 +120,7 @@ def _products(
 def correlate(
     x_desc, w_desc, starts, out, elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h,
     pad_d, pad_h, pad_w, out_b, out_d, out_h, out_w, out_a, tiles, height,
-    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, O: gl.constexpr,
+    S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, OUT: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
@@ -144,9 +145,9 @@ def correlate(
             (
                 _products,
                 (units, taps, ready, empty, out, tiles, sizes, height, pad_h, gl.to_tensor(batch),
-                 gl.to_tensor(size_d), gl.to_tensor(size_h), gl.to_tensor(size_w), gl.to_tensor(out_b), gl.to_tensor(out_d),
-                 gl.to_tensor(out_h), gl.to_tensor(out_w), gl.to_tensor(out_a),
-                 S, KD, KH, KW, LINES, O, OP, WT, PT, BB, KC, STAGES, num_warps),
+                 gl.to_tensor(size_d), gl.to_tensor(size_h), gl.to_tensor(size_w), gl.to_tensor(out_b),
+                 gl.to_tensor(out_d), gl.to_tensor(out_h), gl.to_tensor(out_w), gl.to_tensor(out_a),
+                 S, KD, KH, KW, LINES, OUT, OP, WT, PT, BB, KC, STAGES, num_warps),
             ),
             (
                 _copies,

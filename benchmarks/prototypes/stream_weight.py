@@ -17,7 +17,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 @gluon.jit
 def _copies(
     x_desc, g_desc, starts, xs, gs, ready, empty, element, group, first, count, tiles_w, size_h, tiles_d, pad_d, pad_h,
-    pad_w, S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, O: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
+    pad_w, S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, OUT: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     COLUMNS: gl.constexpr = WT + KW - 1
@@ -43,7 +43,7 @@ def _copies(
         for i in gl.static_range(COLUMNS // WB):
             box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
             column = w0 + pad_w - (KW - 1) + i * WB
-            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * O], bar, box)
+            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT], bar, box)
 
 
 @gluon.jit
@@ -57,11 +57,9 @@ def _products(
     COLUMNS: gl.constexpr = WT + KW - 1
     x_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=KC * 2, element_bitwidth=16, rank=2)
     g_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=OP * 2, element_bitwidth=16, rank=2)
-    layout: gl.constexpr = gl.NVMMADistributedLayout(
-        version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, OP, 16]
-    )
+    layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, OP, 16])
     sums = ()
-    for t in gl.static_range(KW):
+    for _ in gl.static_range(KW):
         sums = sums + (gl.zeros([M, OP], gl.float32, layout=layout),)
     for step in range(count):
         stage = step % STAGES
@@ -85,7 +83,7 @@ def _products(
 @gluon.jit
 def correlate_weight(
     x_desc, g_desc, starts, partial, elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
-    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, O: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
+    S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, OUT: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
@@ -116,7 +114,7 @@ def correlate_weight(
                 _copies,
                 (x_desc, g_desc, starts, xs, gs, ready, empty, element, group, first, count, gl.to_tensor(tiles_w),
                  gl.to_tensor(size_h), gl.to_tensor(tiles_d), gl.to_tensor(pad_d), gl.to_tensor(pad_h),
-                 gl.to_tensor(pad_w), S, KH, KW, O, OP, MB, WT, PT, BB, KC, WB, STAGES),
+                 gl.to_tensor(pad_w), S, KH, KW, OUT, OP, MB, WT, PT, BB, KC, WB, STAGES),
             ),
         ],
         [1],

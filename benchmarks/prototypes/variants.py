@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from shapes import BANDWIDTH, RATE, Layer, check_correlation, check_weight, cube, cyclic
 from torch import Tensor
 from torch.nn import functional as F
-
-from shapes import BANDWIDTH, RATE, Layer, check_correlation, check_weight, cube, cyclic
 
 Run = Callable[[], Tensor]
 Check = Callable[[Tensor], float]
