@@ -46,6 +46,7 @@ class WeightTile:
     warps: int = 8
     planes: int = 1
     registers: int | None = None  # with a number of them, one warp does nothing but copy
+    keep: int = 0  # rows that wait in registers
 
 
 def padded(outputs: int) -> int:
@@ -107,7 +108,7 @@ def weight_gradient(x: Tensor, grad: Tensor, spans: Spans, window: Size, padding
     splits = -(-places // share)
     m = tile.blocks * kc
     partial = torch.empty(splits, elements, groups, window[2], m, op, device=x.device, dtype=torch.float32)
-    more = {} if tile.registers is None else {"maxnreg": tile.registers}
+    more = {} if tile.registers is None else {"maxnreg": tile.registers, "KEEP": tile.keep}
     kernel = line_weight.correlate_weight if tile.registers is None else stream_weight.correlate_weight
     kernel[(splits * elements * groups,)](
         x_desc, g_desc, spans.starts, partial, elements, groups, places, share, tiles_w, grad.shape[2],

@@ -24,9 +24,11 @@ def weight(columns: int, images: int, channels: int, blocks: int, splits: int, s
     return found | {"stages": stages, "planes": planes}
 
 
-def copying(columns: int, images: int, channels: int, blocks: int, splits: int, stages: int, planes: int = 1) -> Tile:
-    """A tile of the weight gradient with a warp that copies."""
-    return weight(columns, images, channels, blocks, splits, stages, planes) | {"registers": 168}
+def copying(
+    columns: int, images: int, channels: int, blocks: int, splits: int, stages: int, keep: int, planes: int = 1
+) -> Tile:  # fmt: skip
+    """A tile of the weight gradient with a warp that copies; `keep` rows of samples wait in registers."""
+    return weight(columns, images, channels, blocks, splits, stages, planes) | {"registers": 168, "keep": keep}
 
 
 FORWARD = {
@@ -51,14 +53,14 @@ INPUT = {
     "SE3": [stream(8, 2, 16, 2, 4, 4, 3, 8)],
 }  # fmt: skip
 WEIGHT = {
-    "C32": [copying(2, 32, 32, 8, 4, 4), copying(4, 16, 32, 8, 4, 5), copying(2, 64, 32, 8, 4, 2),
-            weight(2, 32, 32, 8, 4, 4)],
-    "C64": [copying(4, 16, 64, 2, 1, 6), copying(4, 32, 64, 2, 1, 3), copying(8, 16, 64, 2, 1, 3),
-            copying(2, 32, 64, 2, 1, 5)],
-    "C23": [copying(2, 32, 32, 8, 4, 4), copying(4, 16, 32, 8, 4, 5)],
-    "N32": [copying(2, 32, 32, 8, 2, 4), copying(4, 16, 32, 8, 2, 5)],
-    "C16": [copying(2, 32, 16, 16, 8, 4), copying(2, 32, 16, 8, 4, 6)],
-    "SE3": [copying(8, 2, 16, 16, 1, 2, 8), copying(8, 2, 16, 16, 1, 4, 4), copying(8, 2, 16, 8, 1, 4, 8)],
+    "C32": [copying(2, 32, 32, 8, 4, 4, 64), copying(2, 32, 32, 8, 4, 4, 0), copying(4, 16, 32, 8, 4, 5, 64),
+            copying(2, 64, 32, 8, 4, 2, 64), copying(2, 32, 32, 8, 4, 4, 32), weight(2, 32, 32, 8, 4, 4)],
+    "C64": [copying(4, 16, 64, 2, 1, 6, 0), copying(4, 32, 64, 2, 1, 3, 0), copying(4, 16, 64, 2, 1, 6, 64),
+            copying(8, 16, 64, 2, 1, 3, 0), copying(2, 32, 64, 2, 1, 5, 0)],
+    "C23": [copying(2, 32, 32, 8, 4, 4, 64), copying(2, 32, 32, 8, 4, 4, 0), copying(4, 16, 32, 8, 4, 5, 64)],
+    "N32": [copying(2, 32, 32, 8, 2, 4, 64), copying(2, 32, 32, 8, 2, 4, 0)],
+    "C16": [copying(2, 32, 16, 16, 8, 4, 64), copying(2, 32, 16, 8, 4, 6, 64)],
+    "SE3": [copying(8, 2, 16, 16, 1, 2, 64, 8), copying(8, 2, 16, 16, 1, 4, 64, 4), copying(8, 2, 16, 16, 1, 2, 0, 8)],
 }  # fmt: skip
 
 

@@ -1,6 +1,10 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 (Triton adds tuples but does not unpack them)
-"""`line_weight.correlate_weight` with one warp that only copies, as in `stream_kernels`."""
+"""`line_weight.correlate_weight` with one warp that only copies, as in `stream_kernels`.
+
+With KEEP, samples go to registers KEEP rows at a time and serve all taps from there: at few outputs wgmma is limited
+by what it reads from shared memory, and it would read the samples again for each tap.
+"""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -50,7 +54,7 @@ def _copies(
 def _products(
     xs, gs, ready, empty, partial, slot, count,
     KW: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr, WT: gl.constexpr, BT: gl.constexpr, KC: gl.constexpr,
-    STAGES: gl.constexpr, WARPS: gl.constexpr,
+    STAGES: gl.constexpr, KEEP: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     BM: gl.constexpr = WT * BT
     M: gl.constexpr = MB * KC
@@ -58,6 +62,7 @@ def _products(
     x_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=KC * 2, element_bitwidth=16, rank=2)
     g_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=OP * 2, element_bitwidth=16, rank=2)
     layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, OP, 16])
+    operand: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=layout, k_width=2)
     sums = ()
     for _ in gl.static_range(KW):
         sums = sums + (gl.zeros([M, OP], gl.float32, layout=layout),)
@@ -65,11 +70,21 @@ def _products(
         stage = step % STAGES
         mbarrier.wait(ready.index(stage), (step // STAGES) & 1)
         a = xs.index(stage * MB)._reinterpret(gl.bfloat16, [BM, M], x_flat).permute((1, 0))
-        added = ()
-        for t in gl.static_range(KW):
-            b = gs.index(stage * COLUMNS + KW - 1 - t)._reinterpret(gl.bfloat16, [BM, OP], g_flat)
-            added = added + (warpgroup_mma(a, b, warpgroup_mma_init(sums[t]), is_async=True),)
-        sums = warpgroup_mma_wait(KW, deps=added)
+        if KEEP:
+            for k in gl.static_range(BM // KEEP):
+                kept = a.slice(k * KEEP, KEEP, dim=1).load(operand)
+                added = ()
+                for t in gl.static_range(KW):
+                    b = gs.index(stage * COLUMNS + KW - 1 - t)._reinterpret(gl.bfloat16, [BM, OP], g_flat)
+                    b = b.slice(k * KEEP, KEEP, dim=0)
+                    added = added + (warpgroup_mma(kept, b, warpgroup_mma_init(sums[t]), is_async=True),)
+                sums = warpgroup_mma_wait(0, deps=added)  # products read the registers until they are done
+        else:
+            added = ()
+            for t in gl.static_range(KW):
+                b = gs.index(stage * COLUMNS + KW - 1 - t)._reinterpret(gl.bfloat16, [BM, OP], g_flat)
+                added = added + (warpgroup_mma(a, b, warpgroup_mma_init(sums[t]), is_async=True),)
+            sums = warpgroup_mma_wait(KW, deps=added)
         if step > 0:  # the step before is done
             mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1)
     sums = warpgroup_mma_wait(0, deps=sums)
@@ -85,7 +100,7 @@ def correlate_weight(
     x_desc, g_desc, starts, partial, elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
     S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, OUT: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
-    STAGES: gl.constexpr, num_warps: gl.constexpr,
+    STAGES: gl.constexpr, KEEP: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """The arguments of `line_weight.correlate_weight`."""
     pid = gl.program_id(0)
@@ -108,7 +123,7 @@ def correlate_weight(
         [
             (
                 _products,
-                (xs, gs, ready, empty, partial, pid, count, KW, OP, MB, WT, PT * BB, KC, STAGES, num_warps),
+                (xs, gs, ready, empty, partial, pid, count, KW, OP, MB, WT, PT * BB, KC, STAGES, KEEP, num_warps),
             ),
             (
                 _copies,
