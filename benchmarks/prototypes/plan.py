@@ -64,6 +64,19 @@ WEIGHT = {
 }  # fmt: skip
 
 
+def slab(columns: int, planes: int, images: int, pairs: int) -> Tile:
+    """A tile of the slab kernel, one program on a multiprocessor."""
+    return {"columns": columns, "planes": planes, "images": images, "pairs": pairs, "programs": 132}
+
+
+SLABS = {
+    ("SE3", "forward"): [slab(8, 4, 2, 5), slab(8, 8, 2, 2)],
+    ("SE3", "input"): [slab(8, 4, 2, 6), slab(8, 8, 2, 2)],
+    ("C16", "forward"): [slab(8, 1, 8, 5), slab(8, 1, 16, 2)],
+    ("C16", "input"): [slab(8, 1, 8, 6)],
+}
+
+
 def walk(columns: int, images: int, channels: int, parts: int, wide: int = 0, registers: int = 128) -> Tile:
     """A tile of the depthwise kernels."""
     found = {"columns": columns, "images": images, "channels": channels, "parts": parts, "warps": 4}
@@ -80,9 +93,10 @@ def variants() -> list[Variant]:
     for name in ("C32", "C64", "C23", "N32"):
         for what, tiles in (("forward", FORWARD), ("weight", WEIGHT), ("input", INPUT)):
             found += banded(LAYERS[name], what, tiles[name])
-    for name in ("D32", "D64", "D16"):
-        found += separable(name, {"forward": WALKS, "weight": GATHERS, "input": WALKS})
+    found += separable("D32", {"forward": WALKS, "weight": GATHERS, "input": WALKS})
     for name in ("SE3", "C16"):
         for what, tiles in (("forward", FORWARD), ("weight", WEIGHT), ("input", INPUT)):
-            found += banded(LAYERS[name], what, tiles[name])
+            found += banded(LAYERS[name], what, tiles[name], SLABS.get((name, what), []))
+    for name in ("D64", "D16"):
+        found += separable(name, {"forward": WALKS, "weight": GATHERS, "input": WALKS})
     return found

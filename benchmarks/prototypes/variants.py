@@ -138,6 +138,25 @@ def line(layer: Layer, what: str, **tile: int) -> Callable[[int], Made]:
     return make
 
 
+def slab(layer: Layer, what: str, **tile: int) -> Callable[[int], Made]:
+    """The Gluon kernel whose steps hold all lines a slab reads."""
+
+    def make(seed: int) -> Made:
+        import slab_launch
+        from spans import pack, spans
+
+        x, kernel, table, space, padding = _ends(layer, what, seed)
+        cover = spans(table.cuda(), x.shape[-1], 16)
+        packed = slab_launch.pack(pack(kernel, cover, 2, 16))
+        outputs, window = kernel.shape[-1], layer.window
+        return (
+            lambda: slab_launch.correlate(x, packed, cover, space, padding, outputs, window, **tile),
+            lambda out: check_correlation(x, kernel, table, padding, out),
+        )
+
+    return make
+
+
 def box(layer: Layer, what: str, channels: int, boxes: bool, **tile: int) -> Callable[[int], Made]:
     """The plain Triton kernel, with tensor descriptors or with pointers."""
 
@@ -264,7 +283,7 @@ def baselines() -> list[Variant]:
     ]
 
 
-def banded(layer: Layer, what: str, tiles: list[dict[str, int]], boxes: list[dict] = ()) -> list[Variant]:
+def banded(layer: Layer, what: str, tiles: list[dict[str, int]], slabs: list[dict] = ()) -> list[Variant]:
     """Dense, existing, and the prototypes of one pass."""
     floor = layer.floors[what]
     found = [
@@ -274,9 +293,9 @@ def banded(layer: Layer, what: str, tiles: list[dict[str, int]], boxes: list[dic
     for tile in tiles:
         label = "line " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
         found.append(Variant(layer.name, what, label, floor, line(layer, what, **tile), True))
-    for tile in boxes:
-        label = "box " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
-        found.append(Variant(layer.name, what, label, floor, box(layer, what, **tile), True))
+    for tile in slabs:
+        label = "slab " + " ".join(f"{k[0]}{v}" for k, v in tile.items())
+        found.append(Variant(layer.name, what, label, floor, slab(layer, what, **tile), True))
     return found
 
 
