@@ -1,6 +1,7 @@
 """The order of measurement, most decisive rows first."""
 
-from variants import LAYERS, Variant, banded, baselines, separable
+from variants import LAYERS, Variant, banded
+from variants_depthwise import baselines, separable
 
 Tile = dict[str, int]
 
