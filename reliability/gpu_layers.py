@@ -69,8 +69,8 @@ def cases(device: str) -> Iterator[Case]:
             yield Case(f"Project {reduce} {d}-D", lambda g=grid, r=reduce: ls.Project(r, g), features)
         yield Case(f"network {d}-D", lambda g=grid: network(g), (4, 3, *space))
         sides = {1: 32, 2: 28, 3: 14}[d]
-        small = {"parameters": 40_000}
-        yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, **small), (16, 1, *(sides,) * d))
+        shape = (16, 1, *(sides,) * d)
+        yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, parameters=40_000), shape)
     sphere = ls.uniform(ls.Sphere(), 6)
     yield Case("GConv on R³⋊S²", lambda: ls.GConv(2, 3, 3, sphere, padding=1), (2, 2, 6, 6, 5, 7))
     yield Case("GConv on H alone", lambda: ls.GConv(4, 4, None, ls.uniform(ls.SO3(), 24)), (2, 4, 24))
