@@ -71,6 +71,7 @@ class Network:
     weights: int | None = setting(
         None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
     )
+    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=GENERAL)
 
     @model_validator(mode="after")
     def _few_enough(self) -> Network:

@@ -111,5 +111,6 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         kernel=network.kernel,
         n_k=None if network.group == "none" else network.n_k,
         stride=network.stride,
+        dropout=network.dropout,
         parameters=network.weights,
     )

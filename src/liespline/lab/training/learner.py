@@ -139,6 +139,7 @@ class Batches(LightningDataModule):
         if self._generator is None or self._generator.device != images.device:
             self._generator = torch.Generator(images.device)
         self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
+        torch.manual_seed(stable_hash(self.seed, trainer.global_step, trainer.global_rank))  # for dropout
         draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
         images, targets = self.augment(images, targets, draws)
         return images.to(dtype), targets
