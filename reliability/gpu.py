@@ -80,7 +80,7 @@ def main() -> None:
         if not arguments.no_lab:
             parts["lab"] = check_tasks(Path(folder), arguments.device, arguments.only)
         if not arguments.no_bench and arguments.device == "cuda":
-            parts["benchmark"] = benchmark(Path(folder), 150)
+            parts["benchmark"] = benchmark(Path(folder), 120)
     failures = [failure for part in parts.values() for failure in part["failures"]]
     counted = [sum(part["counts"].values()) for part in parts.values() if "counts" in part]
     left_out = sum(part.get("left_out", 0) for part in parts.values())

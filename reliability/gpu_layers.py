@@ -21,7 +21,7 @@ from liespline import paths
 from liespline.models.kernels import h_basis
 
 # By precision: how far outputs and gradients may be from the CPU's float32, relative to their size.
-TOLERANCES = {"float32": (2e-4, 1e-3), "tf32": (1e-2, 4e-2), "bfloat16": (6e-2, 0.25), "float16": (1e-2, 6e-2)}
+TOLERANCES = {"float32": (2e-4, 1e-3), "tf32": (1e-2, 4e-2), "bfloat16": (6e-2, 0.25), "float16": (1e-2, 0.1)}
 
 
 class Case(NamedTuple):
@@ -31,6 +31,11 @@ class Case(NamedTuple):
     make: Callable[[], nn.Module]
     shape: tuple[int, ...]
     path: str = "auto"
+
+    @property
+    def deep(self) -> bool:
+        """Whether it is a whole network, in which rounding adds up."""
+        return self.name.startswith(("network", "classifier", "pcam", "celeba"))
 
 
 def grids() -> dict[int, ls.Grid]:
@@ -158,7 +163,7 @@ def check(case: Case, device: str, training: bool, kind: str, compiled: str) -> 
         # A gradient that is zero but for rounding, as of a bias before a norm, is compared with the others' size.
         least = 0.1 * typical * math.sqrt(other.numel()) if index else 1e-6
         error = float((one - other).norm() / other.norm().clamp_min(least))
-        if not error <= TOLERANCES[kind][index > 0]:
+        if not error <= TOLERANCES[kind][index > 0] * (3 if case.deep else 1):
             return f"{'output' if index == 0 else f'gradient {index}'} off by {error:.2g}"
     for (name, one), other in zip(moved.named_buffers(), copy.deepcopy(module).buffers(), strict=True):
         if not training and not torch.equal(one.cpu(), other):
@@ -168,15 +173,15 @@ def check(case: Case, device: str, training: bool, kind: str, compiled: str) -> 
 
 @cache
 def combinations(device: str, inductor: bool) -> list[tuple[Case, bool, str, str]]:
-    """Module, training or not, precision, back end: eager ones first, then compiled ones, networks by inductor too."""
+    """Module, training or not, precision, back end: eager ones first, then compiled ones, networks by inductor."""
     kinds = ["float32", *(["tf32"] if device == "cuda" else []), "bfloat16", "float16"]
     found = [(case, mode, kind, "") for kind in kinds for mode in (True, False) for case in cases(device)]
+    compiled = [case for case in cases(device) if case.path in ("auto", "triton")]
     for kind in ("bfloat16", "float32", "float16"):
         for mode in (True, False):
-            compiled = [case for case in cases(device) if case.path in ("auto", "triton")]
-            found += [(case, mode, kind, "aot_eager") for case in compiled]
-            big = [case for case in compiled if case.name.startswith(("network", "classifier", "pcam", "celeba"))]
-            found += [(case, mode, kind, "inductor") for case in big if inductor and kind == "bfloat16"]
+            found += [(case, mode, kind, "aot_eager") for case in compiled if not case.deep]
+            if inductor:
+                found += [(case, mode, kind, "inductor") for case in compiled if case.deep]
     return found
 
 
