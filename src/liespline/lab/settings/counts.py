@@ -15,7 +15,8 @@ _WRITTEN = re.compile(r"\d{1,9}(x\d{1,9})*")
 
 
 def _read(value: object, info: ValidationInfo) -> object:
-    """`8` and `8x4` of the command line and of YAML."""
+    """`8` and `8x4` of the command line and of YAML, and lists of JSON, which knows no tuples."""
+    value = tuple(value) if isinstance(value, list) else value
     if isinstance(value, str):
         if not _WRITTEN.fullmatch(value):
             raise ConfigError(f"{info.field_name} = {shown(value)}: expected a whole number, or for products 8x4")
