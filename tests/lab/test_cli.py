@@ -65,7 +65,15 @@ def test_every_command_has_a_manual(liespline):
         assert status == 0
         assert "Usage" in manual
     status, manual = liespline("train", "--help")
-    for option in ("--group", "so2|o2|scale|so3|o3|none", "--kernel", "--n-h", "--n-k", "--resume", "--devices"):
+    for option in (
+        "--group",
+        "so2|o2|scale|sim2|gl2|so3|o3|none",
+        "--kernel",
+        "--n-h",
+        "--n-k",
+        "--resume",
+        "--devices",
+    ):
         assert option in manual
 
 

@@ -19,7 +19,8 @@ from liespline.lab.moving import in_disc, moved, rim_colour
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
-from liespline.lab.tasks.networks import Signature, make_grid
+from liespline.lab.tasks.grids import make_grid
+from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 from liespline.models import classifier
 

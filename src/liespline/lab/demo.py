@@ -12,6 +12,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from .acts import Act, act_of
 from .data import Split, digits
 from .evaluation.evaluate import weights_in
 from .evaluation.scores import confusion, predictions, scores
@@ -29,16 +30,7 @@ from .report.views import kernel_section, turning_section
 from .runs.folder import Run, environment
 from .runs.trained import Trained, load
 from .settings import Config
-from .tasks import find_task
-from .tasks.networks import Signature, make_classifier
 from .training.train import train
-
-COLUMNS = ("network", "upright", "rotated", "change when turned", "weights", "seconds")
-LEAD = (
-    "Three networks of equal size learn 1,078 real handwritten digits. The test digits are turned by any "
-    "angle. The plain network fails on them; shown rotated digits in training, it has to learn each pose; "
-    "the SE(2) network saw upright digits only and carries what it learned over to every angle by construction."
-)
 
 
 @dataclass(frozen=True)
@@ -49,7 +41,7 @@ class Row:
     run: Run
     trained: Trained
     upright: float
-    rotated: float
+    moved: float
     moves: dict[str, Any]
     confusion: list[list[int]]
     seconds: float
@@ -58,105 +50,94 @@ class Row:
     def cells(self) -> list[str]:
         """The numbers as they are printed."""
         change = f"{100 * self.moves['change']:.0f} %"
-        percent = [f"{100 * value:.1f} %" for value in (self.upright, self.rotated)]
+        percent = [f"{100 * value:.1f} %" for value in (self.upright, self.moved)]
         return [*percent, change, f"{weights_in(self.trained):,}", f"{self.seconds:.0f}"]
 
 
-def configurations(seed: int) -> dict[str, Config]:
-    """The three networks: equal in size, upright digits for all but the augmented one."""
-    group = find_task("digits").defaults.updated(accelerator="cpu", seed=seed)
-    signature = Signature.of(digits.load("valid"))
-    plain = group.updated(group="none", weights=weights_in(make_classifier(group, signature)))
-    return {
-        "2-D": plain,
-        "2-D, rotated training": plain.updated(augment="rotate"),
-        "SE(2)": group,
-    }
-
-
-def run_demo(out: Path, seed: int, console: Console, epochs: int | None = None) -> list[Row]:
-    """Train and test the three networks, print the table, write the report."""
+def run_demo(out: Path, seed: int, console: Console, epochs: int | None = None, group: str = "so2") -> list[Row]:
+    """Train and test the three networks of an act, print the table, write the report."""
+    act = act_of(group)
     # One thread: layers so small gain little from a second, lose much where cores are shared, and so the numbers
     # do not depend on the machine's cores.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        rows = _trained_rows(out, seed, console, epochs)
+        rows = _trained_rows(act, out, seed, console, epochs)
     finally:
         torch.set_num_threads(threads)
-    console.print(table(rows))
-    write_report(out / "report.html", rows)
+    console.print(table(rows, act))
+    write_report(out / "report.html", rows, act)
     console.print(f"report: {out / 'report.html'}")
     return rows
 
 
-def _trained_rows(out: Path, seed: int, console: Console, epochs: int | None) -> list[Row]:
-    rotated = digits.load("test", rotated=True)
+def _trained_rows(act: Act, out: Path, seed: int, console: Console, epochs: int | None) -> list[Row]:
+    moved = act.test_digits()
     rows = []
-    for number, (name, config) in enumerate(configurations(seed).items(), 1):
+    for number, (name, config) in enumerate(act.configurations(seed).items(), 1):
         console.print(f"{number} of 3: training {name}", style="bold")
         config = config.updated(epochs=epochs)
         folder = out / name.lower().replace(", ", "-").replace(" ", "-").replace("(", "").replace(")", "")
-        rows.append(one_network(name, config, folder, rotated))
+        rows.append(one_network(name, config, folder, moved))
     return rows
 
 
 def shortfall(rows: list[Row]) -> str | None:
     """What is missing from the demonstration's claim, or None: 20 points above the plain network, and above both."""
-    plain, augmented, group = (row.rotated for row in rows)
-    if group >= plain + 0.2 and group > augmented:
+    plain, second, group = (row.moved for row in rows)
+    if group >= plain + 0.2 and group > second:
         return None
     return (
-        f"on rotated digits SE(2) has {100 * group:.1f} %, 2-D {100 * plain:.1f} % and with rotated training "
-        f"{100 * augmented:.1f} %: this run does not show the advantage. Please report it with the seed"
+        f"on moved digits {rows[2].name} has {100 * group:.1f} %, {rows[0].name} {100 * plain:.1f} % and "
+        f"{rows[1].name} {100 * second:.1f} %: this run does not show the advantage. Please report it with the seed"
     )
 
 
-def one_network(name: str, config: Config, folder: Path, rotated: Split) -> Row:
-    """Train one network from the start and test it upright and rotated."""
+def one_network(name: str, config: Config, folder: Path, moved: Split) -> Row:
+    """Train one network from the start and test it upright and moved."""
     if (folder / "config.yaml").exists():
         shutil.rmtree(folder)
     run = Run.create(folder, config)
     train(config, run)
     results, trained = run.read_results("scores", "moves", "seconds"), load(folder)
-    outputs, targets = predictions(trained, rotated)
+    outputs, targets = predictions(trained, moved)
     matrix = confusion(outputs, targets, len(trained.classes))
-    upright, at_rotated = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]
-    return Row(name, run, trained, upright, at_rotated, results["moves"], matrix, results["seconds"])
+    upright, at_moved = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]
+    return Row(name, run, trained, upright, at_moved, results["moves"], matrix, results["seconds"])
 
 
-def table(rows: list[Row]) -> Table:
+def table(rows: list[Row], act: Act) -> Table:
     """The one table of the demonstration."""
-    printed = Table(title="handwritten digits: upright in training, rotated in test")
-    for column in COLUMNS:
+    printed = Table(title=f"handwritten digits: {act.title.lower()}")
+    for column in act.columns:
         printed.add_column(column, justify="left" if column == "network" else "right")
-    best = max(rows, key=lambda row: row.rotated)
+    best = max(rows, key=lambda row: row.moved)
     for row in rows:
         printed.add_row(row.name, *row.cells, style="bold green" if row is best else "")
     return printed
 
 
-def write_report(path: Path, rows: list[Row]) -> None:
-    """The page: the table first, then the curves, then a look inside the SE(2) network."""
+def write_report(path: Path, rows: list[Row], act: Act) -> None:
+    """The page: the table first, then the curves, then a look inside the network of the group."""
     group = rows[-1]
     metrics = {row.name: row.run.read_metrics() for row in rows}
-    best = max(range(len(rows)), key=lambda i: rows[i].rotated)
+    best = max(range(len(rows)), key=lambda i: rows[i].moved)
     upright_image = digits.load("test").__getitems__([SHOWN_DIGIT])[0][0].float() / 255
     sections = [
-        comparison([c.capitalize() for c in COLUMNS], [(row.name, row.cells) for row in rows], best),
+        comparison([c.capitalize() for c in act.columns], [(row.name, row.cells) for row in rows], best),
         against_moves({row.name: row.moves for row in rows}),
         turning_section(group.trained, upright_image),
         kernel_section(group.trained),
         learning_curves(metrics, "accuracy"),
-        confusion_section(group.confusion, group.trained.classes, "rotated digits, SE(2) network"),
+        confusion_section(group.confusion, group.trained.classes, f"{act.moved} digits, {group.name} network"),
         speed_section(metrics),
         settings_section(group.run.config_file.read_text(), json.dumps(environment(), indent=1)),
     ]
-    cards = [(f"{row.name}, on rotated digits", f"{100 * row.rotated:.1f} %") for row in rows]
+    cards = [(f"{row.name}, on {act.moved} digits", f"{100 * row.moved:.1f} %") for row in rows]
     write_page(
         path,
-        "Upright in training, rotated in test",
-        LEAD,
+        act.title,
+        act.lead,
         cards,
         [s for s in sections if isinstance(s, Section)],
     )

@@ -101,6 +101,11 @@ def rim_colour(images: Tensor, largest: float | None = None) -> Tensor:
     return (images * rim).sum(tuple(range(2, images.ndim)), keepdim=True) / rim.sum()
 
 
+def magnification(group: Group, elements: Tensor) -> float:
+    """How many times longer the elements (N, …) make a line at most."""
+    return float(torch.linalg.matrix_norm(group.matrix(elements.double().cpu()), 2).max())
+
+
 def shown(space: Sequence[int], group: Group, element: Tensor) -> Tensor:
     """Where a moved image shows what was inside the original's largest disc: booleans (*space).
 

@@ -21,7 +21,7 @@ def classifier(
     widths: Sequence[int] = (24, 32, 36, 36, 48, 64),
     kernel_size: int = 5,
     kernel: str = "dense",
-    n_k: int | None = None,
+    n_k: int | Sequence[int] | None = None,
     separable: bool = False,
     stride: int = 1,
     dropout: float = 0.3,

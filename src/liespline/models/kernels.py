@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from torch import nn
 
 from ..grids import Grid, local, repulsion, uniform
-from ..groups import SO2, SO3, Scale
+from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
 
@@ -16,11 +17,13 @@ N = TypeVar("N", bound=nn.Module)
 KERNELS = ("dense", "local", "atrous", "deformable")
 
 
-def h_basis(grid: Grid, kernel: str, n_k: int | None = None, *, degree: int = 3) -> SplineBasis:
+def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, degree: int = 3) -> SplineBasis:
     """Return n_k splines on H of a kind: by default one per element, or the nearest neighbours for local kernels.
 
     dense: spread over the group, as wide as they lie apart; local: next to the identity, one step of the grid apart;
     atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned.
+    n_k counts as `uniform` and `local` do: on products one number per factor, and on O(2) and O(3), whose local kernels
+    would else never relate an image to its mirror image, as many local splines again next to the mirror.
     """
     group = grid.group
     if kernel not in KERNELS:
@@ -28,10 +31,10 @@ def h_basis(grid: Grid, kernel: str, n_k: int | None = None, *, degree: int = 3)
     if len(grid) == 1 and n_k in (None, 1):
         return SplineBasis(grid, degree=degree) if group.dim == 0 else SplineBasis(local(group, 1, 1.0), degree=degree)
     if kernel in ("local", "deformable"):
-        centres = local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing)
+        centres = _on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")
     scale = grid.spacing if kernel == "atrous" else None
-    return SplineBasis(_spread(grid, len(grid) if n_k is None else n_k), scale=scale, degree=degree)
+    return SplineBasis(_spread(grid, n_k), scale=scale, degree=degree)
 
 
 def guarded(network: N) -> N:
@@ -70,15 +73,54 @@ def _splines(layer: Any) -> list[Any]:
     return [basis.scale, basis.degree, len(basis), [round(value, 9) for value in centres]]
 
 
-def _spread(grid: Grid, n: int) -> Grid:
-    """Return n elements that cover what the grid covers."""
+def _on_every_component(near: Grid) -> Grid:
+    """Return the elements next to the identity and next to what stands for every other component."""
+    group = near.group
+    rest = group.representatives(dtype=near.elements.dtype)
+    if len(rest) == 1:
+        return near
+    elements = group.product(near.elements, rest.unsqueeze(1)).flatten(0, 1)
+    return Grid(group, elements, near.weights.repeat(len(rest)), near.spacing)
+
+
+def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:
+    """Return n elements that cover what the grid covers, all of its own by default."""
     group = grid.group
-    if n == len(grid):
+    if n is None or (n == len(grid) and not isinstance(group, O2)):  # of O(2) the turns are counted
         return grid
+    if isinstance(group, Product) and isinstance(n, Sequence) and len(n) == len(group.factors):
+        return _spread_each(group, grid, n)
+    if not isinstance(n, int):
+        raise ValueError(f"n_k = {n}: splines on {grid!r} take {_right(group)}")
+    if isinstance(group, O2) or (isinstance(group, O3) and n in (24, 48, 120)):
+        return uniform(group, n)
     if isinstance(group, SO2) or (isinstance(group, SO3) and n in (12, 24, 60)):
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
         return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))
-    if isinstance(group, SO3):
+    if isinstance(group, SO3 | O3):
         return repulsion(group, n)
-    raise ValueError(f"n_k = {n} splines cannot be spread over {grid!r}; leave n_k out or use a local kernel")
+    raise ValueError(
+        f"n_k = {n} splines cannot be spread over {grid!r}; leave n_k out, use a local kernel"
+        + f", or take {_right(group)}" * isinstance(group, Product)
+    )
+
+
+def _spread_each(group: Product, grid: Grid, n: Sequence[int]) -> Grid:
+    """Return every combination of n[i] elements of factor i, scales as far apart as those of the grid reach."""
+    spacing: list[float | None] = []
+    for factor, own, count, step in zip(group.factors, group.split(grid.elements), n, grid.steps, strict=True):
+        if not isinstance(factor, SO2 | Scale):
+            raise ValueError(
+                f"n_k = {tuple(n)}: splines cannot be spread over {factor!r}; leave n_k out or use a local kernel"
+            )
+        log = factor.log(own)
+        reach = float(log.max() - log.min())
+        spacing.append(None if isinstance(factor, SO2) else reach / (count - 1) if count > 1 and reach else step)
+    return uniform(group, tuple(n), spacing=tuple(spacing))
+
+
+def _right(group: Group) -> str:
+    if isinstance(group, Product):
+        return f"{len(group.factors)} numbers, one per factor of {group!r}"
+    return "one number"

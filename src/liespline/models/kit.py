@@ -25,7 +25,7 @@ class Kernels(NamedTuple):
 
     size: int
     kind: str
-    n_k: int | None
+    n_k: int | Sequence[int] | None
     separable: bool
 
 

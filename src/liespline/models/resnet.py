@@ -21,7 +21,7 @@ def resnet(
     widths: Sequence[int] = (24, 24, 48, 48),
     kernel_size: int = 5,
     kernel: str = "dense",
-    n_k: int | None = None,
+    n_k: int | Sequence[int] | None = None,
     separable: bool = False,
     dropout: float = 0.3,
     field_dropout: float = 0.0,

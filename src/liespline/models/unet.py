@@ -22,7 +22,7 @@ def unet(
     widths: Sequence[int] = (16, 24, 32, 48),
     kernel_size: int = 5,
     kernel: str = "dense",
-    n_k: int | None = None,
+    n_k: int | Sequence[int] | None = None,
     separable: bool = False,
     field_dropout: float = 0.0,
     features: bool = False,

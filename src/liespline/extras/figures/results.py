@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from ...lab.paper.results_page import title_of
 from ...lab.paper.seed_averages import Average, Collection, Study, read_runs
 from ...lab.paper.variants import Variant, plain_name, unusual
+from ...lab.settings import total, written
 from ...models.celeba import scale_grid
 from .style import PAGE, Theme, canvas
 
@@ -71,8 +72,10 @@ def series_of(averages: Sequence[Average]) -> list[Series]:
         elif net.kernel == "dense" and net.n_h == net.n_k:
             line = Series(_EQUAL + tail, _STROKES["dense"], None, not tail)
         else:
-            splines = f", $N_k = {net.n_k}$" if net.n_k else ""
-            line = Series(net.kernel + splines + tail, _STROKES[net.kernel], net.n_k, not tail)
+            splines = f", $N_k = {written(net.n_k)}$" if net.n_k else ""
+            line = Series(
+                net.kernel + splines + tail, _STROKES[net.kernel], total(net.n_k) if net.n_k else None, not tail
+            )
         found.setdefault(line.name, line).networks.append(average)
     for line in found.values():
         _begin(line, averages)
@@ -98,9 +101,9 @@ def place(average: Average) -> float:
     """Where a network lies on the axis: N_h, or for scales log₂ of the largest one, so that 2-D networks fit in."""
     net = average.variant.network
     if average.study.task != "celeba":
-        return net.n_h
+        return total(net.n_h)
     preset = "paper" if net.group == "none" else average.study.preset
-    return round(math.log2(float(scale_grid(net.n_h, net.scale, preset).elements.max())), 2)
+    return round(math.log2(float(scale_grid(total(net.n_h), net.scale, preset).elements.max())), 2)
 
 
 def _side_by_side(lines: Sequence[Series], gap: float) -> dict[Variant, float]:

@@ -13,11 +13,20 @@ _MAGNIFICATION = 17 / 8
 _SHARES = (0.6, 0.15, 0.25)
 
 
-def load(split: str, rotated: bool = False) -> Split:
-    """A split, upright or each image turned by its own fixed angle: uint8 (B, 1, 24, 24), targets (B,)."""
+SMALLEST = 0.6
+"""Of the scales that digits are shrunk to."""
+
+
+def load(split: str, rotated: bool = False, *, mirrored: bool = False, shrunk: bool = False) -> Split:
+    """A split, upright or each image turned by its own fixed angle: uint8 (B, 1, 24, 24), targets (B,).
+
+    Also `mirrored` left to right before, or `shrunk` to its own scale from SMALLEST to 1.
+    """
     digits = sklearn.datasets.load_digits()
     rows = stratified(digits.target, check_split(split), seed=0, shares=_SHARES)
     rng = np.random.default_rng([1, SPLITS.index(split)])
     angles = rng.uniform(0, 2 * np.pi, len(rows)) if rotated else np.zeros(len(rows))
-    images = turned(digits.images[rows] / 16, angles, SIDE, _MAGNIFICATION)
+    scales = rng.uniform(SMALLEST, 1, len(rows)) if shrunk else np.ones(len(rows))
+    drawn = digits.images[rows] / 16
+    images = turned(drawn[:, :, ::-1] if mirrored else drawn, angles, SIDE, _MAGNIFICATION * scales)
     return Split(images, digits.target[rows].astype(np.int64), CLASSES)

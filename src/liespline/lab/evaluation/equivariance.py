@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...grids import Grid
 from ...nn import GConv, Lift
 from ..data import as_float
-from ..moving import in_disc, moved, shown
+from ..moving import in_disc, magnification, moved, shown
 from ..runs.data import read_record
 from ..runs.trained import Trained, load
 from .evaluate import test_split
@@ -43,7 +43,7 @@ def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
     group, first = grid.group, grid.elements[:1]
     moves = group.product(grid.elements[1:], group.inverse(first))
     # Only what stays in view is moved, or the answer would change with what moves in.
-    inside, around = in_disc(images, float(group.det(moves).abs().max()) ** (1 / group.space_dim))
+    inside, around = in_disc(images, magnification(group, moves))
     reference = _features(trained, layers, inside + around)
     errors: dict[nn.Module, list[float]] = {layer: [] for layer in layers}
     answers = []

@@ -27,7 +27,7 @@ from ..report.views import kernel_section, landmark_section, mistakes_section, t
 from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
 from ..runs.trained import Trained, load
-from ..settings import Config
+from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
 from .mask_scores import score_masks
@@ -38,7 +38,8 @@ from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
-WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
+WORDS |= {"o2": "rotations and their mirror images", "o3": "3-D rotations and reflections"}
+WORDS |= {"sim2": "rotations and scales", "gl2": "turns, zooms and squeezes"}
 
 
 def best_device(config: Config) -> str:
@@ -131,7 +132,7 @@ def title_of(config: Config) -> str:
     network = config.network
     if network.group == "none":
         return f"{config.task}: plain CNN, no group"
-    return f"{config.task}: {network.n_h} {WORDS[network.group]}, {network.kernel} kernels"
+    return f"{config.task}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
 
 
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:

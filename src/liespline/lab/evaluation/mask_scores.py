@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torchmetrics import MeanMetric
 
-from ...groups import SO2, SO3
+from ...groups import O2, O3, SO2, SO3
 from ..data.mask_split import MaskSplit
 from ..runs.trained import Trained
 from ..tasks import find_task
@@ -37,11 +37,16 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
 
 
 def turned_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:
-    """Mean Dice inside the disc in view: of images as they lie, of the same ones turned, and of the two answers."""
+    """Mean Dice inside the disc in view: of images as they lie, of the same ones turned, and of the two answers.
+
+    Networks for reflections are turned as they are, and mirrored first.
+    """
     device, d = next(trained.parameters()).device, len(split.space)
-    group = SO2() if d == 2 else SO3()
+    mirrors = trained.config.network.group in ("o2", "o3")
+    group = (O2() if mirrors else SO2()) if d == 2 else O3() if mirrors else SO3()
     algebra = torch.tensor([[0.25]]) if d == 2 else torch.tensor([[0.25, 0, 0], [0, 0.25, 0], [0.15, -0.15, 0.15]])
     elements = group.exp(torch.pi * algebra.double())  # by 45°
+    elements = group.product(elements, group.representatives(dtype=torch.float64).unsqueeze(1)).flatten(0, 1)
     limit = min(len(split), TURNED_IMAGES[d])
     total: dict[str, Tensor] = {}
     for index in range(limit):

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from ...grids import repulsion, uniform
-from ...groups import SO2, SO3, Group, Scale
+from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ..data import Split
-from ..moving import in_disc, moved
+from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
 from .scores import batches
 
@@ -29,38 +29,63 @@ class Moves:
 
 
 def moves_of(trained: Trained) -> Moves:
-    """How images are moved to test a network: turned, in 3-D turned every way, or shrunk for scale groups.
+    """How images are moved to test a network: by all that its group does, and turned if it has none.
 
-    None of these moves takes anything out of view that was in the middle disc.
+    Turned, in 3-D turned every way, mirrored or not; shrunk for scales; squeezed for GL(2).
     """
-    d = len(trained.signature.space)
-    if trained.config.network.group == "scale":
+    d, group = len(trained.signature.space), trained.config.network.group
+    if group == "scale":
         elements = (-math.log(2) * torch.arange(9, dtype=torch.float64) / 8).exp().unsqueeze(-1)
         return Moves(Scale(d), elements, tuple(f"{float(e):.2f}" for e in elements[:, 0]), "scale")
     if d == 3:
-        turns = repulsion(SO3(), 12).elements
+        turns = repulsion(SO3(), 6 if group == "o3" else 12).elements
         elements = torch.cat([SO3().identity(dtype=torch.float64).unsqueeze(0), turns])
-        angles = SO3().log(elements).norm(dim=-1) * 180 / math.pi
-        return Moves(SO3(), elements, tuple(f"{float(a):.0f}°" for a in angles), "angle of the rotation")
-    elements = uniform(SO2(), 24).elements
-    return Moves(SO2(), elements, tuple(f"{15 * i}°" for i in range(24)), "angle")
+        labels = [f"{float(a):.0f}°" for a in SO3().log(elements).norm(dim=-1) * 180 / math.pi]
+        if group == "o3":
+            elements, labels = torch.cat([elements, -elements]), [*labels, *(f"{label}, mirrored" for label in labels)]
+        return Moves(O3() if group == "o3" else SO3(), elements, tuple(labels), "angle of the rotation")
+    return _in_the_plane(group)
+
+
+def _in_the_plane(group: str) -> Moves:
+    """Turns all around, and the same again mirrored, shrunk or squeezed: 24 in all."""
+    turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)
+    angles = uniform(SO2(), turns).elements
+    labels = [f"{360 // turns * i}°" for i in range(turns)]
+    match group:
+        case "o2":
+            elements = uniform(O2(), turns).elements
+            return Moves(O2(), elements, (*labels, *(f"{label}, mirrored" for label in labels)), "angle")
+        case "sim2":
+            sim2, scales = Product(SO2(), Scale(2)), (1.0, 0.5**0.5, 0.5)
+            each = [sim2.join(angles, torch.full((turns, 1), s, dtype=torch.float64)) for s in scales]
+            words = [label + ("" if s == 1 else f", at scale {s:.2g}") for s in scales for label in labels]
+            return Moves(sim2, torch.cat(each), tuple(words), "angle")
+        case "gl2":
+            squeezes = ((0.0, 0.0), (0.3, 0.0), (0.0, 0.3))
+            algebra = [torch.tensor([[0.0, *squeeze]], dtype=torch.float64).expand(turns, 3) for squeeze in squeezes]
+            names = ("", ", squeezed along an axis", ", squeezed along a diagonal")
+            elements = GL2().exp(torch.cat([torch.cat((a, angles), 1) for a in algebra]))
+            return Moves(GL2(), elements, tuple(label + name for name in names for label in labels), "angle")
+        case _:
+            return Moves(SO2(), angles, tuple(labels), "angle")
 
 
 @torch.no_grad()
 def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dict[str, Any]:
     """Accuracy at each move, over all of them, and by how much the outputs change.
 
-    Each image is first cut to the largest disc, which stays in view however it is turned; around it lies the mean
+    Each image is first cut to the largest disc that stays in view however it is moved; around it lies the mean
     colour of the disc's rim. So nothing moves in or out, and upright images are cut like all others. The change is
     √(Σ‖f(h·x) − f(x)‖² / Σ‖f(x)‖²), over images and moves: zero for an invariant network. `upright` is the accuracy
     on the same images as they are.
     """
     device = next(trained.parameters()).device
-    count = len(moves.elements)
+    count, stretch = len(moves.elements), magnification(moves.group, moves.elements)
     right, whole, change, size, seen = torch.zeros(count), 0, 0.0, 0.0, 0
     for images, targets in batches(split, limit):
         images, targets = images.to(device), targets.to(device)
-        inside, around = in_disc(images)
+        inside, around = in_disc(images, max(1.0, stretch))
         whole += int((trained(images).argmax(-1) == targets).sum())
         reference = trained(inside + around).double()
         seen, size = seen + len(images), size + (count - 1) * float(reference.square().sum())

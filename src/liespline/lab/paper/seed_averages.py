@@ -13,7 +13,7 @@ from typing import Any
 from ..data.files import DataError
 from ..data.split import SPLITS
 from ..runs.folder import Run
-from ..settings import SETTINGS, Config, ConfigError, Training, one_of
+from ..settings import SETTINGS, Config, ConfigError, Training, one_of, total
 from ..tasks import SUMMARIES, find_task
 from .intervals import Estimate, area_over_images, over_images, over_seeds
 from .variants import PAPER, Variant, unusual, variant_of
@@ -193,9 +193,9 @@ def _average(study: Study, variant: Variant, runs: Iterable[tuple[int, dict[str,
 def _order(average: Average) -> tuple[Any, ...]:
     study, variant = average.study, average.variant
     net = variant.network
-    ways = (unusual(study.task, variant), net.scale, net.kernel, net.n_k or 0)
+    ways = (unusual(study.task, variant), net.scale, net.kernel, total(net.n_k or 0))
     place = [*PAPER, *SUMMARIES].index(study.task)
-    return place, repr(study), net.n_h, *ways, repr(variant)
+    return place, repr(study), total(net.n_h), *ways, repr(variant)
 
 
 def _origin(file: Path) -> dict[str, str | None]:

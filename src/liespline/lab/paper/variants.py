@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..settings import Config, Network
+from ..settings import Config, Network, written
 from ..tasks import find_task
 
 PAPER = ("pcam", "celeba")
@@ -35,7 +35,8 @@ def name_of(task: str, variant: Variant) -> str:
     if net.group == "none":
         name = plain_name(task) + (f" at scale {net.scale:g}" if task == "celeba" else "")
     else:
-        name = f"{net.kernel} ({net.n_h}, {net.n_k})" if net.n_k else f"{net.kernel} ({net.n_h})"
+        sizes = ", ".join(written(n) for n in (net.n_h, net.n_k) if n)
+        name = f"{net.kernel} ({sizes})"
     return name + unusual(task, variant)
 
 

@@ -65,13 +65,13 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
     """Accuracy of each network when its test images are turned or scaled."""
     first = next(iter(results.values()))
     axis, labels = first["axis"], first["labels"]
-    order = _order(labels)
     lines = {}
     for name, result in results.items():
-        points = [(float(at), result["accuracy"][i]) for at, i in order]
-        if axis == "angle":
-            points.append((360.0, result["accuracy"][0]))
-        lines[name] = points
+        for how, order in _orders(labels).items():
+            points = [(at, result["accuracy"][i]) for at, i in order]
+            if axis == "angle":
+                points.append((360.0, points[0][1]))
+            lines[f"{name}, {how}" if how else name] = points
     ticks = [(float(a), f"{a}°") for a in range(0, 361, 60)] if axis == "angle" else None
     chart = line_chart(
         lines, x_label=axis, y_label=f"Accuracy against {axis}", percent=True, x_ticks=ticks, y_range=(0, 1)
@@ -84,8 +84,13 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
     return Section("moves", f"Accuracy against {axis}", text, chart)
 
 
-def _order(labels: Sequence[str]) -> list[tuple[float, int]]:
-    return sorted((float(label.rstrip("°")), i) for i, label in enumerate(labels))
+def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
+    """One line for each way in which images are moved besides: `30°` and `30°, mirrored` are on two lines."""
+    lines: dict[str, list[tuple[float, int]]] = {}
+    for i, label in enumerate(labels):
+        at, _, how = label.partition(", ")
+        lines.setdefault(how, []).append((float(at.rstrip("°")), i))
+    return {how: sorted(line) for how, line in lines.items()}
 
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:

@@ -11,11 +11,11 @@ from markupsafe import Markup
 from torch import Tensor, nn
 
 from ...grids import Grid
-from ...groups import SO2, SO3, Group, Scale
+from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ...nn import GConv, Lift
 from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import in_disc, moved, shown
+from ..moving import in_disc, magnification, moved, shown
 from ..runs.trained import Trained
 from .page import Section
 from .svg import Pixels, picture, ring, strip
@@ -92,10 +92,10 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     if grid is None or len(grid) == 1 or grid.group.space_dim == 1:
         return None
     device = next(trained.parameters()).device
-    picked = list(range(min(SHOWN_MOVES, len(grid))))
+    picked = _picked(grid)
     group, elements = grid.group, grid.elements
     moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
-    inside, around = in_disc(image.unsqueeze(0).to(device), float(group.det(moves).abs().max()) ** (1 / image[0].ndim))
+    inside, around = in_disc(image.unsqueeze(0).to(device), magnification(group, moves))
     inputs = torch.cat([moved(inside, group, m) + around for m in moves])
     maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
     reference = maps[0, :, 0]
@@ -151,15 +151,32 @@ def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Se
 
 
 def element_labels(grid: Grid) -> list[str]:
-    """A short name of each element: its angle, its factor, or for other groups its number."""
-    if isinstance(grid.group, SO2):
-        return [f"{float(e) % (2 * math.pi) * 180 / math.pi:.0f}°" for e in grid.elements[:, 0]]
-    if isinstance(grid.group, Scale):
-        return [f"×{float(e):.2f}" for e in grid.elements[:, 0]]
-    if isinstance(grid.group, SO3):
-        angles = grid.group.log(grid.elements).norm(dim=-1) * 180 / math.pi
-        return [f"{i + 1}: {float(a):.0f}°" for i, a in enumerate(angles)]
-    return [str(i + 1) for i in range(len(grid))]
+    """A short name of each element: its angle, its factor, whether it mirrors, or for other groups its number."""
+    return _labels(grid.group, grid.elements)
+
+
+def _labels(group: Group, elements: Tensor) -> list[str]:
+    if isinstance(group, Product):
+        parts = (_labels(factor, own) for factor, own in zip(group.factors, group.split(elements), strict=True))
+        return [" ".join(words) for words in zip(*parts, strict=True)]
+    mirrored = [" mirrored" if c else "" for c in group.component(elements)]
+    if isinstance(group, SO2 | O2):
+        angles = (group.log(elements)[:, 0] % (2 * math.pi)) * 180 / math.pi
+        return [f"{float(a):.0f}°{m}" for a, m in zip(angles, mirrored, strict=True)]
+    if isinstance(group, Scale):
+        return [f"×{float(e):.2f}" for e in elements[:, 0]]
+    if isinstance(group, SO3 | O3):
+        angles = group.log(elements).norm(dim=-1) * 180 / math.pi
+        return [f"{i + 1}: {float(a):.0f}°{m}" for i, (a, m) in enumerate(zip(angles, mirrored, strict=True))]
+    return [str(i + 1) for i in range(len(elements))]
+
+
+def _picked(grid: Grid) -> list[int]:
+    """The elements that are shown: the first ones, or where several things change some from all over the grid."""
+    count = min(SHOWN_MOVES, len(grid))
+    if isinstance(grid.group, O2 | O3 | Product | GL2):
+        return [i * (len(grid) - 1) // max(count - 1, 1) for i in range(count)]
+    return list(range(count))
 
 
 @torch.no_grad()

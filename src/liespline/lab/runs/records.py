@@ -113,7 +113,7 @@ def _fits(value: object, kind: Any) -> bool:
 
 def _angle(label: str) -> bool:
     try:
-        float(label.rstrip("°"))
+        float(label.partition(", ")[0].rstrip("°"))
     except ValueError:
         return False
     return True

@@ -1,6 +1,7 @@
 """Every setting of a run, defined once: options, help, YAML, checks and documentation follow from it."""
 
 from .config import SETTINGS, Config, Network, Training
+from .counts import total, written
 from .words import ConfigError, one_of
 
-__all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of"]
+__all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of", "total", "written"]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field, model_validator
 
+from .counts import Counts, total, written
 from .definition import Setting, checked_settings, setting
 from .words import ConfigError, shown
 
@@ -19,6 +20,11 @@ MOST_PAIRS = 2 * 10**7
 GENERAL = ("digits", "rotmnist", "images", "volumes")
 SIZED = (*GENERAL, "segment")
 """Tasks whose network is the general classifier; those of the paper are built as its tables say."""
+USUAL: dict[str, dict[str, Any]] = {
+    "sim2": {"n_h": (8, 3), "kernel": "local"},
+    "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
+}
+"""What a user who asks for a large group, and for nothing else, gets: dense kernels would be slow."""
 
 
 def _number(value: object) -> object:
@@ -52,10 +58,17 @@ Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValid
 class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
-    group: Literal["so2", "o2", "scale", "so3", "o3", "none"] = setting("so2", "What the network is equivariant to.")
-    n_h: int = setting(8, "Number of group elements.", ge=1, le=1000)
+    group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
+        "so2", "What the network is equivariant to."
+    )
+    n_h: Counts = setting(
+        8,
+        "Number of group elements; o2: of turns, each also mirrored; sim2: turns x scales, such as 8x4; "
+        "gl2: turns x zooms x squeezes x squeezes, such as 8x1x3x3.",
+        metavar="N|NxN",
+    )
     kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
-    n_k: int | None = setting(None, "Number of splines on the group.", ge=1, le=1000)
+    n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
     kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
     stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
     scale: Number = setting(
@@ -76,8 +89,10 @@ class Network:
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
         n_k = self.n_k or self.n_h
-        if self.n_h**2 * n_k > MOST_PAIRS:
-            raise ConfigError(f"n_h = {self.n_h} with n_k = {n_k}: too many to compare each with each")
+        if total(self.n_h) ** 2 * total(n_k) > MOST_PAIRS:
+            raise ConfigError(
+                f"n_h = {written(self.n_h)} with n_k = {written(n_k)}: too many to compare each with each"
+            )
         return self
 
 
@@ -195,7 +210,8 @@ class Config:
         for name in options:
             if reason := SETTINGS[name].refusal(self.task):
                 raise ConfigError(reason)
-        config = self.updated(**options)
+        usual = USUAL.get(options.get("group", ""), {}) if options.get("group") != self.network.group else {}
+        config = self.updated(**usual | options)
         for name in {"n_h", "kernel", "n_k"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
@@ -205,6 +221,9 @@ class Config:
         """The configuration as the text that is saved beside its results."""
         values = asdict(self)
         values["network"]["widths"] = list(self.network.widths)
+        for name in ("n_h", "n_k"):
+            if isinstance(values["network"][name], tuple):
+                values["network"][name] = written(values["network"][name])
         values["window"] = None if self.window is None else list(self.window)
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text

@@ -73,7 +73,8 @@ class Setting:
         """Read it off the field."""
         words = choices(field)
         kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
-        kind = next((k for k in (*kinds, field.annotation) if k in (int, float, bool)), str)
+        kinds = [field.annotation, *kinds] if len(kinds) < 2 else [str]
+        kind: Any = next((k for k in kinds if k in (int, float, bool)), str)
         extra: Any = field.json_schema_extra
         return Setting(name, part, str(field.description), field.default, kind, words, **extra)
 

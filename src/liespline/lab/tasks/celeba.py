@@ -11,6 +11,7 @@ from ..data.augment import Plain, Zoom
 from ..settings import Config
 from .base import Task
 from .defaults import DEFAULTS
+from .grids import of_the_paper
 from .networks import Signature
 from .objectives import Landmarks
 
@@ -18,8 +19,7 @@ from .objectives import Landmarks
 def network(config: Config, signature: Signature) -> nn.Module:
     """The network of the table with the configuration's N_h, N_k, kernel and preset; group none is its 2-D column."""
     choice = config.network
-    n_h = 1 if choice.group == "none" else choice.n_h
-    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    n_h, n_k = of_the_paper(config, "scale")
     return models.celeba(n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset)
 
 

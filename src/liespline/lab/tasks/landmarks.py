@@ -15,6 +15,7 @@ from ..data.split import ALL
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
+from .grids import of_the_paper
 from .networks import Signature
 from .objectives import Landmarks
 from .own import parts_of
@@ -44,10 +45,7 @@ def check(path: Path, config: Config) -> list[str]:
 def network(config: Config, signature: Signature) -> nn.Module:
     """The paper's network for these images and as many points."""
     choice = config.network
-    if choice.group not in ("scale", "none"):
-        raise ConfigError(f"group {choice.group!r}: the landmark network is for scale or none")
-    n_h = 1 if choice.group == "none" else choice.n_h
-    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    n_h, n_k = of_the_paper(config, "scale")
     points = len(signature.classes)
     return models.celeba(
         n_h, n_k, choice.kernel, scale=choice.scale, in_channels=signature.in_channels, landmarks=points

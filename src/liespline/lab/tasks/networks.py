@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
-from ...grids import Grid, repulsion, uniform
-from ...groups import O2, O3, SO2, SO3, Scale, Trivial
 from ...models.classifier import classifier
 from ..data import DataError, Split
-from ..settings import Config, ConfigError, Network
+from ..settings import Config, ConfigError, written
+from .grids import make_grid
 
-SCALE_STEP = 0.5 * math.log(2)
 MOST_SAMPLES = 10**8
 
 
@@ -62,50 +59,19 @@ class Signature:
         return signature
 
 
-def make_grid(network: Network, space_dim: int) -> Grid:
-    """The elements of H that a configuration asks for, on images or volumes."""
-    where = f"group {network.group!r} acts on"
-    match network.group:
-        case "none":
-            return uniform(Trivial(space_dim), 1)
-        case "scale":
-            return uniform(Scale(space_dim), network.n_h, spacing=SCALE_STEP)
-        case "so2" if space_dim == 2:
-            return uniform(SO2(), network.n_h)
-        case "so3" if space_dim == 3:
-            exact = network.n_h in (12, 24, 60)
-            return uniform(SO3(), network.n_h) if exact else repulsion(SO3(), network.n_h)
-        case "o2" if space_dim == 2:
-            return uniform(O2(), _halves(network))
-        case "o3" if space_dim == 3:
-            return uniform(O3(), _halves(network))
-        case "so2" | "o2":
-            raise ConfigError(f"{where} images; for data of {space_dim} dimensions choose so3, o3, scale or none")
-        case _:
-            raise ConfigError(f"{where} volumes; for data of {space_dim} dimensions choose so2, o2, scale or none")
-
-
-def _halves(network: Network) -> int:
-    """Rotations among the elements of a group in which every rotation has its mirror image."""
-    if network.n_h % 2:
-        raise ConfigError(
-            f"n_h = {network.n_h}: half of the elements of {network.group} are mirrored; take an even number"
-        )
-    return network.n_h // 2
-
-
 def make_classifier(config: Config, signature: Signature) -> nn.Module:
     """The general classifier with the group, kernels and sizes of a configuration."""
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
-    if (network.kernel_size ** len(signature.space)) ** 2 * network.n_h > MOST_SAMPLES:
+    grid = make_grid(network, len(signature.space))
+    if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
         raise ConfigError(
-            f"kernel_size = {network.kernel_size} with n_h = {network.n_h}: windows this large are not made"
+            f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
         )
     return classifier(
         signature.in_channels,
         len(signature.classes),
-        make_grid(network, len(signature.space)),
+        grid,
         widths=network.widths,
         kernel_size=network.kernel_size,
         kernel=network.kernel,

@@ -11,14 +11,14 @@ from ..data.augment import Plain
 from ..settings import Config
 from .base import Task
 from .defaults import DEFAULTS
+from .grids import of_the_paper
 from .networks import Signature
 
 
 def network(config: Config, signature: Signature) -> nn.Module:
     """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column."""
     choice = config.network
-    n_h = 1 if choice.group == "none" else choice.n_h
-    n_k = 1 if choice.group == "none" else choice.n_k or n_h
+    n_h, n_k = of_the_paper(config, "so2")
     return models.pcam(n_h, n_k, choice.kernel)
 
 

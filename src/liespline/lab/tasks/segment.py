@@ -16,8 +16,9 @@ from ..data.table import read_table
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
+from .grids import make_grid
 from .masks import Segmentation
-from .networks import Signature, make_grid
+from .networks import Signature
 from .own import parts_of
 
 

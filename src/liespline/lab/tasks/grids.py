@@ -1,0 +1,100 @@
+"""From the words of a configuration to the elements of a group."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ...grids import Grid, local, repulsion, uniform
+from ...groups import GL2, O2, O3, SO2, SO3, Product, Scale, Trivial
+from ..settings import Config, ConfigError, Network, written
+
+SCALE_STEP = 0.5 * math.log(2)
+SQUEEZE_STEP = 0.3
+PLANE, SPACE = ("so2", "o2", "sim2", "gl2"), ("so3", "o3")
+FACTORS = {
+    "sim2": ("turns x scales, such as 8x4", 2),
+    "gl2": ("turns x zooms x squeezes along the axes x squeezes along the diagonals, such as 8x1x3x3", 4),
+}
+
+
+def make_grid(network: Network, space_dim: int) -> Grid:
+    """The elements of H that a configuration asks for, on images or volumes."""
+    group = network.group
+    if group in PLANE and space_dim != 2:
+        raise ConfigError(
+            f"group {group!r} acts on images; for data of {space_dim} dimensions choose so3, o3, scale or none"
+        )
+    if group in SPACE and space_dim != 3:
+        also = ", sim2 and gl2 too" if space_dim == 2 else ""
+        raise ConfigError(
+            f"group {group!r} acts on volumes; for data of {space_dim} dimensions choose so2, o2, scale or none{also}"
+        )
+    if group == "none":
+        return uniform(Trivial(space_dim), 1)
+    if group in FACTORS:
+        numbers = factors(network)
+        return similarities(*numbers) if group == "sim2" else affine(*numbers)
+    n = single(network)
+    match group:
+        case "so2":
+            return uniform(SO2(), n)
+        case "o2":
+            return uniform(O2(), n)
+        case "scale":
+            return uniform(Scale(space_dim), n, spacing=SCALE_STEP)
+        case "o3" if n % 2:
+            raise ConfigError(f"n_h = {n}: half of the elements of o3 are mirrored; take an even number, such as 48")
+        case _:
+            # Where the symmetries of a Platonic solid are as many, they are exact; else elements push each other apart.
+            compact = SO3() if group == "so3" else O3()
+            exact = n in ((12, 24, 60) if group == "so3" else (24, 48, 120))
+            return uniform(compact, n) if exact else repulsion(compact, n)
+
+
+def similarities(turns: int, scales: int) -> Grid:
+    """Every turn with every scale 1, √2, 2, …: the H of SIM(2)."""
+    return uniform(Product(SO2(), Scale(2)), (turns, scales), spacing=(None, SCALE_STEP))
+
+
+def affine(turns: int, zooms: int, axes: int, diagonals: int) -> Grid:
+    """Zooms and squeezes e^S about the identity, each with every turn R: elements e^S R of GL(2)."""
+    group, turn = GL2(), 2 * math.pi / turns
+    near = local(group, (zooms, axes, diagonals, 1), (SCALE_STEP, SQUEEZE_STEP, SQUEEZE_STEP, turn))
+    angles = turn * torch.arange(turns, dtype=torch.float64)
+    turned = group.exp(torch.nn.functional.pad(angles.unsqueeze(-1), (3, 0)))
+    # Turning on the right leaves the Haar measure as it is.
+    elements = group.product(near.elements.unsqueeze(1), turned).flatten(0, 1)
+    return Grid(group, elements, near.weights.repeat_interleave(turns), near.spacing)
+
+
+def single(network: Network) -> int:
+    """N_h of a group that takes one number."""
+    if isinstance(network.n_h, int):
+        return network.n_h
+    raise ConfigError(
+        f"n_h = {written(network.n_h)}: {network.group} takes one number, such as {network.n_h[0]}; "
+        "several are for sim2 (turns x scales) and gl2"
+    )
+
+
+def factors(network: Network) -> tuple[int, ...]:
+    """N_h of a group that takes one number per factor."""
+    words, count = FACTORS[network.group]
+    if isinstance(network.n_h, tuple) and len(network.n_h) == count:
+        return network.n_h
+    raise ConfigError(f"n_h = {written(network.n_h)}: {network.group} takes {words}")
+
+
+def of_the_paper(config: Config, group: str) -> tuple[int, int]:
+    """N_h and N_k of a network of the paper, which is for one group, or for none: its 2-D column."""
+    network = config.network
+    if network.group not in (group, "none"):
+        raise ConfigError(f"group {network.group!r}: the network of task {config.task} is for {group} or none")
+    if network.group == "none":
+        return 1, 1
+    n_h, n_k = single(network), network.n_k
+    if isinstance(n_k, tuple):
+        raise ConfigError(f"n_k = {written(n_k)}: {group} takes one number, such as {n_k[0]}")
+    return n_h, n_k or n_h

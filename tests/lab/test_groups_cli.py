@@ -1,0 +1,264 @@
+"""Groups beyond turns on the command line: their grids, their kernels, and networks that keep their word."""
+
+import json
+import math
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from PIL import Image
+
+from liespline import GL2, O2, O3, SO2, Product, Scale, SplineBasis, local, uniform
+from liespline.lab import load
+from liespline.lab.data import digits
+from liespline.lab.evaluation.moves import moves_of
+from liespline.lab.runs.trained import Trained
+from liespline.lab.settings import Config, ConfigError, Network
+from liespline.lab.tasks.defaults import DEFAULTS
+from liespline.lab.tasks.grids import make_grid
+from liespline.lab.tasks.networks import Signature
+from liespline.models.kernels import h_basis
+
+SMALL = ["--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+STEP = 0.5 * math.log(2)
+
+
+def same_sets(found, expected):
+    """Whether two sets of matrices are equal, whatever their order."""
+    found, expected = (np.asarray(m, dtype=float).reshape(len(m), -1) for m in (found, expected))
+    distance = np.abs(found[:, None] - expected[None]).max(-1)
+    return found.shape == expected.shape and bool((distance.min(0) < 1e-9).all() and (distance.min(1) < 1e-9).all())
+
+
+def turns(n):
+    angles = 2 * np.pi * np.arange(n) / n
+    return [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
+
+
+def matrices(group, n_h, space=2):
+    grid = make_grid(Network(group=group, n_h=n_h), space)
+    return grid.group.matrix(grid.elements)
+
+
+def test_o2_is_every_turn_with_and_without_a_mirror():
+    flip = np.diag([1.0, -1.0])
+    assert same_sets(matrices("o2", 8), [r @ m for r in turns(8) for m in (np.eye(2), flip)])
+
+
+def test_sim2_is_every_turn_at_every_scale():
+    expected = [2 ** (i / 2) * r for r in turns(8) for i in range(4)]
+    assert len(expected) == 32
+    assert same_sets(matrices("sim2", (8, 4)), expected)
+
+
+def test_o3_with_48_elements_is_the_symmetries_of_the_cube():
+    signs = [np.diag(s) for s in np.array(np.meshgrid(*[[1, -1]] * 3)).T.reshape(-1, 3)]
+    orders = [np.eye(3)[list(p)] for p in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))]
+    assert same_sets(matrices("o3", 48, 3), [s @ p for s in signs for p in orders])
+    assert len(matrices("o3", 24, 3)) == 24
+    assert (torch.linalg.det(matrices("o3", 10, 3)) < 0).sum() == 5
+
+
+def test_gl2_is_zooms_and_squeezes_with_every_turn():
+    squeezes = [
+        torch.linalg.matrix_exp(torch.tensor([[a, b], [b, -a]], dtype=torch.float64)).numpy()
+        for a in (-0.3, 0, 0.3)
+        for b in (-0.3, 0, 0.3)
+    ]
+    assert same_sets(matrices("gl2", (8, 1, 3, 3)), [s @ r for s in squeezes for r in turns(8)])
+
+
+def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():
+    """Turned on the right or left, a grid that turns onto itself integrates a function to the same number."""
+    grid = make_grid(Network(group="gl2", n_h=(8, 1, 3, 3)), 2)
+
+    def integral(elements):
+        return float((grid.weights * (-(elements - torch.eye(2)).square().sum((-1, -2))).exp()).sum())
+
+    turn = torch.tensor(turns(8)[1])
+    assert integral(grid.elements @ turn) == pytest.approx(integral(grid.elements), rel=1e-12)
+    assert integral(turn @ grid.elements) == pytest.approx(integral(grid.elements), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["digits", "--n-h", "8x4"], ["n_h = 8x4", "so2 takes one number, such as 8", "sim2"]),
+        (["digits", "--group", "o2", "--n-h", "8x2"], ["n_h = 8x2", "o2 takes one number"]),
+        (["digits", "--group", "sim2", "--n-h", "8"], ["n_h = 8", "sim2 takes turns x scales, such as 8x4"]),
+        (["digits", "--group", "sim2", "--n-h", "8x4x2"], ["8x4x2", "such as 8x4"]),
+        (["digits", "--group", "gl2", "--n-h", "8x3"], ["n_h = 8x3", "such as 8x1x3x3"]),
+        (["digits", "--group", "sim2", "--n-h", "8y4"], ["n_h = '8y4'", "or for products 8x4"]),
+        (["digits", "--group", "sim2", "--n-h", "8x0"], ["n_h = (8, 0)", "such as 8x4"]),
+        (["digits", "--group", "sim2", "--n-h", "100x100"], ["(100, 100)", "1,000"]),
+        (
+            ["digits", "--group", "sim2", "--n-h", "4x2", "--kernel", "dense", "--n-k", "3"],
+            ["n_k = 3", "one per factor"],
+        ),
+        (["digits", "--group", "o2", "--n-k", "3x3"], ["n_k = (3, 3)", "one number"]),
+        (["digits", "--group", "o3"], ["'o3' acts on volumes", "choose so2, o2, scale or none"]),
+    ],
+)
+def test_wrong_numbers_of_elements_are_named(liespline, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    status, text = liespline("train", *arguments)
+    assert status == 2, text
+    for word in words:
+        assert word in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_wrong_groups_are_named():
+    for group in ("sim2", "o2", "gl2"):
+        with pytest.raises(ConfigError, match=rf"'{group}' acts on images.*so3, o3, scale or none"):
+            make_grid(Network(group=group, n_h=8), 3)
+    with pytest.raises(ConfigError, match="n_h = 7: half of the elements of o3 are mirrored"):
+        make_grid(Network(group="o3", n_h=7), 3)
+    from liespline.lab.tasks import find_task
+
+    for task, right, wrong in (("pcam", "so2", "o2"), ("celeba", "scale", "sim2"), ("landmarks", "scale", "so2")):
+        config = DEFAULTS[task].updated(group=wrong)
+        with pytest.raises(ConfigError, match=f"'{wrong}': the network of task {task} is for {right} or none"):
+            find_task(task).network(config, Signature(3, (96, 96), ("a_row", "a_column"), kind="points"))
+
+
+def test_a_configuration_with_factors_is_read_as_it_was_written():
+    config = DEFAULTS["images"].given(group="sim2", n_h="8x4", n_k="3x3")
+    assert (config.network.n_h, config.network.n_k) == ((8, 4), (3, 3))
+    assert "n_h: 8x4" in config.to_yaml()
+    assert Config.from_yaml(config.to_yaml(), "here") == config
+
+
+def test_large_groups_come_with_a_grid_and_kernels_of_their_own():
+    base = DEFAULTS["images"]
+    assert (base.given(group="sim2").network.n_h, base.given(group="sim2").network.kernel) == ((8, 3), "local")
+    assert base.given(group="sim2", kernel="dense").network.kernel == "dense"
+    assert base.given(group="o2").network == base.updated(group="o2").network
+    chosen = base.given(group="gl2", n_h="4x1x3x1")
+    assert chosen.given(group="gl2", seed=3).network == chosen.network
+
+
+@pytest.mark.parametrize(("group", "n_h"), [("o2", "4"), ("sim2", "4x2"), ("gl2", "4x1x3x1")])
+def test_every_command_takes_the_group(liespline, tmp_path, image_folder, group, n_h):
+    run = tmp_path / "run"
+    status, text = liespline(
+        "train", "images", "--data", image_folder, "--group", group, "--n-h", n_h, "--out", run, *SMALL
+    )
+    assert status == 0, text
+    page = (run / "report.html").read_text()
+    words = {"o2": "mirrored", "sim2": "at scale 0.71", "gl2": "squeezed along an axis"}
+    assert words[group] in page
+    status, text = liespline("evaluate", run, "--json")
+    assert status == 0, text
+    moves = json.loads(text)["moves"]
+    assert len(moves["labels"]) == 24
+    assert sum(words[group] in label for label in moves["labels"]) in (8, 12)
+    status, text = liespline("equivariance", run, "--json")
+    assert status == 0, text
+    errors = {row["layer"]: row["worst error"] for row in json.loads(text)}
+    assert all(math.isfinite(error) for error in errors.values())
+    if group == "o2":  # quarter turns and their mirror images move pixels onto pixels
+        assert max(errors.values()) < 1e-4
+    image = next(image_folder.glob("across/*.png"))
+    status, text = liespline("predict", run, image, "--json")
+    assert status == 0, text
+    predicted = json.loads(text)[0]["probabilities"]
+    status, text = liespline("export", run, "--onnx", tmp_path / "net.onnx")
+    assert status == 0, text
+    pixels = np.asarray(Image.open(image), dtype=np.float32)[None, None] / 255
+    (logits,) = onnxruntime.InferenceSession(tmp_path / "net.onnx").run(None, {"images": pixels})
+    shares = np.exp(logits[0] - logits[0].max())
+    assert np.allclose(shares / shares.sum(), list(predicted.values()), atol=1e-4)
+    if group == "o2":
+        exactly_mirror_invariant(run)
+
+
+def exactly_mirror_invariant(run):
+    """All eight symmetries of the square leave a trained network's answer as it is, and those of so2 only four."""
+    trained = load(run).network.double()
+    images = torch.rand(4, 1, 16, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        answer = trained(images)
+        for moved in (images, images.flip(-1)):
+            for quarter in range(4):
+                assert torch.allclose(trained(torch.rot90(moved, quarter, (-2, -1))), answer, atol=1e-10, rtol=0)
+        assert not torch.allclose(trained(images.roll(3, -1)), answer, atol=1e-6)
+
+
+def test_a_trained_so2_network_is_not_mirror_invariant(tiny_run):
+    """What the test above would say of a network without mirrors."""
+    trained = load(tiny_run.path).network.double()
+    images = torch.rand(4, 1, 16, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.allclose(trained(torch.rot90(images, 1, (-2, -1))), trained(images), atol=1e-10, rtol=0)
+        assert not torch.allclose(trained(images.flip(-1)), trained(images), atol=1e-4)
+
+
+@pytest.mark.parametrize(("group", "space"), [("o2", 2), ("sim2", 2), ("gl2", 2), ("o3", 3)])
+def test_images_are_moved_by_what_the_group_does(group, space):
+    class Still(torch.nn.Module):
+        pass
+
+    config = Config(task="images", network=Network(group=group))
+    moves = moves_of(Trained(Still(), config, Signature(1, (16,) * space, ("a", "b"))))
+    matrix = moves.group.matrix(moves.elements)
+    assert len(set(moves.labels)) >= len(moves.labels) - 6 * (space == 3)
+    assert torch.allclose(matrix[0], torch.eye(space, dtype=torch.float64))
+    det = torch.linalg.det(matrix)
+    stretch = torch.linalg.matrix_norm(matrix, 2)
+    for label, d, s in zip(moves.labels, det.tolist(), stretch.tolist(), strict=True):
+        expected = -1 if "mirrored" in label else 0.5 if "0.71" in label else 0.25 if "0.5" in label else 1
+        assert d == pytest.approx(expected)
+        assert s == pytest.approx(math.exp(0.3) if "squeezed" in label else math.sqrt(abs(expected)))
+
+
+def test_local_kernels_relate_mirror_images():
+    grid = uniform(O2(), 8)
+    mirror = torch.tensor([[0.0, -1.0]], dtype=torch.float64)
+    basis = h_basis(grid, "local", 3)
+    assert len(basis) == 6
+    assert basis(mirror).abs().max() > 0.5
+    one_sided = SplineBasis(local(O2(), 3, grid.spacing))
+    assert one_sided(mirror).abs().max() == 0
+    cube = h_basis(uniform(O3(), 48), "local")
+    assert len(cube) == 14
+    assert cube(-torch.eye(3, dtype=torch.float64)).abs().max() > 0.1
+
+
+def test_kernels_on_products_take_one_number_per_factor():
+    group = Product(SO2(), Scale(2))
+    grid = uniform(group, (8, 4), spacing=(None, STEP))
+    dense = h_basis(grid, "dense", (4, 2))
+    angles, scales = group.split(dense.grid.elements)
+    assert sorted(set(np.round(angles[:, 0].tolist(), 6) % 6.283185)) == pytest.approx(
+        [0, 1.570796, 3.141593, 4.712389]
+    )
+    assert sorted(set(np.round(scales[:, 0].tolist(), 9))) == pytest.approx([1, 2**1.5])
+    assert dense.widths == pytest.approx((math.pi / 2, 3 * STEP))
+    assert h_basis(grid, "atrous", (4, 2)).widths == pytest.approx((math.pi / 4, STEP))
+    assert (len(h_basis(grid, "local")), len(h_basis(grid, "local", (3, 3)))) == (5, 9)
+    assert len(h_basis(grid, "dense")) == 32
+    with pytest.raises(ValueError, match=r"n_k = 5 splines cannot be spread.*2 numbers, one per factor"):
+        h_basis(grid, "dense", 5)
+
+
+def test_kernels_on_other_groups():
+    assert len(h_basis(uniform(O2(), 8), "dense")) == 16
+    assert len(h_basis(uniform(O2(), 4), "dense", 8)) == 16  # of O(2) turns are counted
+    atrous = h_basis(uniform(O2(), 8), "atrous", 4)
+    assert (len(atrous), atrous.widths) == (8, pytest.approx((math.pi / 4,)))
+    affine = make_grid(Network(group="gl2", n_h=(4, 1, 3, 1)), 2)
+    assert len(h_basis(affine, "dense")) == 12
+    assert isinstance(h_basis(affine, "local").grid.group, GL2)
+    with pytest.raises(ValueError, match="n_k = 5 splines cannot be spread"):
+        h_basis(affine, "dense", 5)
+
+
+def test_digits_are_mirrored_and_shrunk():
+    upright, mirrored, shrunk = (digits.load("test", **how) for how in ({}, {"mirrored": True}, {"shrunk": True}))
+    images = [split.__getitems__(list(range(100)))[0].float() for split in (upright, mirrored, shrunk)]
+    assert (images[0].flip(-1) - images[1]).abs().max() <= 1
+    size = (images[2].sum((1, 2, 3)) / images[0].sum((1, 2, 3))).sqrt()
+    assert 0.57 < float(size.min()) < 0.65
+    assert 0.95 < float(size.max()) < 1.03
