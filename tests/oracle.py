@@ -156,7 +156,7 @@ def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
                 out[(slice(None), a, slice(None), 0, *index)] = weight @ on_x.mean(0)
             for b, (values, other) in enumerate(on_h):
                 theta = difference - azimuth + other
-                dirichlet = 1 + 2 * sum(np.cos(k * theta) for k in range(1, order + 1))
+                dirichlet = np.ones_like(theta) + 2 * sum(np.cos(k * theta) for k in range(1, order + 1))
                 product = np.einsum("pq,pi,qj->ij", dirichlet, on_x, values) / angles**2
                 out[(slice(None), a, slice(None), b, *index)] = np.einsum("ocij,ij->oc", weight, product)
     return out[:, :, :, 0] if lifting else out

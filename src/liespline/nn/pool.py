@@ -33,7 +33,7 @@ class OverSpace(nn.Module):
                 f"{name}: x has shape {tuple(x.shape)}; expected (B, C, N_h, *space) with 1 to 3 space axes"
             )
         if x.stride(1) == 1 and x.shape[2] > 1:  # channels innermost, as the Triton path leaves them: no copy this way
-            return space(x.transpose(1, 2).flatten(0, 1)).unflatten(0, (len(x), x.shape[2])).transpose(1, 2)
+            return space(x.transpose(1, 2).flatten(0, 1)).unflatten(0, (x.shape[0], x.shape[2])).transpose(1, 2)
         return space(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
 
 
