@@ -156,7 +156,7 @@ class Correlation(Shiftable):
 
     @property
     def _relative(self) -> tuple[Grid, Grid]:
-        """Grids with the h⁻¹h̃ of those in use: as built, since a shift leaves it alone, so that nothing is sampled anew.
+        """Grids with the h⁻¹h̃ of those in use: as built, so that a shift samples nothing on H anew.
 
         On a quotient it is known up to a turn about the axis, and that does change.
         """

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from .definition import Setting, checked_settings, setting
+from .kinds import Interval, Number, Widths
 from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
@@ -21,38 +22,12 @@ SIZED = (*GENERAL, "segment")
 """Tasks whose network is the general classifier; those of the paper are built as its tables say."""
 
 
-def _number(value: object) -> object:
-    """YAML reads 1e-3 as text."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _numbers(value: object) -> object:
-    """`8,12,16` of the command line, and lists of YAML, as a tuple."""
-    if isinstance(value, str) and all(part.strip().isdigit() for part in value.split(",")):
-        return tuple(int(part[:20]) for part in value.split(","))
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _interval(value: object) -> object:
-    """`-160,240` of the command line, and lists of YAML, as a pair."""
-    if isinstance(value, str) and value.count(",") == 1:
-        value = value.split(",")
-    return tuple(map(_number, value)) if isinstance(value, list) else value
-
-
-Number = Annotated[float, BeforeValidator(_number)]
-Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
-Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_numbers)]
-
-
 @checked_settings
 class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
     group: Literal["so2", "o2", "scale", "so3", "o3", "none"] = setting("so2", "What the network is equivariant to.")
+    network: Literal["classifier", "resnet"] = setting("classifier", "A chain, or residual blocks.", only=GENERAL)
     n_h: int = setting(8, "Number of group elements.", ge=1, le=1000)
     kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
     n_k: int | None = setting(None, "Number of splines on the group.", ge=1, le=1000)
@@ -89,7 +64,21 @@ class Training:
     optimiser: Literal["adamw", "sgd"] = setting("adamw", "How to step.")
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
     decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
-    augment: str = setting("none", "Augmentation: none, or one that the task offers (rotate, zoom, …).", metavar="NAME")
+    schedule: Literal["usual", "one-cycle"] = setting(
+        "usual", "Learning rate: for adamw a rise and a cosine, for sgd halvings; or torch's OneCycleLR."
+    )
+    ema: Number = setting(
+        0.0, "Keep and score a moving average of the weights with this decay, such as 0.99; 0 takes the last ones.",
+        ge=0, lt=1,
+    )  # fmt: skip
+    label_smoothing: Number = setting(
+        0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=(*SIZED, "pcam")
+    )
+    shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
+    augment: str = setting(
+        "none", "Augmentation: none, or one that the task offers (flips, turns, flips-turns, affine, zoom, …).",
+        metavar="NAME",
+    )  # fmt: skip
     class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=(*SIZED, "pcam"))
     patience: int | None = setting(
         None, "Stop after this many epochs without a better validation score.", ge=1, le=10**9, later=True
@@ -157,6 +146,10 @@ class Config:
         None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
         allow_inf_nan=False, only=("segment",),
     )  # fmt: skip
+    about: Literal["image", "mass"] = setting(
+        "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
+        only=("rotmnist",),
+    )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
         "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
     )
@@ -169,6 +162,8 @@ class Config:
         for name, one in SETTINGS.items():
             if (reason := one.refusal(self.task)) and self[name] != one.default:
                 raise ConfigError(reason)
+        if self.training.shift and self.network.group == "none":
+            raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
         try:
             f"{self.data} {self.training.start_from}".encode()
         except UnicodeEncodeError:
@@ -198,6 +193,8 @@ class Config:
         for name in {"n_h", "kernel", "n_k"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
+        if config.network.network == "resnet" and "stride" in options:
+            raise ConfigError("--stride does nothing with --network resnet, which halves by itself; leave out stride")
         return config
 
     def to_yaml(self) -> str:
@@ -256,6 +253,6 @@ SETTINGS = {
     name: Setting.of(name, part, found)
     for part, kind in {"": Config, "network": Network, "training": Training}.items()
     for name, found in kind.__pydantic_fields__.items()  # type: ignore[attr-defined]
-    if name not in ("task", "network", "training")
+    if part or name not in ("task", "network", "training")
 }
 """Every setting by its name, which is its own in all of the file."""

@@ -10,9 +10,10 @@ from torch import nn
 
 from ...grids import Grid, repulsion, uniform
 from ...groups import O2, O3, SO2, SO3, Scale, Trivial
-from ...models.classifier import classifier
+from ...models import classifier, resnet
 from ..data import DataError, Split
 from ..settings import Config, ConfigError, Network
+from .defaults import DEFAULTS
 
 SCALE_STEP = 0.5 * math.log(2)
 MOST_SAMPLES = 10**8
@@ -95,21 +96,17 @@ def _halves(network: Network) -> int:
 
 
 def make_classifier(config: Config, signature: Signature) -> nn.Module:
-    """The general classifier with the group, kernels and sizes of a configuration."""
+    """The general classifier, or the residual one, with the group, kernels and sizes of a configuration."""
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
     if (network.kernel_size ** len(signature.space)) ** 2 * network.n_h > MOST_SAMPLES:
         raise ConfigError(
             f"kernel_size = {network.kernel_size} with n_h = {network.n_h}: windows this large are not made"
         )
-    return classifier(
-        signature.in_channels,
-        len(signature.classes),
-        make_grid(network, len(signature.space)),
-        widths=network.widths,
-        kernel_size=network.kernel_size,
-        kernel=network.kernel,
-        n_k=None if network.group == "none" else network.n_k,
-        stride=network.stride,
-        parameters=network.weights,
-    )
+    shape = signature.in_channels, len(signature.classes), make_grid(network, len(signature.space))
+    options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel}
+    options |= {"n_k": None if network.group == "none" else network.n_k, "parameters": network.weights}
+    if network.network == "resnet":
+        usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers
+        return resnet(*shape, **options if usual else options | {"widths": network.widths})
+    return classifier(*shape, widths=network.widths, stride=network.stride, **options)
