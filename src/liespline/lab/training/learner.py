@@ -61,6 +61,8 @@ class Learner(LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch, on grids that are moved anew if asked for."""
+        # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
+        torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
         if self.settings.shift:
             shift(self.network, a_shift(self.network, stable_hash(self.seed, self.global_step, 1)))
         loss = self.objective.loss(self.output(batch[0]), batch[1])
