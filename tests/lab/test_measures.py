@@ -89,7 +89,7 @@ def test_turns_of_volumes_are_uniform_on_all_rotations():
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_every_move_is_about_the_centre_and_of_its_kind(d):
-    """Two or three spots tell the matrix that moved them: orthogonal or not, mirrored or not, its size and its slant."""
+    """Spots tell the matrix that moved them: orthogonal or not, mirrored or not, its size and its slant."""
     spots = [spot(16, tuple(3.0 * (i == axis) for i in range(d)), d) for axis in range(d)]  # the centre between samples
     images = torch.cat(spots, 1).expand(200, d, *(16,) * d)
     found = {}
