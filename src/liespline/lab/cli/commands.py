@@ -186,11 +186,14 @@ def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
 def export(
     checkpoint: opt.Checkpoint,
     onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Sample the kernels in the graph: a file of about the weights' size.")
+    ] = False,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes."""
     from ..evaluation.predict import export_onnx
 
-    size = export_onnx(checkpoint, onnx)
+    size = export_onnx(checkpoint, onnx, compact=compact)
     console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
 
 

@@ -23,6 +23,8 @@ from ..tasks import find_task
 from .evaluate import best_device
 
 BATCH = 64
+CONSTANT = 1024
+"""Bytes of the largest constant that is computed when an ONNX file is written."""
 
 
 def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -133,10 +135,15 @@ def about(trained: Trained) -> dict[str, str]:
     return found | ({"spacing_mm": f"{signature.spacing:g}"} if signature.spacing is not None else {})
 
 
-def export_onnx(checkpoint: Path, file: Path) -> int:
-    """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes."""
+def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
+    """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes.
+
+    A compact file holds the spline weights and samples its kernels in the graph.
+    """
+    from onnxscript import optimizer
+
     trained = load(checkpoint)
-    plain = as_plain(trained.network).eval()
+    plain = as_plain(trained.network, compact=compact)
     example = torch.zeros(2, trained.signature.in_channels, *trained.signature.space)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's remarks are about its own internals
@@ -148,10 +155,14 @@ def export_onnx(checkpoint: Path, file: Path) -> int:
             dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
             dynamo=True,
             verbose=False,
+            optimize=False,
         )
     if program is None:
         raise DataError(f"{file}: the network could not be exported")
+    optimizer.optimize(program.model, output_size_limit=CONSTANT)  # the limit keeps kernels out of a compact file
     model = program.model_proto
+    for node in model.graph.node:
+        del node.metadata_props[:]  # stack traces of this machine
     for name, value in about(trained).items():
         model.metadata_props.add(key=name, value=value)
     data = model.SerializeToString()
