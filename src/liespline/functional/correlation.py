@@ -115,7 +115,8 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
-        return x.amax(2)
+        # Not amax, whose gradient looks for the maximum again: rounded otherwise by a compiler, it finds none.
+        return x.max(2).values
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -116,7 +117,8 @@ class AtLeast(nn.Module):
 @lru_cache(maxsize=256)
 def _splines(window: int, grid: Grid) -> int:
     """How many spatial splines a layer has by default."""
-    return Lift(1, 1, window, grid).weight.shape[-1]
+    with torch.random.fork_rng(devices=[]):  # a seed gives the same network whether this was counted before or not
+        return Lift(1, 1, window, grid).weight.shape[-1]
 
 
 def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
