@@ -16,6 +16,8 @@ from liespline.nn import shift
 from .digits import Digits, turn
 from .variants import Variant
 
+TEST = 30
+"""Seconds kept for the test."""
 WARM_UP = 0.25
 """The part of a run in which the rate rises."""
 
@@ -82,7 +84,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
         started = started or time.time()
         per_epoch = (time.time() - started) / max(epoch - 1, 1)
         if per_epoch and epoch < epochs:
-            epochs = min(epochs, epoch + max(1, int((deadline - time.time()) / per_epoch)))
+            epochs = min(epochs, epoch + max(1, int((deadline - TEST - time.time()) / per_epoch)))
         if time.time() > deadline:
             return None
     if variant.average:

@@ -98,11 +98,11 @@ def _resnet(**options: object) -> Callable[[], nn.Module]:
     return lambda: models.resnet(1, 10, _so2(16), **options)  # type: ignore[arg-type]
 
 
-RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.999}
+RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.995}
 
 # In the order in which they are run: what decides first.
 VARIANTS: dict[str, Variant] = {
-    "classifier, full recipe": Variant(_classifier(), **RECIPE, cost=4),
+    "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
     "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
     "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
     "classifier, full recipe, no cue": Variant(_classifier(), **RECIPE, about="mass", cost=4),
