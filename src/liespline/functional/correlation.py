@@ -151,19 +151,26 @@ _plans: WeakValueDictionary[Any, paths.Plan] = WeakValueDictionary()
 
 
 def plan(
-    x_basis: SplineBasis, h_basis: SplineBasis, grid: Grid, out_grid: Grid, window: Window, device: torch.device
+    x_basis: SplineBasis,
+    h_basis: SplineBasis,
+    grid: Grid,
+    out_grid: Grid,
+    space_grid: Grid,
+    window: Window,
+    device: torch.device,
 ) -> paths.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
-    Nor is there one for a quotient, whose samples do not factor.
+    Nor is there one for a quotient, whose samples do not factor. `space_grid` is the output's grid as it acts on space:
+    where layers were shifted, h·H.
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
-    key = x_basis, h_basis, grid, out_grid, window, device
+    key = x_basis, h_basis, grid, out_grid, space_grid, window, device
     with _lock:
         found = _plans.get(key)
     if found is None:
-        x_samples = None if x_basis.trainable else space_samples(x_basis, out_grid, window)
+        x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
         with torch.device("cpu"), torch.inference_mode(False):
             made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples)
         with _lock:

@@ -13,15 +13,22 @@ from ..groups import Group
 from ..splines import bspline
 
 
-def resampled(images: Tensor, matrix: Tensor, size: Sequence[int] | None = None, mode: str = "bilinear") -> Tensor:
-    """Images f(Ax) of their own matrices A (B, d, d), x in samples from the centre, zeros moving in: (B, C, *size).
+def resampled(
+    images: Tensor,
+    matrix: Tensor,
+    size: Sequence[int] | None = None,
+    mode: str = "bilinear",
+    offset: Tensor | None = None,
+) -> Tensor:
+    """Images f(Ax + b) of their own matrices A (B, d, d), x in samples from the centre, zeros moving in: (B, C, *size).
 
-    Fast, for training and for making data sets; `moved` is the exact one.
+    `offset` b (B, d) is zero if it is left out. Fast, for training and for making data sets; `moved` is the exact one.
     """
     space, size = images.shape[2:], tuple(size or images.shape[2:])
     old, new = (torch.tensor(n, dtype=matrix.dtype, device=matrix.device) / 2 for n in (space, size))
     theta = (matrix * new / old.unsqueeze(-1)).flip(-2, -1)  # torch counts axes from the last, in half images
-    theta = torch.cat([theta, theta.new_zeros(*theta.shape[:-1], 1)], -1).to(images)
+    start = theta.new_zeros(theta.shape[:-1]) if offset is None else (offset / old).flip(-1)
+    theta = torch.cat([theta, start.unsqueeze(-1)], -1).to(images)
     grid = torch.nn.functional.affine_grid(theta, [*images.shape[:2], *size], align_corners=False)
     return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
 

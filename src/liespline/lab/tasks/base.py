@@ -18,7 +18,8 @@ from .objectives import Classification, Objective
 
 def classification(config: Config, signature: Signature) -> Objective:
     """The objective of every task that sorts images into classes."""
-    return Classification(signature.classes, config.training.class_weights)
+    training = config.training
+    return Classification(signature.classes, training.class_weights, training.label_smoothing)
 
 
 @dataclass(frozen=True)

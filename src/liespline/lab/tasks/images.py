@@ -5,12 +5,12 @@ from pathlib import Path
 from torch import nn
 
 from ..data import DataError, Split, images
-from ..data.augment import Plain, Rotate
 from ..data.folds import PARTS
 from ..data.labelled import load_labelled
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
-from ..settings import Config
+from ..settings import Config, ConfigError
+from .augmentations import MOVES
 from .base import Task, classification
 from .defaults import DEFAULTS
 from .labelled import InUnits, Numbers, Tags
@@ -69,6 +69,8 @@ def network(config: Config, signature: Signature) -> nn.Module:
 
 def objective(config: Config, signature: Signature) -> Objective:
     """By what the labels are."""
+    if signature.kind in ("numbers", "tags") and (share := config.training.label_smoothing):
+        raise ConfigError(f"label_smoothing = {share}: is for classes, not for {signature.kind}; leave it out")
     if signature.kind == "numbers":
         return Numbers(signature.classes, signature.scaling)
     return Tags(signature.classes) if signature.kind == "tags" else classification(config, signature)
@@ -83,7 +85,7 @@ TASK = Task(
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+    augmentations=MOVES,
     network=network,
     objective=objective,
 )

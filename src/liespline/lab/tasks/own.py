@@ -26,7 +26,9 @@ def parts_of(config: Config) -> tuple[int, int | None]:
 
 
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
-    """The general classifier; of the default layers, as many as the images have room for."""
+    """The general classifier; of the default layers, as many as the images have room for. A ResNet fits any image."""
+    if config.network.network == "resnet":
+        return make_classifier(config, signature)
     widths = fitting_widths(defaults, config.network, signature.space)
     return make_classifier(config.updated(widths=widths), signature)
 
@@ -54,7 +56,7 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
         text += f"; few to learn from, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
     notes.append(text)
     widths = fitting_widths(defaults, config.network, split.space)
-    if widths != config.network.widths:
+    if widths != config.network.widths and config.network.network == "classifier":
         size = "×".join(map(str, split.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
     split.notes = (*split.notes, *notes)

@@ -79,5 +79,7 @@ TASK = Task(
     },
     multiple=multiple_of,
     network=network,
-    objective=lambda config, signature: Segmentation(signature.classes, config.training.class_weights),
+    objective=lambda config, signature: Segmentation(
+        signature.classes, config.training.class_weights, config.training.label_smoothing
+    ),
 )

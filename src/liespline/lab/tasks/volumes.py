@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from ..data import Split, volumes
-from ..data.augment import Plain, Rotate
 from ..settings import Config
+from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 from .own import fitting_network, with_notes
@@ -24,6 +24,6 @@ TASK = Task(
     data_help="an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
     check=lambda path, config: volumes.check(path),
     load_split=load,
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+    augmentations=MOVES,
     network=partial(fitting_network, NETWORK),
 )
