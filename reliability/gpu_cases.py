@@ -63,8 +63,8 @@ def cases(device: str) -> Iterator[Case]:
         for reduce in ("max", "mean", "sum"):
             yield Case(f"Project {reduce} {d}-D", lambda g=grid, r=reduce: ls.Project(r, g), features)
         yield Case(f"network {d}-D", lambda g=grid: network(g), (4, 3, *space))
-        sides = {1: 32, 2: 28, 3: 14}[d]
-        shape = (4 if d == 3 else 16, 1, *(sides,) * d)
+        sides = {1: 32, 2: 28, 3: 12}[d]
+        shape = (2 if d == 3 else 16, 1, *(sides,) * d)
         yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, parameters=40_000), shape)
     sphere = ls.uniform(ls.Sphere(), 6)
     yield Case("GConv on R³⋊S²", lambda: ls.GConv(2, 3, 3, sphere, padding=1), (2, 2, 6, 6, 5, 7))

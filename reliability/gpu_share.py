@@ -13,7 +13,8 @@ Result = TypeVar("Result")
 
 def share(do: Callable[[Job], Result], jobs: Sequence[Job], processes: int, seconds: float) -> Iterator[Result | str]:
     """Yield what `do` returns, as it comes; what is not done in time is left out. A string says that a process died."""
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # every process compiles for itself
+    # Every process computes and compiles for itself.
+    os.environ["OMP_NUM_THREADS"] = os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
     running = [pool.submit(do, job) for job in jobs]
     try:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from ..groups import O3, SO3, Group, Sphere
-from .grid import Grid, on_cpu, whole
+from ..sizes import whole
+from .grid import Grid, on_cpu
 from .scatter import scatter
 
 Array = npt.NDArray[np.float64]
