@@ -3,7 +3,7 @@
     python benchmarks/peers.py benchmarks/results/peers.json
 
 They want an environment of their own, in which `PYTHONPATH=src` adds liespline. Twelve orientations, default settings
-on all sides; images that are known at every point, turned exactly; random networks, medians; float32, one core, a minute.
+on all sides; images that are known at every point, turned exactly; random networks, medians; float32, one core.
 """
 
 from __future__ import annotations
