@@ -2,8 +2,9 @@
 
     python benchmarks/angles.py MNIST benchmarks/results/angles.json
 
-MNIST is a folder with the official idx files; the turned digits are generated from them. escnn takes part where it is
-installed. All networks have the same layers, steps and optimiser, and about equally many weights. One core, ten minutes.
+MNIST is a folder with the official idx files. The turned digits are generated from them. escnn takes part where it is
+installed. All networks have the same layers, steps and optimiser, and about equally many weights. One core, ten
+minutes.
 """
 
 from __future__ import annotations
