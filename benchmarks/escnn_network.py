@@ -130,7 +130,7 @@ def training_step(network: nn.Module, batch: int, device: str, dtype: torch.dtyp
 
 
 def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -> list[Row]:
-    """Images a second of both, in turns, their ratio, and the peak memory of each where the device counts it."""
+    """Images per second of both, in turns, their ratio, and the peak memory of each where the device counts it."""
     label = f"{device}, {str(dtype).removeprefix('torch.')}, batch {batch}, {how}"
     steps, rows = {}, []
     for name, build in networks().items():
@@ -151,7 +151,7 @@ def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -
             torch.cuda.reset_peak_memory_stats()
             step()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-            rows.append(Row(f"{name}, {label}: MiB a step takes at its peak", peak, ""))
+            rows.append(Row(f"{name}, {label}: MiB of a step at its peak", peak, ""))
         steps[name] = step
     seconds = times(steps, device, seconds=5 if device == "cpu" else 1)
     rows += [Row(f"{name}, {label}: images/s", batch / value, "") for name, value in seconds.items()]

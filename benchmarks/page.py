@@ -17,7 +17,7 @@ AXES = {"n_h": "N_h", "n_k": "N_k", "channels": "channels", "size": "image side"
 
 
 def table(document: dict[str, Any]) -> str:
-    """One line a row, with what it should reach and whether it does, and below it where it was measured."""
+    """One line per row, with what it should reach and whether it does, and below it where it was measured."""
     lines = ["| what | measured | reach | |", "|---|---|---|---|"]
     for row in document["rows"]:
         what = f"{row['what']} ({row['note']})" if row["note"] else row["what"]
