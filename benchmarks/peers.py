@@ -1,4 +1,4 @@
-"""escnn and e2cnn by the measure of our own layers: how equivariant lift → ReLU → g-corr is, and how long it is built.
+"""escnn and e2cnn by the measure of our own layers: how equivariant lift → ReLU → g-corr is.
 
     python benchmarks/peers.py benchmarks/results/peers.json
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import statistics
 import sys
-import time
 import warnings
 from collections.abc import Callable
 
@@ -88,9 +87,6 @@ def main(path: str) -> None:
                 rows.append(Row(f"{size}: error at multiples of {angles}", error(build, window, elements), ""))
             between = grid.elements + grid.spacing / 2
             rows.append(Row(f"{size}: error half-way, maximum", error(build, window, between, Strongest()), ""))
-        begin = time.perf_counter()
-        build(5, 64, 16)
-        rows.append(Row(f"{library}: seconds to build 1 → 64 → 64 fields, N = 16", time.perf_counter() - begin, ""))
     report(rows, "cpu", path)
 
 
