@@ -23,7 +23,7 @@ import liespline as ls
 from timing import write_tables
 
 PLANES = {"escnn": "rot2dOnR2", "e2cnn": "Rot2dOnR2"}
-LIBRARIES = ("escnn", "e2cnn", "liespline")
+LIBRARIES = ("liespline", "escnn", "e2cnn")
 IMAGES = torch.randn(2, 3, 17, 17)
 
 
