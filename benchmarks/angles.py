@@ -86,7 +86,7 @@ def networks() -> dict[str, Callable[[], nn.Module]]:
     """What is compared, by name; widths are such that all have about equally many weights."""
     found: dict[str, Callable[[], nn.Module]] = {
         "liespline, 8 orientations": lambda: ours(ORIENTATIONS, (8, 12, 24)),
-        "ordinary": lambda: ours(1, (14, 24, 33)),
+        "ordinary CNN": lambda: ours(1, (14, 24, 33)),
     }
     if importlib.util.find_spec("escnn"):
         found["escnn, 8 orientations"] = lambda: Escnn((6, 9, 13))

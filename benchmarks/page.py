@@ -7,12 +7,17 @@ from typing import Any
 
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
+import front
 from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parent / "docs" / "figures"
 GUIDE = HERE.parent / "docs" / "guide"
-PAGES = (HERE / "README.md", *(GUIDE / f"{name}.md" for name in ("equivariance", "choosing", "coming-from")))
+PAGES = (
+    HERE / "README.md",
+    HERE.parent / "README.md",
+    *(GUIDE / f"{name}.md" for name in ("equivariance", "choosing", "coming-from")),
+)
 AXES = {"n_h": "N_h", "n_k": "N_k", "channels": "channels", "size": "image side", "batch": "batch"}
 
 
@@ -96,9 +101,7 @@ def plot_angles(document: dict[str, Any], theme: Theme, path: Path) -> None:
 
 def main() -> None:
     """Write the tables between their marks, and the pictures."""
-    documents = {
-        file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(HERE.glob("results/*.json"))
-    }
+    documents = measured()
     for name, document in documents.items():
         for theme in THEMES:
             if document.get("series"):
@@ -110,12 +113,21 @@ def main() -> None:
         page.write_text(filled(text, documents), encoding="utf-8")
 
 
+def measured() -> dict[str, Any]:
+    """Every result file, by its name."""
+    files = sorted(HERE.glob("results/*.json"))
+    return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
 def filled(text: str, documents: dict[str, Any]) -> str:
     """A page with its tables: between two marks `<!-- FILE -->`, or `<!-- FILE TABLE -->` for one of several."""
 
     def between(mark: re.Match[str]) -> str:
         name, _, part = mark[1].partition(" ")
-        shown = words(documents[name], part) if part else table(documents[name])
+        if name == "front":
+            shown = {"table": front.table, "angles": front.angles}[part](documents)
+        else:
+            shown = words(documents[name], part) if part else table(documents[name])
         return f"<!-- {mark[1]} -->\n{shown}\n<!-- {mark[1]} -->"
 
     return re.sub(r"<!-- ([\w -]+) -->.*?<!-- \1 -->", between, text, flags=re.DOTALL)
