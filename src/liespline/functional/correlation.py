@@ -161,8 +161,8 @@ def plan(
 ) -> paths.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
-    A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on space:
-    where layers were shifted, h·H.
+    A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on
+    space: h·H where layers were shifted.
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
