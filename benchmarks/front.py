@@ -1,6 +1,7 @@
 """The numbers of the front page, from the result files: `python benchmarks/page.py` puts them into README.md."""
 
 from statistics import fmean
+from textwrap import wrap
 from typing import Any
 
 LIBRARIES = ("liespline", "escnn", "e2cnn")
@@ -21,10 +22,8 @@ GROUPS = {
 def table(documents: dict[str, Any]) -> str:
     """Four rows: equivariance, speed, installation, groups."""
     rows = {
-        "equivariance error (12 orientations, 5×5) at the grid's angles; half-way between them": equivariance(
-            documents
-        ),
-        "training the same network, images per second: GPU; CPU core": speed(documents),
+        "equivariance error at 12 angles of the grid; half-way between": equivariance(documents),
+        "training the same network, images per second: H200; one CPU core": speed(documents),
         "`pip install`": INSTALLS,
         "groups": GROUPS,
     }
@@ -66,11 +65,12 @@ def angles(documents: dict[str, Any]) -> str:
     document, parts = documents["angles"], []
     for name, network in document["networks"].items():
         by_angle = [100 * fmean(column) for column in zip(*network["accuracy"], strict=True)]
-        parts.append(f"{name} {by_angle[0]:.1f} % upright and {min(by_angle):.1f} % at its worst angle")
+        parts.append(f"{name.split(',')[0]} {by_angle[0]:.1f} % and {min(by_angle):.1f} %")
     weights = round(fmean(network["weights"] for network in document["networks"].values()), -3)
-    seeds = len(document["networks"]["ordinary CNN"]["accuracy"])
-    return (
-        f"Networks of {weights:,.0f} weights learned upright digits and were tested on turned ones: "
-        f"{'; '.join(parts)}. "
-        f"(MNIST, turned digits generated from it; means of {seeds} seeds; `python benchmarks/angles.py`.)"
+    seeds = min(len(network["accuracy"]) for network in document["networks"].values())
+    text = (
+        f"Networks of {weights:,.0f} weights learned upright digits and were tested on turned ones. Their accuracy on "
+        f"upright digits and at the worst angle: {', '.join(parts)}. (`python benchmarks/angles.py`: MNIST, the turned "
+        f"digits generated from it, means of {seeds} seeds.)"
     )
+    return "\n".join(wrap(text, 120))
