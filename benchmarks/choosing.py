@@ -98,7 +98,7 @@ def main(path: str) -> None:
         "scores": [["network", "window", "weights", "upright", "rotated"], *scores],
         "costs": [["layer, 16 → 16 channels, 5×5", "time against 2-D"], *costs()],
     }
-    about = f"`python benchmarks/choosing.py`: digits of scikit-learn, {STEPS} steps of 64, one seed; layers: linear splines"
+    about = f"`python benchmarks/choosing.py`: digits of scikit-learn, {STEPS} steps of 64, one seed"
     write_tables(path, tables, about)
 
 
