@@ -22,8 +22,8 @@ GROUPS = {
 def table(documents: dict[str, Any]) -> str:
     """Four rows: equivariance, speed, installation, groups."""
     rows = {
-        "equivariance error at 12 angles of the grid; half-way between": equivariance(documents),
-        "training the same network, images per second: H200; one CPU core": speed(documents),
+        "equivariance error at the 12 angles of the grid / half-way between": equivariance(documents),
+        "training the same network, images per second: H200 / one CPU core": speed(documents),
         "`pip install`": INSTALLS,
         "groups": GROUPS,
     }
@@ -37,7 +37,7 @@ def equivariance(documents: dict[str, Any]) -> dict[str, str]:
     head, *rows = documents["peers"]["tables"]["equivariance"]
     found = {row[0]: dict(zip(head[1:], map(float, row[1:]), strict=True)) for row in rows}
     near, between = found["5×5, at multiples of 30°"], found["5×5, half-way between, the maximum over orientations"]
-    return {name: f"{percent(near[name])}; {percent(between[name])}" for name in LIBRARIES}
+    return {name: f"{percent(near[name])} / {percent(between[name])}" for name in LIBRARIES}
 
 
 def percent(share: float) -> str:
@@ -46,18 +46,18 @@ def percent(share: float) -> str:
 
 
 def speed(documents: dict[str, Any]) -> dict[str, str]:
-    """Images per second on a GPU and on a CPU core; a dash where a library was not run."""
+    """Images per second on a GPU and on a CPU core; "not run" where a library was not."""
     cells = {}
     for name in LIBRARIES:
         gpu, cpu = (rate(documents[file], name, how) for file, how in (("escnn-h200", GPU), ("escnn-cpu", CPU)))
-        cells[name] = f"{gpu}; {cpu}"
+        cells[name] = f"{gpu} / {cpu}"
     return cells
 
 
 def rate(document: dict[str, Any], name: str, how: str) -> str:
     """One number of a table of speeds."""
     values = [row["value"] for row in document["rows"] if row["what"] == f"{name}, {how}: images/s"]
-    return f"{values[0]:,.0f}" if values else "–"
+    return f"{values[0]:,.0f}" if values else "not run"
 
 
 def angles(documents: dict[str, Any]) -> str:

@@ -81,13 +81,15 @@ def plot_angles(document: dict[str, Any], theme: Theme, path: Path) -> None:
     """Accuracy against angle, one line per network: the mean over seeds, and a band from the least to the most."""
     angles = [*document["angles"], 360]
     with in_theme(theme):
-        figure = canvas(PAGE, 2.4)
+        figure = canvas(0.75 * PAGE, 2.3)  # smaller than others: type stays readable on a phone
         axes = figure.subplots()
-        for (name, network), colour in zip(document["networks"].items(), (1, 0, 2), strict=False):
+        for (name, network), colour, above in zip(document["networks"].items(), (1, 0, 2), (4, 2, 3), strict=False):
             runs = [[100 * value for value in (*run, run[0])] for run in network["accuracy"]]
             columns = list(zip(*runs, strict=True))
             shade = theme.series[colour]
-            axes.plot(angles, [sum(column) / len(column) for column in columns], color=shade, label=name, lw=1.6)
+            axes.plot(
+                angles, [sum(column) / len(column) for column in columns], color=shade, label=name, lw=1.6, zorder=above
+            )
             axes.fill_between(angles, [*map(min, columns)], [*map(max, columns)], color=shade, alpha=0.18, lw=0)
         axes.set(xlim=(0, 360), ylim=(0, 101), xticks=range(0, 361, 45), yticks=(0, 25, 50, 75, 100))
         axes.set_xticklabels([f"{angle}°" for angle in range(0, 361, 45)])
