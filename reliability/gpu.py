@@ -62,7 +62,7 @@ class Record:
             command="make gpu",
             cases=sum(sum(part.get("counts", {}).values()) for part in self.parts.values()),
             crashes=len(self.failures),
-            remarks=f"{left_out} left out for want of time" if left_out else "all of them",
+            remarks=f"{left_out} left out for lack of time" if left_out else "all of them",
             seconds=round(time.monotonic() - self.begin, 1),
         )
         if self.path is not None:

@@ -21,7 +21,7 @@ _TO_ONE = (
     nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d,
 )  # fmt: skip
 _FIELDS = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
-# What does the same to features on the group as to any, and what stands behind the projection.
+# Layers that treat features on the group like any others, and layers that come after the projection.
 _KEPT = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Softplus, nn.Sigmoid,
     nn.Tanh, nn.Hardswish, nn.Hardsigmoid, nn.Identity, nn.Dropout, nn.GroupNorm, nn.Linear, nn.Flatten, nn.Softmax,
@@ -63,7 +63,7 @@ def convert(module: nn.Module, grid: Grid) -> nn.Module:
         problems.append(f"it has no {_CONV[make.d - 1].__name__}, which would see the image first")
     if problems:
         raise ValueError("convert: these layers have no equivariant counterpart:\n  " + "\n  ".join(problems))
-    # deepcopy takes its memo's word for what an object's copy is: wherever a layer stands, its counterpart is put.
+    # deepcopy looks copies up in its memo: every use of a layer becomes its counterpart.
     net = copy.deepcopy(module, new)
     return net if make.projected else nn.Sequential(net, Project("max", grid))
 

@@ -71,7 +71,7 @@ def export(net: nn.Module, *, compact: bool = False) -> nn.Module:
             plain[id(module)] = _flat_pool(module, order.flat_pools[id(module)])
         elif _is_plane_pool(module):
             plain[id(module)] = PlanePool(_flat_pool(module, 2))
-    # deepcopy takes its memo's word for what an object's copy is: wherever a layer stands, its plain form is put.
+    # deepcopy looks copies up in its memo: every use of a layer becomes its plain form.
     return copy.deepcopy(net, plain).eval().requires_grad_(False)
 
 
@@ -175,7 +175,7 @@ def _check_replaceable(name: str, layer: Lift | GConv) -> None:
         raise ValueError(f"export: layer {name!r} has forward hooks, which a convolution would not call; remove them")
 
 
-# ---- what stands next to what in a Sequential ----
+# ---- which layers follow each other in a Sequential ----
 
 
 @dataclass

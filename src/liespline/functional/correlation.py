@@ -161,8 +161,8 @@ def plan(
 ) -> paths.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
-    Nor is there one for a quotient, whose samples do not factor. `space_grid` is the output's grid as it acts on space:
-    where layers were shifted, h·H.
+    A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on
+    space: h·H where layers were shifted.
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
@@ -197,7 +197,7 @@ def _options(
 
 
 def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
-    """Return x padded as far as a convolution cannot do it by itself, and the zeros that are left for that to add.
+    """Return x with the padding that a convolution cannot do by itself, and the zeros that it still has to add.
 
     Raises ValueError where an image is too small to be reflected or repeated so far.
     """

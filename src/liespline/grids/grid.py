@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def on_cpu(make: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that makes constants make ordinary CPU tensors, whatever default device its caller has set."""
+    """Make constants as ordinary CPU tensors, whatever default device the caller has set."""
 
     @wraps(make)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

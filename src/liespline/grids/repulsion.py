@@ -111,7 +111,7 @@ def _spread(points: Array, antipodal: bool, typical: float) -> Array:
 
 
 def _force(points: Array, near: npt.NDArray[np.intp], antipodal: bool, doublings: int) -> Array:
-    """Return Σ_j (d_min/d_ij)^{2p} (q_i − q_j) over near points, p = 2^doublings: ever more the closest pair alone."""
+    """Return Σ_j (d_min/d_ij)^{2p} (q_i − q_j) over near points, p = 2^doublings: for large p only the closest."""
     pairs = []
     for row in near:  # (n,): one neighbour of every point
         other = points[:, row]

@@ -50,7 +50,7 @@ def _check(group: Group, method: str, name: str, value: Tensor) -> None:
 
 
 def readable(value: Tensor) -> bool:
-    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled, traced nor transformed."""
+    """Say whether values may be read: that would stall a GPU, and cannot be compiled, traced or transformed."""
     plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
     traced = (
         torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None

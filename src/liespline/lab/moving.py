@@ -91,7 +91,7 @@ def in_disc(images: Tensor, magnified: float = 1.0) -> tuple[Tensor, Tensor]:
     """Images (B, C, *space) as a part that is zero outside a disc, and the colour to lay under it.
 
     The disc is the largest that stays in view however it is turned, and magnified so many times; its edge is one
-    sample wide. Whoever moves the part and lays the same colour under it moves all that can be seen, and nothing else.
+    sample wide. Moving the part and laying the same colour under it moves all that can be seen, and nothing else.
     """
     largest = (min(images.shape[2:]) - 1) / 2 / magnified
     disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)

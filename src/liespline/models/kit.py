@@ -44,7 +44,7 @@ class Kit:
         self.parameters = 0
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
-        """An image to the group, in a wide window."""
+        """From an image to the group, in a wide window."""
         size = wide(self.kernel_size, self.d)
         padding = "same" if stride == 1 else (size - 1) // 2
         return self._make(
@@ -102,7 +102,7 @@ def wide(kernel_size: int, d: int) -> int:
 
 
 class AtLeast(nn.Module):
-    """Pad space with zeros, on both sides alike, where it is smaller than a window."""
+    """Pad space with zeros, equally on both sides, where it is smaller than a window."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def build(
     grid: Grid,
     kernels: Kernels,
 ) -> Network:
-    """Build a network of these widths, or times a factor that gives it as nearly as possible `parameters` numbers."""
+    """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
 
     def count(candidate: Sequence[int]) -> int:
         kit = Kit(grid, kernels, dry=True)

@@ -111,7 +111,7 @@ def train(
     """Train a network, test it, and write its report.
 
     Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
-    network by validation), results.json and report.html. Killed at any moment, the run goes on with
+    network by validation), results.json and report.html. A run that was killed continues with
     --resume FOLDER.
 
     Examples:

@@ -83,7 +83,7 @@ def prepare(
     out: Target,
     seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
 ) -> None:
-    """Turn the official CelebA files into the paper's 128×128 set; once killed, it goes on where it was."""
+    """Turn the official CelebA files into the paper's 128×128 set; if killed, it continues where it was."""
     one_of("task to prepare", task, ["celeba"])
     from ..data import celeba
 

@@ -20,7 +20,7 @@ from .split import as_float
 class Draws:
     """Random numbers for a process's share of a batch: every `world`-th image of it, beginning at `rank`.
 
-    All numbers of the whole batch are drawn everywhere, so that an image's own do not depend on who looks at it.
+    All numbers of the whole batch are drawn everywhere, so that those of an image do not depend on the process.
     """
 
     generator: torch.Generator | None = None

@@ -1,4 +1,4 @@
-"""A user's own images: one folder per class, or such folders under train, valid and test."""
+"""A user's own images: one folder per class, or such folders inside train, valid and test."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

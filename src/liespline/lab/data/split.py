@@ -15,7 +15,7 @@ from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
 ALL = "all"
-"""Every image of a set in one, whatever split it belongs to."""
+"""Every image of a set in one, whatever its split."""
 
 
 class Split(Dataset[tuple[Tensor, Tensor]]):

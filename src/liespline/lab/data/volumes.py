@@ -98,7 +98,7 @@ def _labels(path: Path, name: str, count: int | None) -> Array:
     with _member(path, key) as stream:
         shape, dtype = npy_header(path, stream, key)
         if shape not in ((expected,), (expected, 1)) or dtype.kind not in "iu":
-            raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one an image")
+            raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one per image")
         return np.frombuffer(_exactly(path, key, stream, expected * dtype.itemsize, 0), dtype).astype(np.int64)
 
 

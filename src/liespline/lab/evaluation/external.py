@@ -1,4 +1,4 @@
-"""`liespline evaluate`: a trained network on a split of its own data, or on a set it has nothing to do with."""
+"""`liespline evaluate`: a trained network on a split of its own data, or on another set."""
 
 from __future__ import annotations
 

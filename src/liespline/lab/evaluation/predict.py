@@ -77,7 +77,7 @@ def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path]
 
 
 def _images(file: Path, trained: Trained, volumes: bool) -> Iterator[tuple[str, Tensor]]:
-    """Every image of a file by name: (C, *space), as training would see it but for its channels."""
+    """Every image of a file by name: (C, *space), as training would see it, apart from its channels."""
     if volumes:
         yield from read_volumes(file)
         return
