@@ -6,14 +6,12 @@ from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..sizes import Size
 from . import cudnn, fourier
 from .plan import Plan, crop, distinct, kept
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
-_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, *, channels_last: bool = False) -> Tensor:
@@ -101,16 +99,10 @@ def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, 
 
 
 def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -> Tensor:
-    if method == "cudnn":
-        return cudnn.convolve(x, sampled, stride, padding)
-    d = len(stride)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    weight = sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
     if method == "fourier":
-        out = fourier.correlate(flat, weight, padding)
-    else:
-        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
-    return out.unflatten(1, sampled.shape[:2])
+        weight = sampled.flatten(2, sampled.ndim - 3).flatten(0, 1).to(x.dtype)
+        return fourier.correlate(x.flatten(1, x.ndim - 3), weight, padding).unflatten(1, sampled.shape[:2])
+    return (cudnn.convolve if method == "cudnn" else cudnn.plain)(x, sampled, stride, padding)
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:
