@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from exported import settled
+from exported import change, settled
 from liespline.nn import Depthwise, Downsample, FieldDropout, MaxPool
 
 TURNS = ls.uniform(ls.SO2(), 4)
@@ -65,12 +65,6 @@ class ResNet18(nn.Module):
         return self.fc(torch.flatten(self.avgpool(self.layers(x)), 1))
 
 
-@torch.no_grad()
-def change(net: nn.Module, x: Tensor) -> float:
-    still = net(x)
-    return float((net(torch.rot90(x, 1, (-2, -1))) - still).abs().max() / (still - still.mean(0)).std())
-
-
 @pytest.mark.parametrize("size", [32, 36, 64, 65])
 def test_resnet18_keeps_quarter_turns(size: int) -> None:
     plain = ResNet18(4)
@@ -78,6 +72,15 @@ def test_resnet18_keeps_quarter_turns(size: int) -> None:
     x = torch.randn(2, 3, size, size)
     assert change(net, x) <= 1e-4
     assert change(settled(plain, 3, size, size), x) > 1e-1
+
+
+def test_resnet18_keeps_flips_too() -> None:
+    net = settled(ls.convert(ResNet18(4), ls.uniform(ls.O2(), 4)), 3, 40, 40)
+    x = torch.randn(2, 3, 40, 40)
+    assert change(net, x) <= 1e-4
+    assert change(net, x, lambda x: x.flip(-1)) <= 1e-4
+    turns = settled(ls.convert(ResNet18(4), TURNS), 3, 40, 40)
+    assert change(turns, x, lambda x: x.flip(-1)) > 1e-1
 
 
 def test_resnet18_has_the_same_shapes_layer_by_layer() -> None:

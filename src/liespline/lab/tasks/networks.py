@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from ...models import classifier, resnet
+from ...models.classifier import classifier
+from ...models.resnet import resnet
 from ..data import DataError, Split
 from ..settings import Config, ConfigError, written
 from .defaults import DEFAULTS
