@@ -137,9 +137,9 @@ def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -
         torch.manual_seed(0)
         gc.collect()
         try:
-            begin = time.perf_counter()
+            begin = time.process_time()
             network = build()
-            rows.append(Row(f"{name}, {label}: seconds to build", time.perf_counter() - begin, ""))
+            rows.append(Row(f"{name}, {label}: seconds to build", time.process_time() - begin, ""))
             step = training_step(network, batch, device, dtype, compiled=how == "compiled")
             step()
         except Exception as error:  # a compiler that gives up on one of them is a finding, not the end of the run

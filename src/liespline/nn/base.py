@@ -81,7 +81,7 @@ class Correlation(Shiftable):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new coefficients, such that activations keep their size; the bias is zero, centres are the grid's."""
+        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's."""
         x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         h_samples = None
         if self.h_basis is None:

@@ -35,7 +35,7 @@ class shift:
 
     h counts from where the grids were built, not from where the last call left them. Only the samples of kernels in
     space change: h⁻¹h̃ does not, nor does anything that is learned or saved. A network that is trained with h drawn
-    anew at every step sees all of H, not only the grid; evaluation has no part in it. In a `with` block the grids are
+    anew at every step sees all of H, not only the grid; evaluation is not affected. In a `with` block the grids are
     put back at its end, to the bit.
 
     h is one element of the group, such as `torch.tensor([0.1])` for SO(2); on S² it is a rotation of SO(3).

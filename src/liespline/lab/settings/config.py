@@ -22,7 +22,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "sim2": {"n_h": (8, 3), "kernel": "local"},
     "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
 }
-"""What a user who asks for a large group, and for nothing else, gets: dense kernels would be slow."""
+"""What a user gets who asks for a large group and nothing else: dense kernels would be slow."""
 
 
 def _part(kind: type[Any]) -> Callable[[object], object]:
@@ -176,4 +176,4 @@ SETTINGS = {
     for name, found in kind.__pydantic_fields__.items()  # type: ignore[attr-defined]
     if part or name not in ("task", "network", "training")
 }
-"""Every setting by its name, which is its own in all of the file."""
+"""Every setting by its name; names are unique in the whole file."""

@@ -18,7 +18,7 @@ DEFAULTS = {
     "digits": Config("digits").updated(n_h=8, widths=(6, 8, 12, 16), epochs=12, batch=32),
     "rotmnist": Config("rotmnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
     # Small batches: some hundred steps even for a folder of sixty images.
-    "images": Config("images").updated(n_h=8, widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
+    "images": Config("images").updated(n_h=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
     "volumes": Config("volumes").updated(
         group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=16
     ),

@@ -97,6 +97,6 @@ class Segmentation(Objective):
 
 
 def balanced_weights(counts: Tensor) -> Tensor:
-    """Class weights 1/√share of mean 1: between none, which drowns rare classes, and 1/share, which shouts them."""
+    """Class weights 1/√share of mean 1: no weights would drown rare classes, and 1/share would overstate them."""
     weights = (1 / counts.double().clamp_min(1)).sqrt()
     return (weights / weights.mean()).float()

@@ -1,4 +1,4 @@
-"""What users' own data have in common: sizes and numbers of images that nobody knew when the defaults were chosen."""
+"""What users' own data have in common: their sizes and numbers were unknown when the defaults were chosen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..data import Split
 from ..settings import Config, ConfigError, Network
 from .networks import Signature, make_classifier
 
-# A network that has taken fewer steps has learned little, however few images there are.
+# A network that has taken fewer steps has learned little, even from few images.
 FEWEST_STEPS = 150
 
 
@@ -51,7 +51,7 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
     a_step = min(training.batch, len(split))
     an_epoch = len(split) // max(1, a_step)
     steps = an_epoch * training.epochs
-    text = f"{len(split):,} for training, {a_step} a step: {steps:,} steps in {training.epochs} epochs"
+    text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
     if 0 < steps < FEWEST_STEPS:
         text += f"; few to learn from, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
     notes.append(text)

@@ -77,7 +77,7 @@ def is_first() -> bool:
 
 @contextmanager
 def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
-    """Say, if training is stopped, how to go on; and let the processes that Lightning starts find the folder."""
+    """If training is stopped, say how to continue; and let the processes that Lightning starts find the folder."""
     if first:
         os.environ[SHARED_FOLDER] = str(run.path)
     try:
