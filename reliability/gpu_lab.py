@@ -147,6 +147,7 @@ def check_tasks(device: str, folder: Path, seconds: float, jobs: int, only: str,
 
     start, failures = time.monotonic(), []
     wanted = [task for task in SUMMARIES if re.search(only, f"train {task}")]
+    note({"counts": {}, "failures": [], "left_out": len(wanted)})
     for done, found in enumerate(share(partial(_one, folder, device), wanted, jobs, seconds), 1):
         task, problem = found if isinstance(found, tuple) else ("lab", found)
         if problem:

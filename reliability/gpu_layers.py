@@ -176,6 +176,7 @@ def check_all(
     wanted = [i for i, one in enumerate(combinations(device, inductor)) if re.search(only, name_of(*one))]
     start, counts, failures, slowest = time.monotonic(), {}, [], []
     left_out = len(wanted)
+    note({"counts": {}, "failures": [], "left_out": left_out})
     for found in share(partial(_one, device, inductor, folder), wanted, jobs, seconds):
         if isinstance(found, str):
             failures.append({"check": "layers", "problem": found})
