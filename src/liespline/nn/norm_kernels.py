@@ -1,10 +1,10 @@
 # mypy: ignore-errors
 """Triton kernels of batch norm with ReLU and max pooling behind it: two passes over memory each way.
 
-Feature maps are matrices with one row per sample; columns are neighbours in memory, column j of channel j // GROUP. Pooling
-windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found again
-wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the number of
-columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
+Feature maps are matrices: one row per sample, columns that are neighbours in memory, column j of channel j // GROUP.
+Pooling windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found
+again wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the
+number of columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
 """
 
 import triton
