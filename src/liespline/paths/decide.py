@@ -109,7 +109,7 @@ class Question(NamedTuple):
     sizes: tuple[Size, ...]
     stride: Size
     padding: Size
-    traced: bool  # by a compiler, which has no cost of launches, or by who follows shapes alone
+    traced: bool  # by a compiler, which has no cost of launches, or by a tracer that follows shapes alone
     transformed: bool
 
 
