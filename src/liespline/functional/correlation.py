@@ -115,9 +115,8 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
-        # The gradient of amax, the faster, looks for the maximum again: among what a compiler recomputed there is none.
-        again = torch.compiler.is_compiling() and torch.is_grad_enabled()
-        return x.max(2).values if again else x.amax(2)
+        # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
+        return x.max(2).values if torch.is_grad_enabled() else x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
