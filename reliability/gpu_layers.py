@@ -131,19 +131,28 @@ def source(module: nn.Module, x: Tensor, path: str, backend: str) -> str:
 def combinations(device: str, inductor: bool) -> list[tuple[Case, bool, str, str]]:
     """Module, training or not, precision, back end: networks are compiled by inductor, layers traced alone.
 
-    In float16 only the training of layers and small networks is compiled: the code is that of bfloat16. What takes a
-    minute is spread over the rest, so that no process begins with it at the end.
+    Less is compiled where it would be the same code: in float16 only the training of layers and small networks, in
+    float32 only the evaluation of large ones; our Triton kernels without TF32, which nothing chooses and which take
+    half a minute to compile, in 2-D. What is long is spread over the rest, so that none of it begins at the end.
     """
     both, kinds = (True, False), ["bfloat16", "float32", "float16"]
     every, compiled = list(cases(device)), [case for case in cases(device) if case.path in ("auto", "triton")]
+
+    def small(case: Case) -> bool:
+        return case.name.startswith("network")
+
+    def wanted(case: Case, kind: str) -> bool:
+        return (case.path, kind) != ("triton", "float32") or "2-D" in case.name
+
     long, short = [], []
     for kind in kinds:
         for mode in both if kind != "float16" else (True,):
-            deep = [case for case in compiled if case.deep and (kind != "float16" or case.name.startswith("network"))]
+            every_size = kind == "bfloat16" or (kind, mode) == ("float32", False)
+            deep = [case for case in compiled if case.deep and (every_size or small(case))]
             long += [(case, mode, kind, "inductor") for case in deep if inductor]
-            short += [(case, mode, kind, "aot_eager") for case in compiled if not case.deep]
+            short += [(case, mode, kind, "aot_eager") for case in compiled if not case.deep and wanted(case, kind)]
     eager = ["float32", *(["tf32"] if device == "cuda" else []), "bfloat16", "float16"]
-    short[:0] = [(case, mode, kind, "") for kind in eager for mode in both for case in every]
+    short[:0] = [(case, mode, kind, "") for kind in eager for mode in both for case in every if wanted(case, kind)]
     # The maximum over H compiled in evaluation, whose gradient once was not a number, comes first.
     first = [
         one for one in long if one[0].name.startswith(("classifier 2-D", "pcam")) and one[1:3] == (False, "bfloat16")
