@@ -39,9 +39,10 @@ def quarter_turn(x: Tensor) -> Tensor:
 
 @torch.no_grad()
 def change(net: nn.Module, x: Tensor, move: Callable[[Tensor], Tensor] = quarter_turn) -> float:
-    """The largest change of the output when the input is moved, over the spread of outputs."""
-    still = net(x)
-    return float((net(move(x)) - still).abs().max() / (still - still.mean(0)).std())
+    """The largest change of the output when the input is moved, over how much it differs between inputs."""
+    still, moved = net(x), net(move(x))
+    still = move(still) if still.ndim > 2 else still
+    return float((moved - still).abs().max() / (still - still.mean(0)).std())
 
 
 def distance(net: nn.Module, plain: nn.Module, x: Tensor) -> float:
