@@ -7,10 +7,10 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.pair_decode import Reading
 from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.patches import Drawn, Laid
 from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.scans import Reading
 
 DRAW = np.random.default_rng(0)
 

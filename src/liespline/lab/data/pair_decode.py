@@ -13,15 +13,7 @@ from .files import DataError
 from .pair_files import CLASSES, IGNORED, MOST_VALUES, Pair, read_classes, read_image, read_mask
 from .ragged import IGNORE, Item
 from .rows import Array
-from .scans import Intensity, Scan, cubes, isotropic, resample
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How files become samples: the intensity window of volumes, and the side of their voxels in millimetres."""
-
-    window: tuple[float, float] | None = None
-    side: float | None = None
+from .scans import Reading, Scan
 
 
 @dataclass(frozen=True)
@@ -77,20 +69,13 @@ def meaning_of(path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading
             problems.append(f"{path}: all masks hold the one value {sorted(names)}; two or more are needed")
     if problems:
         raise DataError(problems)
-    return Meaning(names, _side(spacings, reading))
-
-
-def _side(spacings: Sequence[tuple[float, ...]], reading: Reading) -> float | None:
-    """The side of the cubes that all voxels become: as stated, or so that the number of voxels about stays."""
     volumes = [spacing for spacing in spacings if len(spacing) == 3]
-    if not volumes:
-        return None
-    return reading.side or round(isotropic(np.median(volumes, axis=0).tolist())[0], 3)
+    return Meaning(names, reading.for_all(volumes).side if volumes else None)
 
 
 def decode(pairs: Sequence[Pair], meaning: Meaning, reading: Reading) -> Iterator[Item]:
     """Every pair as it is stored; after the last one, DataError with all that cannot be used."""
-    intensity, problems = Intensity(reading.window), []
+    reading, problems = Reading(reading.window, meaning.side), []
     kinds: Counter[tuple[int, int]] = Counter()
     examples: dict[tuple[int, int], Pair] = {}
     for pair in pairs:
@@ -103,7 +88,7 @@ def decode(pairs: Sequence[Pair], meaning: Meaning, reading: Reading) -> Iterato
         kind = (len(image.values), image.values.ndim - 1)
         kinds[kind] += 1
         examples.setdefault(kind, pair)
-        yield _item(image, mask.values[0], meaning, intensity)
+        yield _item(image, mask.values[0], meaning, reading)
     if len(kinds) > 1:
         usual, count = kinds.most_common(1)[0]
         for kind, pair in examples.items():
@@ -125,14 +110,10 @@ def _check_fit(pair: Pair, image: Scan, mask: Scan) -> None:
         raise DataError(f"{pair.mask}: lies in another place than its image {pair.image.name} (their affines differ)")
 
 
-def _item(image: Scan, mask: Array, meaning: Meaning, intensity: Intensity) -> Item:
+def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading) -> Item:
     classes = np.full(mask.shape, IGNORE, np.uint8)
     for value, number in meaning.numbers.items():
         classes[mask == value] = number
     if image.values.ndim == 3:
         return Item(image.values, classes)
-    values = intensity(image.values)
-    if meaning.side is not None and isotropic(image.spacing, meaning.side)[1]:
-        sizes, steps = cubes(image, meaning.side)
-        values, classes = resample(values, sizes, steps), resample(classes[None], sizes, steps, nearest=True)[0]
-    return Item(values, classes)
+    return Item(reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0])

@@ -11,11 +11,11 @@ import numpy as np
 
 from .files import DataError
 from .folds import PARTS, assign
-from .pair_decode import Reading, decode, meaning_of
+from .pair_decode import decode, meaning_of
 from .pair_files import CLASSES, Pair, find_pairs
 from .ragged import Content, Ragged, cached_items
 from .rows import Array, file_key
-from .scans import stem
+from .scans import Reading, stem
 from .split import SPLITS
 from .table import read_table
 
@@ -125,7 +125,7 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
     if problems:
         raise DataError(problems)
     stated = (path / CLASSES).read_bytes().hex() if (path / CLASSES).exists() else ""
-    key = "\n".join(f"{p.name} {_key(p.image)} {_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
+    key = "\n".join(f"{p.name} {file_key(p.image)} {file_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
 
     def build() -> Content:
         meaning = meaning_of(path, pairs, splits, reading)
@@ -140,10 +140,6 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
     return Pairs(items, np.arange(len(pairs)), names, classes, tuple(splits) if parts else None, side, tuple(notes))
 
 
-def _key(path: Path) -> str:
-    return " ".join(map(file_key, sorted(path.iterdir()))) if path.is_dir() else file_key(path)
-
-
 def _remarks(items: Ragged, classes: Sequence[str], side: float | None, reading: Reading) -> list[str]:
     counts = items.counts
     shares = counts.sum(0) / max(1, counts.sum())
@@ -154,6 +150,5 @@ def _remarks(items: Ragged, classes: Sequence[str], side: float | None, reading:
         [f"classes in fewer than {len(SPLITS)} images, too few to learn and test: {', '.join(rare)}"] if rare else []
     )
     if side is not None:
-        how = f"window {reading.window}" if reading.window else "volume by volume"
-        notes.append(f"voxels are cubes of {side:g} mm; intensities are normalised {how}")
+        notes.append(f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}")
     return notes

@@ -9,8 +9,8 @@ from torch import nn
 from ...models import unet
 from ..data.mask_augment import MasksToo
 from ..data.mask_split import MaskSplit
-from ..data.pair_decode import Reading
 from ..data.pairs import given_splits, load_pairs
+from ..data.scans import Reading
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError
