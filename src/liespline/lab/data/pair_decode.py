@@ -80,8 +80,7 @@ def decode(pairs: Sequence[Pair], meaning: Meaning, reading: Reading) -> Iterato
     examples: dict[tuple[int, int], Pair] = {}
     for pair in pairs:
         try:
-            image, mask = read_image(pair.image), read_mask(pair.mask)
-            _check_fit(pair, image, mask)
+            image, mask = _read(pair)
         except DataError as error:
             problems += error.problems
             continue
@@ -102,12 +101,31 @@ def _kind(kind: tuple[int, int]) -> str:
     return f"{kind[0]} channel{'s' * (kind[0] > 1)} in {kind[1]} dimensions"
 
 
-def _check_fit(pair: Pair, image: Scan, mask: Scan) -> None:
+def unfit(pairs: Sequence[Pair]) -> list[str]:
+    """What is wrong with the pairs one by one."""
+    problems = []
+    for pair in pairs:
+        try:
+            _read(pair)
+        except DataError as error:
+            problems += error.problems
+    return problems
+
+
+def _read(pair: Pair) -> tuple[Scan, Scan]:
+    """An image and its mask, which lies where the image does."""
+    image, mask = read_image(pair.image), read_mask(pair.mask)
     if image.values.shape[1:] != mask.values.shape[1:]:
-        sizes = ["×".join(map(str, scan.values.shape[1:])) for scan in (mask, image)]
+        sizes = [size_words(scan.values.shape[1:]) for scan in (mask, image)]
         raise DataError(f"{pair.mask}: is {sizes[0]} and its image {pair.image.name} is {sizes[1]}")
     if not image.same_place(mask):
         raise DataError(f"{pair.mask}: lies in another place than its image {pair.image.name} (their affines differ)")
+    return image, mask
+
+
+def size_words(space: Sequence[int]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
 
 
 def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading) -> Item:
