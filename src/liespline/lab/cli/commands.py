@@ -118,7 +118,7 @@ def train(
 
     - `liespline train images --data DIR --group so2`
 
-    - `liespline train volumes --data FILE.npz --group so3 --n-h 24`
+    - `liespline train volumes --data DIR --group so3 --n-h 24`
 
     - `liespline train --resume runs/images-so2 --epochs 60`
     """

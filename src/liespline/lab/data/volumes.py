@@ -35,7 +35,7 @@ def load(path: Path, split: str) -> Split:
 
     Images are (N, D, H, W), or (N, D, H, W, C) with at most 4 channels; labels (N,) or (N, 1).
     """
-    path, name = existing(Path(path), "an .npz file in MedMNIST's layout"), _NAMES[check_split(split)]
+    path, name = existing(Path(path), "a folder of scans or MedMNIST's .npz"), _NAMES[check_split(split)]
     shape, dtype = _image_header(path, f"{name}_images")
     labels = _labels(path, name, shape[0])
     known = np.unique(labels if split == "train" else _labels(path, "train", None))

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, model_validator
 
 from .counts import written
 from .definition import Setting, checked_settings, setting
-from .kinds import Interval, Number
+from .kinds import Interval, Number, Size
 from .parts import Network, Training
 from .words import ConfigError, shown
 
@@ -36,32 +36,35 @@ class Config:
 
     task: str
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
-    size: int | None = setting(None, "Scale images of mixed sizes to this side.", ge=1, le=8192, only=("images",))
+    size: Size = setting(
+        None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
+        metavar="N|NxNxN", only=("images", "volumes"),
+    )  # fmt: skip
     labels: str | None = setting(
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, only=("images", "segment", "landmarks"),
+        metavar="FILE", later=True, only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     labels_are: Literal["classes", "tags", "numbers"] | None = setting(
-        None, "What the labels of the table are, where it could be either.", only=("images",)
+        None, "What the labels of the table are, where it could be either.", only=("images", "volumes")
     )
     folds: int | None = setting(
         None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
-        only=("images", "segment", "landmarks"),
+        only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        only=("images", "segment", "landmarks"),
+        only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     patch: int | None = setting(
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
     )
     window: Interval = setting(
         None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
-        metavar="LOW,HIGH", only=("segment",),
+        metavar="LOW,HIGH", only=("segment", "volumes"),
     )  # fmt: skip
     spacing: Number | None = setting(
         None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
-        allow_inf_nan=False, only=("segment",),
+        allow_inf_nan=False, only=("segment", "volumes"),
     )  # fmt: skip
     about: Literal["image", "mass"] = setting(
         "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
@@ -122,6 +125,7 @@ class Config:
         for name in ("n_h", "n_k"):
             if isinstance(values["network"][name], tuple):
                 values["network"][name] = written(values["network"][name])
+        values["size"] = written(self.size) if isinstance(self.size, tuple) else self.size
         values["window"] = None if self.window is None else list(self.window)
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text

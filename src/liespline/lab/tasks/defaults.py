@@ -6,7 +6,7 @@ SUMMARIES = {
     "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
     "rotmnist": "rotated MNIST, generated from the official MNIST files: 12,000 train, 50,000 test",
     "images": "your own images, one folder per class",
-    "volumes": "your own volumes, an .npz file in MedMNIST's layout",
+    "volumes": "your own volumes: NIfTI, DICOM or .npy, one folder per class; or an .npz file in MedMNIST's layout",
     "segment": "your own images or volumes with masks, in folders images and masks",
     "landmarks": "points of your own on images of one size, from a table (the paper's CelebA network)",
     "pcam": "PatchCamelyon tissue patches (paper, section 4)",

@@ -39,8 +39,7 @@ class Signature:
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
-        side, classes = getattr(split, "side", None), tuple(split.classes)
-        return Signature(split.in_channels, tuple(split.space), classes, side, split.kind, scaling)
+        return Signature(split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling)
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:

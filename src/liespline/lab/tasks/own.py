@@ -10,6 +10,7 @@ from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split
 from ..settings import Config, ConfigError, Network
+from .labelled import InUnits
 from .networks import Signature, make_classifier
 
 # A network that has taken fewer steps has learned little, even from few images.
@@ -26,11 +27,14 @@ def parts_of(config: Config) -> tuple[int, int | None]:
 
 
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
-    """The general classifier; of the default layers, as many as the images have room for. A ResNet fits any image."""
-    if config.network.network == "resnet":
-        return make_classifier(config, signature)
-    widths = fitting_widths(defaults, config.network, signature.space)
-    return make_classifier(config.updated(widths=widths), signature)
+    """The general classifier; of the default layers, as many as the images have room for. A ResNet fits any image.
+
+    Numbers come out in their units.
+    """
+    if config.network.network != "resnet":
+        config = config.updated(widths=fitting_widths(defaults, config.network, signature.space))
+    made = make_classifier(config, signature)
+    return nn.Sequential(made, InUnits(signature.scaling)) if signature.kind == "numbers" else made
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
