@@ -44,8 +44,9 @@ NEAREST = {  # by how the file's name begins, first match first
     "functional/": ["test_planted_faults", "test_layers", "test_singular"],
     "nn/initial": ["test_initial"],
     "nn/pool": ["test_norm_pool"],
+    "nn/resample": ["test_resample"],
     "nn/norm": ["test_norm_pool"],
-    "nn/centre": ["lab/test_classifier"],
+    "nn/centre": ["test_classifier"],
     "nn/base": ["test_transforms", "test_layers", "test_compatibility", "test_portability"],
     "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
     "paths/fourier": ["test_paths_fourier"],
@@ -55,9 +56,9 @@ NEAREST = {  # by how the file's name begins, first match first
     "export": ["test_export", "test_export_networks"],
     "models/celeba": ["test_models_parts", "test_models"],
     "models/pcam": ["test_models_parts", "test_models"],
-    "models/classifier": ["test_models_parts", "test_models", "lab/test_classifier"],
-    "models/kernels": ["test_finer_grids", "test_models", "lab/test_classifier"],
-    "models/": ["test_models", "lab/test_classifier"],
+    "models/classifier": ["test_models_parts", "test_models", "test_classifier"],
+    "models/kernels": ["test_finer_grids", "test_models", "test_classifier"],
+    "models/": ["test_models", "test_classifier"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
     "lab/training/": ["lab/test_learned", "lab/test_statistics"],
@@ -128,7 +129,7 @@ class Copy:
         """All tests of the core, those drawn at random last: they find what they find, but take longer."""
         names = sorted(path.stem for path in (self.folder / "tests").glob("test_*.py"))
         drawn = [name for name in names if name.startswith("test_properties")]
-        return [*(name for name in names if not name.startswith(APART)), "lab/test_classifier", *drawn]
+        return [*(name for name in names if not name.startswith(APART)), "test_classifier", *drawn]
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""
