@@ -71,8 +71,8 @@ _GROUPS = [
 ]  # fmt: skip
 
 _GRIDS = [
-    Fault("groups/so2.py", "step = 2 * math.pi / whole", "step = 2 * math.pi / 1.01 / whole",
-          "SO(2) grid off by one"),
+    Fault("groups/so2.py", 'math.pi / whole(f"uniform of {self!r}", "n", n)',
+          'math.pi / (whole(f"uniform of {self!r}", "n", n) + 1)', "SO(2) grid off by one"),
     Fault("groups/scale.py", "even.steps(n, spacing).exp()", "(even.steps(n, spacing) + spacing).exp()",
           "scale grid off by one"),
     Fault("grids/regular.py", "scale.prod() * group.haar_density(a)", "scale.prod() * torch.ones(len(a))",
@@ -125,8 +125,10 @@ _FUNCTIONAL = [
     Fault("functional/correlation.py", "zip(reversed(before), reversed(after)", "zip(before, after",
           "padding of axes swapped"),
     Fault("functional/correlation.py", "spread, mode=mode)", "spread)", "padding mode ignored"),
-    Fault("functional/correlation.py", "else x.amax(2)", "else x.amax(1, keepdim=True).amax(2).expand_as(x[:, :, 0])",
+    Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(1, keepdim=True).max(2).values if",
           "maximum over channels too"),
+    Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(2) if",
+          "gradient of the maximum compiled: NaN", "test_compiled_rounding"),
     Fault("functional/regular.py", "group.pull(h, points - x)", "group.pull(h, points) - x", "L_g: order of x and h"),
     Fault("functional/regular.py", "(source / half).flip(-1)", "(source / half)", "L_g: axes not reversed"),
     Fault("functional/regular.py", "group.relative(h.to(", "group.product(h.to(", "L_g: moves H the other way"),
@@ -154,8 +156,7 @@ _LAYERS = [
           "batch norm hands on six axes"),
     Fault("nn/resample.py", "len(self.taps) - 1)]\n        return matrix / matrix.sum(1, keepdim=True)",
           "len(self.taps) - 1)]\n        return matrix", "down-sampling changes the mean"),
-    Fault("nn/resample.py", "return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)",
-          "return 2 * factor * coarse", "down-sampling keeps samples 0, 2, 4 of even sizes too"),
+    Fault("nn/resample.py", "- kept(size, factor) + 1)", "- kept(size, factor) + 2)", "down-sampling shifts by half"),
     Fault("nn/resample.py", ".relu()\n        return matrix / matrix.sum(1, keepdim=True)",
           ".relu()\n        return matrix", "up-sampling darkens the border"),
 ]  # fmt: skip
