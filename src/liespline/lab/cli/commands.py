@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
-    "Begin with **liespline demo**: it needs no data and takes under three minutes. Then train on your "
+    "Begin with **liespline demo**: it needs no data and takes under four minutes. Then train on your "
     "own images, one folder per class: **liespline train images --data DIR --group so2**.",
 )
 
