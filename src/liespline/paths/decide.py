@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..sizes import Size
-from . import fourier, triton
+from . import fourier, hopper, hopper_tiles, triton
 from .plan import Part, Plan, distinct
 
-_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton")
+_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
 _WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measured shapes was slower by Fourier
 
 
@@ -39,7 +39,7 @@ def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
-    take; "triton" raises for inputs it does not take.
+    take; "triton" and "hopper" raise for inputs it does not take.
     """
     before, _forced.path = _forced.path, _known(name)
     try:
@@ -91,7 +91,7 @@ class Choice:
     """The whole kernel, or a plan's fields alone, and for each size of window how its blocks are correlated."""
 
     whole: bool
-    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; "banded", "separable" or "triton"
+    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; else a path's name
     group: int = 1  # neighbouring elements that share the union of their fields
 
 
@@ -102,6 +102,8 @@ class Question(NamedTuple):
     cuda: bool
     dtype: torch.dtype
     triton: bool  # whether our kernels take such numbers
+    hopper: bool  # and those for one GPU
+    innermost: bool  # whether the fields of a sample lie together, which those need
     batch: int
     inputs: Size  # C, and N_in but for a lifting
     outputs: int  # O
@@ -125,10 +127,11 @@ def choose(
     dtype, lead = compute_dtype(x), x.ndim - len(stride)
     fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
     own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
+    one = _forced.path in ("auto", "hopper") and plan is not None and hopper.available(x.device, dtype)
     question = Question(
-        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
-        x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
-        traced, transformed(),
+        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype), one,
+        one and hopper.innermost(x), x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]),
+        sizes, stride, padding, traced, transformed(),
     )  # fmt: skip
     return _decide(question, plan) if traced else _decided(question, plan)
 
@@ -151,8 +154,8 @@ def _decide(q: Question, plan: Plan | None) -> Choice:
         total = sum(price for _, price in best) + (0.0 if plan.rows is None else mixing(q, plan.fields))
         if total < lowest:
             lowest, found = total, Choice(False, tuple(method for method, _ in best), group)
-    if q.forced == "triton" and found.whole:
-        raise ValueError(f"path 'triton' does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
+    if q.forced in ("triton", "hopper") and found.whole:
+        raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
     return found
 
 
@@ -211,7 +214,36 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
         terms = width * samples * (1.4 * _tiles(channels) + 18)
         launch = 0.0 if q.traced or not q.cuda else 7e10 / max(q.batch * math.prod(q.space), 1)
         found["triton"] = elements * _tiles(outputs) * (terms + 2300) + launch
+    if q.hopper and group == 1 and _fits(q, part):
+        # Spans of channels that start at multiples of 16, in tiles of 8 columns and 2 lines.
+        spans = width * channels + (16 * part.tables[0].runs if channels % 16 else 0)
+        terms = 0.8 * spans * samples * (hopper_tiles.padded(outputs) + 16)
+        waste = (_waste(q.space) + _waste(_outputs(q))) / 2
+        moved = elements * (channels + outputs) + (0 if q.innermost else math.prod(q.inputs))
+        launch = 0.0 if q.traced else 1e11 / max(q.batch * math.prod(q.space), 1)
+        found["hopper"] = elements * terms * waste + _move(q) * moved + launch
     return found
+
+
+def _fits(q: Question, part: Part) -> bool:
+    """Whether the kernels for a Hopper GPU take a part: one window, no stride, fields that fill 16 bytes."""
+    if q.transformed or len(q.stride) < 2 or max(q.stride) > 1 or len(distinct(q.sizes)) > 1:
+        return False
+    out, fields = _outputs(q), part.tables[0].readers.shape[0]
+    if min(*out, q.batch) < 1 or any(p >= k for p, k in zip(q.padding, part.window, strict=True)):
+        return False
+    if fields * q.inputs[0] % 8 or part.elements * q.outputs % 8:
+        return False
+    return hopper_tiles.takes(q.batch, out[0] if len(out) > 2 else 1, part.window[-1], q.inputs[0], q.outputs)
+
+
+def _outputs(q: Question) -> Size:
+    return tuple(n + 2 * p - k + 1 for n, p, k in zip(q.space, q.padding, q.sizes[0], strict=True))
+
+
+def _waste(space: Size) -> float:
+    high, wide = space[-2:]
+    return -(-wide // 8) * 8 / wide * (-(-high // 2) * 2) / high
 
 
 def _move(q: Question) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..sizes import Size
-from . import cudnn, fourier
+from . import cudnn, fourier, hopper
 from .plan import Plan, crop, distinct, kept
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
@@ -101,9 +101,14 @@ def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, 
 
 
 def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -> Tensor:
+    d = len(stride)
+    if method == "cudnn" and _channels_innermost(x, sampled, d):
+        kernel = sampled.transpose(0, 1)
+        if x.ndim > 2 + d:
+            x, kernel = x.transpose(1, 2), kernel.transpose(2, 3)
+        return cudnn.convolve(x, kernel, stride, padding).transpose(1, 2)
     if method == "cudnn":
         return cudnn.convolve(x, sampled, stride, padding)
-    d = len(stride)
     flat = x.flatten(1, x.ndim - 1 - d)
     weight = sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
     if method == "fourier":
@@ -111,6 +116,14 @@ def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -
     else:
         out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
     return out.unflatten(1, sampled.shape[:2])
+
+
+def _channels_innermost(x: Tensor, sampled: Tensor, d: int) -> bool:
+    """Whether the result has the channels of an element together in memory: as x has, or, lifted, as the next wants."""
+    if x.ndim > 2 + d:
+        return x.stride(1) == 1 and x.shape[2] > 1
+    outputs, elements = sampled.shape[:2]
+    return elements > 1 and outputs * elements % 8 == 0 and hopper.available(x.device, x.dtype)
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:

@@ -1,0 +1,151 @@
+"""The banded correlation of bfloat16 fields on a Hopper GPU, as operators that autograd and torch.compile know.
+
+Fields lie innermost in memory, (B, *space, N_h, C), and come out so: a plain tensor (B, C, N_h, *space) whose strides
+norms, pools and pointwise operators keep, so that a network of such layers moves nothing between them. This file can be
+read without Triton; the kernels are imported when one is first launched.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..derivatives import again
+from ..sizes import Size
+from . import triton
+from .plan import Table
+
+_TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
+
+
+def _installed() -> bool:
+    try:
+        return importlib.metadata.version("triton").startswith(_TESTED)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+_INSTALLED = _installed()
+
+
+def available(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
+    if not _INSTALLED or device.type != "cuda" or dtype != torch.bfloat16:
+        return False
+    found = torch.cuda.get_device_properties(device)
+    return (found.major, found.minor) == (9, 0)
+
+
+def innermost(x: Tensor) -> bool:
+    """Whether (B, C, N_h, *space) lies in memory with all fields of a sample together, channels innermost."""
+    return x.ndim > 3 and x.shape[2] > 1 and x.stride(1) == 1 and x.stride(2) == x.shape[1]
+
+
+def gathered(fields: Tensor, kernel: Tensor, table: Table, padding: Size) -> Tensor:
+    """Correlate gathered fields: the arguments and the result of `banded.grouped`, one element per group, stride 1."""
+    missing = 3 - len(padding)
+    last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
+    last = last.reshape(len(last), *(1,) * missing, *last.shape[1:])
+    if not _readable(last):
+        last = last.contiguous()
+    kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
+    out: Tensor = correlate(last, kernel, list(table.lines), [0] * missing + list(padding))
+    return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
+
+
+# ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
+
+
+@torch.library.custom_op("liespline::hopper", mutates_args=())
+def correlate(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none."""
+    from . import hopper_launch  # here, since importing it needs Triton
+
+    return hopper_launch.forward(_ready(x), kernel, tuple(lines), _size(x, kernel, padding), padding)
+
+
+@torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
+def _input_gradient(
+    grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
+) -> Tensor:
+    from . import hopper_launch
+
+    return hopper_launch.input_gradient(_ready(grad), kernel, tuple(lines), size, fields, padding)
+
+
+@torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
+def _weight_gradient(x: Tensor, grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    from . import hopper_launch
+
+    found = _like(kernel)
+    hopper_launch.weight_gradient(_ready(x), _ready(grad), found, tuple(lines), padding)
+    return found
+
+
+@correlate.register_fake
+def _(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
+
+
+@_input_gradient.register_fake
+def _(grad: Tensor, kernel: Tensor, lines: Any, padding: Any, size: list[int], fields: int) -> Tensor:
+    return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
+
+
+@_weight_gradient.register_fake
+def _(x: Tensor, grad: Tensor, kernel: Tensor, lines: Any, padding: Any) -> Tensor:
+    return _like(kernel)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, kernel, ctx.lines, ctx.padding = inputs
+    ctx.save_for_backward(x, kernel)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, kernel = ctx.saved_tensors
+    needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
+    if torch.is_grad_enabled():  # the gradient itself will be differentiated
+        return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None
+    if needs[0]:
+        x_grad = _input_gradient(grad, kernel, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
+    if needs[1]:
+        kernel_grad = _weight_gradient(x, grad, kernel, ctx.lines, ctx.padding)
+    return x_grad, kernel_grad, None, None
+
+
+correlate.register_autograd(_backward, setup_context=_remember)
+
+
+def _plain(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    """The same by torch's own operators."""
+    blocks = kernel.movedim((0, 2, 3), (-1, -2, 1)).to(x.dtype)  # (A, T, KD, KH, KW, C, O)
+    table = torch.tensor(lines, device=x.device).view(blocks.shape[:2])
+    blocks = blocks * (table >= 0).view(*table.shape, 1, 1, 1, 1, 1)
+    out = triton.plain(x.movedim(4, 1), blocks, table.clamp(min=0), [1, 1, 1], padding)
+    return out.movedim(1, 4)
+
+
+def _size(x: Tensor, kernel: Tensor, padding: list[int]) -> list[int]:
+    return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:4], kernel.shape[4:], padding, strict=True)]
+
+
+def _like(kernel: Tensor) -> Tensor:
+    """Memory for a kernel's gradient, in the kernel's own order with taps evenly apart."""
+    return torch.empty_like(kernel.flatten(4)).unflatten(4, kernel.shape[4:])
+
+
+def _readable(x: Tensor) -> bool:
+    """Whether the copy engine reads x where it is: fields together, and steps of 16 bytes."""
+    fields, channels = x.shape[4:]
+    steps = all(x.stride(i) % 8 == 0 and x.stride(i) >= fields * channels for i in range(4) if x.shape[i] > 1)
+    together = x.stride(5) == 1 and (fields == 1 or x.stride(4) == channels)
+    return together and steps and x.storage_offset() % 8 == 0
+
+
+def _ready(x: Tensor) -> Tensor:
+    """Return x for the copy engine: itself, or where its memory is another, a copy."""
+    return x if _readable(x) and x.data_ptr() % 16 == 0 else x.clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,173 @@
+"""How the work of the Hopper kernels is cut: spans of channels, tiles of samples, and how much of a tile is wasted.
+
+Fields lie innermost, (B, D, H, W, R, C). What an element reads is covered by spans of equal width; neighbouring fields
+share spans. A tile's rows are (column, plane, image); planes × images is a multiple of eight, after which the layout of
+shared memory repeats, so the samples of the next tap along W are the same rows that many further on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from ..sizes import Size
+
+_SECTOR = 16  # numbers that memory reads at a time: where a span may start
+_SHARED = 200 * 1024  # bytes of shared memory for the copies in flight
+_MULTIPROCESSORS = 132
+_SUMS = 40_960  # that fit the registers of a program
+MOST_OUTPUTS = 64
+
+Lines = tuple[tuple[int, ...], ...]
+
+
+class Cover(NamedTuple):
+    """Spans that cover what each element reads: `starts` (A, S) channels, `entries` (A, S·width) or −1 for nothing."""
+
+    starts: tuple[tuple[int, ...], ...]
+    entries: tuple[tuple[int, ...], ...]
+    width: int
+
+
+class Tile(NamedTuple):
+    """A program's share of a correlation: columns × planes × images of so many output lines."""
+
+    columns: int
+    planes: int
+    images: int
+    lines: int
+    stages: int
+    each: int  # programs on a multiprocessor
+
+    @property
+    def registers(self) -> int:
+        """For a thread, of which a program has 384: eight warps multiply, four more belong to the one that copies."""
+        return min(168, 65536 // self.each // 384 // 8 * 8)
+
+
+class WeightTile(NamedTuple):
+    """A program's share of the kernel's gradient: `blocks` spans against 64 samples a step, and splits of the sum."""
+
+    columns: int
+    planes: int
+    images: int
+    blocks: int
+    groups: int  # programs that share the spans of an element
+    splits: int
+    stages: int
+    keep: int  # rows of samples that wait in registers, where wgmma would read them again for every tap
+
+
+def padded(outputs: int) -> int:
+    """Outputs as wgmma takes them."""
+    return max(16, 1 << (outputs - 1).bit_length())
+
+
+def read_by(lines: Lines, fields: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Who reads each field: (element, place in its line) for every one of `fields`; −1 in a line is no field."""
+    found: list[list[tuple[int, int]]] = [[] for _ in range(fields)]
+    for element, line in enumerate(lines):
+        for place, field in enumerate(line):
+            if field >= 0:
+                found[field].append((element, place))
+    return tuple(map(tuple, found))
+
+
+@cache
+def cover(lines: Lines, channels: int, widest: int = 32) -> Cover:
+    """Cover the fields of each element by spans of the width that costs least.
+
+    An entry is place · channels + channel, with the place of the field in its line.
+    """
+    widths = [width for width in (64, 32, 16) if width <= widest and (width < 64 or channels % 64 == 0)]
+    return min((_spans(lines, channels, width) for width in widths), key=lambda c: len(c.starts[0]) * (c.width + 8))
+
+
+def _spans(lines: Lines, channels: int, width: int) -> Cover:
+    starts, entries = [], []
+    for line in lines:
+        wanted = {f * channels + c: t * channels + c for t, f in enumerate(line) if f >= 0 for c in range(channels)}
+        first: list[int] = []
+        read: list[int] = []
+        for channel in sorted(wanted):
+            if not first or channel >= first[-1] + width:
+                first.append(channel // _SECTOR * _SECTOR)
+                read += [wanted.get(c, -1) for c in range(first[-1], first[-1] + width)]
+        starts.append(first)
+        entries.append(read)
+    most = max(1, *map(len, starts))
+    return Cover(
+        tuple((*first, *[0] * (most - len(first))) for first in starts),
+        tuple((*read, *[-1] * (most * width - len(read))) for read in entries),
+        width,
+    )
+
+
+@cache
+def tile(batch: int, size: Size, taps: int, elements: int, outputs: int, width: int) -> Tile:
+    """The tile of a correlation to `size` = (D, H, W) with `taps` along W; fitted on an H200."""
+    n = padded(outputs)
+    lines = min(max(1, 64 // n), 4 if size[1] > 2 else 1)
+    found, lowest = None, math.inf
+    for rows, each in ((512, 1), (256, 2)):
+        for images, planes in _crowds(batch, size[0]):
+            columns = rows // (images * planes)
+            stage = ((columns + taps - 1) * images * planes + taps * lines * n) * width * 2
+            stages = min(_SHARED // each // stage, 4)
+            counts = zip((batch, *size), (images, planes, lines, columns), strict=True)
+            tiles = elements * math.prod(-(-n // unit) for n, unit in counts)
+            rounds = -(-tiles // (_MULTIPROCESSORS * each))
+            # Columns that a tile reads beside its own cost less than those it computes.
+            cost = rounds * each * rows * (1 + 0.25 * (taps - 1) / columns)
+            if columns <= 64 and stages > 1 and cost < lowest:
+                found, lowest = Tile(columns, planes, images, lines, stages, each), cost
+    assert found is not None
+    return found
+
+
+@cache
+def weight_tile(
+    batch: int, depth: int, wide: int, window: Size, elements: int, spans: int, width: int, outputs: int
+) -> WeightTile:
+    """The tile of the kernel's gradient, for samples `wide` along W and gradients `depth` along D."""
+    n, taps = padded(outputs), window[2]
+    m = 256 if taps * 256 * n <= _SUMS else 128
+    blocks = m // width
+    groups = -(-window[0] * window[1] * spans // blocks)
+    found, lowest = (8, 1, 8), math.inf
+    for images, planes in _crowds(batch, depth, most=16):
+        columns = 64 // (images * planes)
+        cost = _filled(batch, images) * _filled(depth, planes) * _filled(wide, columns)
+        if cost < lowest:
+            found, lowest = (columns, planes, images), cost
+    columns, planes, images = found
+    stage = (64 * m + (columns + taps - 1) * images * planes * n) * 2
+    programs = elements * groups
+    splits = min(range(1, 17), key=lambda s: -(-programs * s // _MULTIPROCESSORS) / s + 0.01 * s)
+    return WeightTile(columns, planes, images, blocks, groups, splits, min(6, _SHARED // stage), 64 if n <= 32 else 0)
+
+
+def takes(batch: int, depth: int, taps: int, channels: int, outputs: int) -> bool:
+    """Whether the kernels can be launched: sums fit the registers, and images and planes fill a swizzle."""
+    few = max(padded(channels), padded(outputs)) <= MOST_OUTPUTS
+    return few and 2 <= taps <= 7 and taps * 128 * padded(outputs) <= _SUMS and 2 * batch * depth >= 8
+
+
+def _crowds(batch: int, depth: int, most: int = 32) -> list[tuple[int, int]]:
+    """Images × planes that make a multiple of eight, the most images first."""
+    found = [
+        (i, p) for i in (32, 16, 8, 4, 2, 1) for p in (1, 2, 4, 8, 16, 32) if i * p in (8, 16, 32) and i * p <= most
+    ]
+    return [pair for pair in found if depth > 1 or pair[1] == 1]
+
+
+def _filled(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def by_lines(flat: Sequence[int], elements: int) -> Lines:
+    """The lines of a table that was laid out flat."""
+    width = len(flat) // elements
+    return tuple(tuple(flat[a * width : (a + 1) * width]) for a in range(elements))
