@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..derivatives import again
-from ..paths.hopper import innermost
+from ..hopper.operators import innermost
 from . import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum

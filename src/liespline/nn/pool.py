@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..paths.hopper import innermost
+from ..hopper.operators import innermost
 from ..sizes import whole as count
 from .arguments import tell_off_centre
 

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..hopper import operators as hopper
 from ..sizes import Size
-from . import cudnn, dense, hopper, triton
+from . import cudnn, dense, triton
 from .plan import Part, Plan, Table, crop, kept
 
 _NEAR = 768  # channels a convolution steps over from sample to sample before a CPU's caches lose track
@@ -53,7 +54,7 @@ def correlate(
         near, border = dense.fit(fields, tuple(x_samples.shape[2:-1]), part.window, padding)
         blocks = _blocks(weight, x_samples, h_samples, plan, part, group, method, keep)
         if method == "hopper":
-            parts.append(hopper.gathered(near, blocks, table, border))
+            parts.append(hopper.gathered(near, blocks, table.lines, border))
         elif method == "triton":
             parts.append(triton.gathered(near, blocks.to(x.dtype), table, stride, border))
         elif method == "separable":

@@ -19,8 +19,10 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ..hopper import operators as hopper
+from ..hopper import tiles
 from ..sizes import Size
-from . import fourier, hopper, hopper_tiles, triton
+from . import fourier, triton
 from .plan import Part, Plan, distinct
 
 _PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
@@ -102,8 +104,6 @@ class Question(NamedTuple):
     cuda: bool
     dtype: torch.dtype
     triton: bool  # whether our kernels take such numbers
-    hopper: bool  # and those for one GPU
-    innermost: bool  # whether the fields of a sample lie together, which those need
     batch: int
     inputs: Size  # C, and N_in but for a lifting
     outputs: int  # O
@@ -113,6 +113,8 @@ class Question(NamedTuple):
     padding: Size
     traced: bool  # by a compiler, which has no cost of launches, or by who follows shapes alone
     transformed: bool
+    hopper: bool = False  # whether the kernels for Hopper GPUs take such numbers
+    innermost: bool = False  # whether the fields of a sample lie together, as those need it
 
 
 def choose(
@@ -129,9 +131,9 @@ def choose(
     own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
     one = _forced.path in ("auto", "hopper") and plan is not None and hopper.available(x.device, dtype)
     question = Question(
-        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype), one,
-        one and hopper.innermost(x), x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]),
-        sizes, stride, padding, traced, transformed(),
+        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
+        x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
+        traced, transformed(), one, one and hopper.innermost(x),
     )  # fmt: skip
     return _decide(question, plan) if traced else _decided(question, plan)
 
@@ -214,36 +216,14 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
         terms = width * samples * (1.4 * _tiles(channels) + 18)
         launch = 0.0 if q.traced or not q.cuda else 7e10 / max(q.batch * math.prod(q.space), 1)
         found["triton"] = elements * _tiles(outputs) * (terms + 2300) + launch
-    if q.hopper and group == 1 and _fits(q, part):
-        # Spans of channels that start at multiples of 16, in tiles of 8 columns and 2 lines.
-        spans = width * channels + (16 * part.tables[0].runs if channels % 16 else 0)
-        terms = 0.8 * spans * samples * (hopper_tiles.padded(outputs) + 16)
-        waste = (_waste(q.space) + _waste(_outputs(q))) / 2
+    if q.hopper and group == 1 and not q.transformed and len(distinct(q.sizes)) == 1:
+        shapes = q.batch, q.space, part.window, q.stride, q.padding
+        table = part.tables[0]
+        terms = tiles.terms(*shapes, elements, len(table.readers), channels, outputs, width, table.runs)
         moved = elements * (channels + outputs) + (0 if q.innermost else math.prod(q.inputs))
         launch = 0.0 if q.traced else 1e11 / max(q.batch * math.prod(q.space), 1)
-        found["hopper"] = elements * terms * waste + _move(q) * moved + launch
+        found["hopper"] = terms + _move(q) * moved + launch
     return found
-
-
-def _fits(q: Question, part: Part) -> bool:
-    """Whether the kernels for a Hopper GPU take a part: one window, no stride, fields that fill 16 bytes."""
-    if q.transformed or len(q.stride) < 2 or max(q.stride) > 1 or len(distinct(q.sizes)) > 1:
-        return False
-    out, fields = _outputs(q), part.tables[0].readers.shape[0]
-    if min(*out, q.batch) < 1 or any(p >= k for p, k in zip(q.padding, part.window, strict=True)):
-        return False
-    if fields * q.inputs[0] % 8 or part.elements * q.outputs % 8:
-        return False
-    return hopper_tiles.takes(q.batch, out[0] if len(out) > 2 else 1, part.window[-1], q.inputs[0], q.outputs)
-
-
-def _outputs(q: Question) -> Size:
-    return tuple(n + 2 * p - k + 1 for n, p, k in zip(q.space, q.padding, q.sizes[0], strict=True))
-
-
-def _waste(space: Size) -> float:
-    high, wide = space[-2:]
-    return -(-wide // 8) * 8 / wide * (-(-high // 2) * 2) / high
 
 
 def _move(q: Question) -> float:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..hopper import operators as hopper
 from ..sizes import Size
-from . import cudnn, fourier, hopper
+from . import cudnn, fourier
 from .plan import Plan, crop, distinct, kept
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB

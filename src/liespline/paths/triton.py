@@ -117,7 +117,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     x, blocks, fields, _, *readers = ctx.saved_tensors
     needs, x_grad, blocks_grad = ctx.needs_input_grad, None, None
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        out = plain(x, blocks, fields, ctx.stride, ctx.padding)
+        out = _plain(x, blocks, fields, ctx.stride, ctx.padding)
         return *again(out, (x, blocks), needs[:2], grad), *(None,) * 7
     if needs[0]:
         x_grad = _input_gradient(grad, blocks, *readers, list(x.shape[2:5]), ctx.stride, ctx.padding)
@@ -129,8 +129,8 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 correlate.register_autograd(_backward, setup_context=_remember)
 
 
-def plain(x: Tensor, blocks: Tensor, fields: Tensor, stride: list[int], padding: list[int]) -> Tensor:
-    """`correlate` by torch's own operators."""
+def _plain(x: Tensor, blocks: Tensor, fields: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+    """The same by torch's own operators."""
     taken = x.index_select(1, fields.flatten()).movedim(-1, 2).flatten(1, 2)  # (B, A·T·C, D, H, W)
     weight = blocks.movedim((-1, -2), (1, 3)).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
     out = F.conv3d(taken, weight, None, stride, padding, groups=len(blocks))

@@ -12,11 +12,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..derivatives import again
 from ..sizes import Size
-from . import triton
-from .plan import Table
 
 _TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
 
@@ -44,15 +43,18 @@ def innermost(x: Tensor) -> bool:
     return x.ndim > 3 and x.shape[2] > 1 and x.stride(1) == 1 and x.stride(2) == x.shape[1]
 
 
-def gathered(fields: Tensor, kernel: Tensor, table: Table, padding: Size) -> Tensor:
-    """Correlate gathered fields: the arguments and the result of `banded.grouped`, one element per group, stride 1."""
+def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tensor:
+    """Correlate gathered fields: element a with those of its line, −1 for none, A lines one after the other.
+
+    fields (B, C, R, *space), kernel (O, A, C, T, *W), lines (A·T) -> (B, O, A, *space).
+    """
     missing = 3 - len(padding)
     last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
     last = last.reshape(len(last), *(1,) * missing, *last.shape[1:])
     if not _readable(last):
         last = last.contiguous()
     kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
-    out: Tensor = correlate(last, kernel, list(table.lines), [0] * missing + list(padding))
+    out: Tensor = correlate(last, kernel, list(lines), [0] * missing + list(padding))
     return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
 
 
@@ -62,26 +64,26 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, padding: Size) -> Ten
 @torch.library.custom_op("liespline::hopper", mutates_args=())
 def correlate(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
     """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none."""
-    from . import hopper_launch  # here, since importing it needs Triton
+    from . import launch  # here, since importing it needs Triton
 
-    return hopper_launch.forward(_ready(x), kernel, tuple(lines), _size(x, kernel, padding), padding)
+    return launch.forward(_ready(x), kernel, tuple(lines), _size(x, kernel, padding), padding)
 
 
 @torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
 def _input_gradient(
     grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
 ) -> Tensor:
-    from . import hopper_launch
+    from . import launch
 
-    return hopper_launch.input_gradient(_ready(grad), kernel, tuple(lines), size, fields, padding)
+    return launch.input_gradient(_ready(grad), kernel, tuple(lines), size, fields, padding)
 
 
 @torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
 def _weight_gradient(x: Tensor, grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
-    from . import hopper_launch
+    from . import launch
 
     found = _like(kernel)
-    hopper_launch.weight_gradient(_ready(x), _ready(grad), found, tuple(lines), padding)
+    launch.weight_gradient(_ready(x), _ready(grad), found, tuple(lines), padding)
     return found
 
 
@@ -122,11 +124,11 @@ correlate.register_autograd(_backward, setup_context=_remember)
 
 def _plain(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
     """The same by torch's own operators."""
-    blocks = kernel.movedim((0, 2, 3), (-1, -2, 1)).to(x.dtype)  # (A, T, KD, KH, KW, C, O)
-    table = torch.tensor(lines, device=x.device).view(blocks.shape[:2])
-    blocks = blocks * (table >= 0).view(*table.shape, 1, 1, 1, 1, 1)
-    out = triton.plain(x.movedim(4, 1), blocks, table.clamp(min=0), [1, 1, 1], padding)
-    return out.movedim(1, 4)
+    table = torch.tensor(lines, device=x.device)
+    taken = x.index_select(4, table.clamp(min=0)) * (table >= 0).to(x.dtype).unsqueeze(-1)
+    weight = kernel.to(x.dtype).transpose(0, 1).transpose(2, 3).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
+    out = F.conv3d(taken.flatten(4).movedim(-1, 1), weight, None, 1, tuple(padding), groups=kernel.shape[1])
+    return out.movedim(1, -1).unflatten(-1, (kernel.shape[1], -1))
 
 
 def _size(x: Tensor, kernel: Tensor, padding: list[int]) -> list[int]:

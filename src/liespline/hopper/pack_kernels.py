@@ -13,8 +13,8 @@ import triton.language as tl
 def pack(
     kernel,
     offsets,  # (A, S·KC) where the block and channel of each place lie in the kernel
-    out,  # (A, KD, KH + LINES − 1, S, KW, LINES·OP, KC)
-    tap_stride, output_stride,
+    out,  # (A, KD, KH + LINES − 1, S, KW, LINES·OP, KC), the first four by their strides
+    tap_stride, output_stride, plane_stride, line_stride, span_stride,
     S: tl.constexpr, KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, LINES: tl.constexpr, OUT: tl.constexpr,
     OP: tl.constexpr, KC: tl.constexpr, FLIP: tl.constexpr,
 ):  # fmt: skip
@@ -35,8 +35,8 @@ def pack(
     kept = ((y >= 0) & (y < KH) & (n % OP < OUT))[:, None] & (offset >= 0)[None, :]
     source = (n % OP) * output_stride + tap * tap_stride
     value = tl.load(kernel + source[:, None] + offset[None, :], mask=kept, other=0.0)
-    place = (step.to(tl.int64) * KW + x) * (LINES * OP * KC)
-    tl.store(out + place + n[:, None] * KC + k[None, :], value.to(out.dtype.element_ty))
+    place = (element * KD + plane).to(tl.int64) * plane_stride + line * line_stride + span * span_stride
+    tl.store(out + place + x * (LINES * OP * KC) + n[:, None] * KC + k[None, :], value.to(out.dtype.element_ty))
 
 
 @triton.jit

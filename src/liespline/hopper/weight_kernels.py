@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 (Triton adds tuples but does not unpack them)
-"""The kernel's gradient of the banded correlation on Hopper, with the rows and the copying warp of `hopper_kernels`.
+"""The kernel's gradient of the banded correlation on Hopper, with the rows and the copying warp of `line_kernels`.
 
 Samples are the unshifted operand: M is made of MB blocks (plane, line, span) of KC channels that all meet one tile of
 gradients. The gradients have KW − 1 columns more, and tap t reads their rows PT·BB·(KW − 1 − t) further on. With KEEP,

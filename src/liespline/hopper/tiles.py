@@ -18,7 +18,6 @@ _SECTOR = 16  # numbers that memory reads at a time: where a span may start
 _SHARED = 200 * 1024  # bytes of shared memory for the copies in flight
 _MULTIPROCESSORS = 132
 _SUMS = 40_960  # that fit the registers of a program
-MOST_OUTPUTS = 64
 
 Lines = tuple[tuple[int, ...], ...]
 
@@ -45,6 +44,14 @@ class Tile(NamedTuple):
     def registers(self) -> int:
         """For a thread, of which a program has 384: eight warps multiply, four more belong to the one that copies."""
         return min(168, 65536 // self.each // 384 // 8 * 8)
+
+
+class Slab(NamedTuple):
+    """A program's share of a correlation of volumes: eight columns of PAIRS · 2 output lines."""
+
+    planes: int
+    images: int
+    pairs: int
 
 
 class WeightTile(NamedTuple):
@@ -127,6 +134,15 @@ def tile(batch: int, size: Size, taps: int, elements: int, outputs: int, width: 
     return found
 
 
+def slab(batch: int, size: Size, window: Size, outputs: int, width: int) -> Slab | None:
+    """The tile of volumes with few channels, None for all else."""
+    fits = width == 16 and outputs <= 16 and window[1] in (3, 5) and window[2] <= 5
+    if size[0] == 1 or not fits:
+        return None
+    images = 2 if batch > 1 else 1
+    return Slab(8 // images, images, min((6, 5, 4), key=lambda pairs: _filled(size[1], 2 * pairs)))
+
+
 @cache
 def weight_tile(
     batch: int, depth: int, wide: int, window: Size, elements: int, spans: int, width: int, outputs: int
@@ -149,10 +165,38 @@ def weight_tile(
     return WeightTile(columns, planes, images, blocks, groups, splits, min(6, _SHARED // stage), 64 if n <= 32 else 0)
 
 
-def takes(batch: int, depth: int, taps: int, channels: int, outputs: int) -> bool:
-    """Whether the kernels can be launched: sums fit the registers, and images and planes fill a swizzle."""
-    few = max(padded(channels), padded(outputs)) <= MOST_OUTPUTS
-    return few and 2 <= taps <= 7 and taps * 128 * padded(outputs) <= _SUMS and 2 * batch * depth >= 8
+def terms(
+    batch: int, space: Size, window: Size, stride: Size, padding: Size,
+    elements: int, fields: int, channels: int, outputs: int, width: int, runs: float,
+) -> float:  # fmt: skip
+    """What a layer costs for each sample, in multiplications of cuDNN: a fit to measured times; infinite if too large.
+
+    `width` of the fields are read by an element, in `runs` of neighbours.
+    """
+    size = tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
+    if not _takes(batch, size, window, stride, padding, channels, outputs):
+        return math.inf
+    if fields * channels % 8 or elements * outputs % 8:  # not a multiple of the 16 bytes that are copied
+        return math.inf
+    spans = width * channels + (16 * runs if channels % _SECTOR else 0)
+    waste = (_waste(space) + _waste(size)) / 2
+    return 0.8 * elements * spans * math.prod(window) * (padded(outputs) + 16) * waste
+
+
+def _takes(batch: int, size: Size, window: Size, stride: Size, padding: Size, channels: int, outputs: int) -> bool:
+    """Whether images and planes fill a swizzle, sums fit the registers, and every sample reads something."""
+    if len(size) < 2 or max(stride) > 1 or min(*size, batch) < 1:
+        return False
+    taps, most = window[-1], max(padded(channels), padded(outputs))
+    sums = 2 <= taps <= 7 and most <= 64 and taps * 128 * most <= _SUMS
+    crowd = batch * size[0] if len(size) > 2 else batch
+    return sums and 2 * crowd >= 8 and all(p < k for p, k in zip(padding, window, strict=True))
+
+
+def _waste(space: Size) -> float:
+    """Samples computed for each one wanted, in tiles of eight columns and two lines."""
+    high, wide = space[-2:]
+    return _filled(wide, 8) / wide * _filled(high, 2) / high
 
 
 def _crowds(batch: int, depth: int, most: int = 32) -> list[tuple[int, int]]:

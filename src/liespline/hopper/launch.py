@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from ..sizes import Size
-from . import hopper_kernels, hopper_pack, hopper_weight_kernels
-from .hopper_tiles import by_lines, cover, padded, read_by, tile, weight_tile
+from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
+from .tiles import Slab, by_lines, cover, padded, read_by, slab, tile, weight_tile
 
 
 class Placed(NamedTuple):
@@ -68,13 +69,13 @@ def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, lines: Size, padding
     splits = -(-places // share)
     m = t.blocks * kc
     partial = torch.empty(splits, elements, t.groups, window[2], m, op, device=x.device, dtype=torch.float32)
-    hopper_weight_kernels.correlate_weight[(splits * elements * t.groups,)](
+    weight_kernels.correlate_weight[(splits * elements * t.groups,)](
         x_desc, g_desc, starts, partial, elements, t.groups, places, share, tiles_w, grad.shape[2], tiles_d, *padding,
         S=spans, KH=window[1], KW=window[2], OUT=outputs, OP=op, MB=t.blocks, WT=t.columns, PT=t.planes, BB=t.images,
         KC=kc, WB=box, STAGES=t.stages, KEEP=t.keep, num_warps=8, maxnreg=168,
     )  # fmt: skip
     count = blocks.places.shape[1]
-    hopper_pack.unpack[(elements * window.numel(), -(-count // 32))](
+    pack_kernels.unpack[(elements * window.numel(), -(-count // 32))](
         partial, blocks.places, blocks.offsets, flat, splits, partial.stride(0), flat.stride(4), flat.stride(0), count,
         S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=t.groups, MB=t.blocks, KC=kc, OUT=outputs, OP=op,
         BK=32,
@@ -87,31 +88,61 @@ def _correlate(
 ) -> Tensor:  # fmt: skip
     elements, spans = placed.starts.shape
     kc, op = placed.width, padded(outputs)
+    kd, kh, kw = window
     out = x.new_empty(len(x), *size, elements, outputs)
     if not out.numel():
         return out
-    t = tile(len(x), tuple(size), window[2], elements, outputs, kc)
-    n, steps = t.lines * op, window[0] * (window[1] + t.lines - 1) * spans
-    packed = x.new_empty(elements * steps * window[2] * n, kc)
-    hopper_pack.pack[(elements * steps, window[2])](
-        flat, placed.offsets, packed, flat.stride(4), output_stride,
-        S=spans, KD=window[0], KH=window[1], KW=window[2], LINES=t.lines, OUT=outputs, OP=op, KC=kc, FLIP=flip,
+    s = slab(len(x), tuple(size), tuple(window), outputs, kc)
+    t = tile(len(x), tuple(size), kw, elements, outputs, kc)
+    lines = 2 if s else t.lines
+    n, steps = lines * op, (kh + lines - 1) * spans
+    rows = kw * n * steps if s is None else -(-(kh + 1) * kw * n // 256) * 256 * spans  # of a plane
+    line = (rows // (kh + lines - 1), kw * n) if s is None else (kw * n, rows // spans)
+    packed = x.new_empty(elements * kd * rows, kc)
+    pack_kernels.pack[(elements * kd * steps, kw)](
+        flat, placed.offsets, packed, flat.stride(4), output_stride, rows * kc, line[0] * kc, line[1] * kc,
+        S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc, FLIP=flip,
     )  # fmt: skip
-    box = _box(t.columns + window[2] - 1)
+    if s is not None:
+        _slab(x, packed, placed.starts, out, size, window, padding, s, rows // spans)
+        return out
+    box = _box(t.columns + kw - 1)
     x_desc = _descriptor(x, [1, box, t.planes, t.images, kc])
     w_desc = TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], gl.NVMMASharedLayout(kc * 2, 16, 2))
-    tiles_d, tiles_h, tiles_w = (
-        -(-n // unit) for n, unit in zip(size, (t.planes, t.lines, t.columns), strict=True)
-    )  # fmt: skip
-    tiles = elements * tiles_w * tiles_h * tiles_d * -(-len(x) // t.images)
-    programs = t.each * torch.cuda.get_device_properties(x.device).multi_processor_count
-    hopper_kernels.correlate[(min(programs, tiles),)](
-        x_desc, w_desc, placed.starts, out, elements, len(x), *size, tiles_d, tiles_w, tiles_h, *padding,
+    counts = _counts(size, (t.planes, t.lines, t.columns))
+    tiles = elements * math.prod(counts) * -(-len(x) // t.images)
+    line_kernels.correlate[(min(t.each * _multiprocessors(x), tiles),)](
+        x_desc, w_desc, placed.starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
         *out.stride()[:5], tiles, x.shape[2],
-        S=spans, KD=window[0], KH=window[1], KW=window[2], LINES=t.lines, OUT=outputs, OP=op, WT=t.columns,
-        PT=t.planes, BB=t.images, KC=kc, WB=box, STAGES=t.stages, num_warps=8, maxnreg=t.registers,
+        S=spans, KD=kd, KH=kh, KW=kw, LINES=t.lines, OUT=outputs, OP=op, WT=t.columns, PT=t.planes, BB=t.images,
+        KC=kc, WB=box, STAGES=t.stages, num_warps=8, maxnreg=t.registers,
     )  # fmt: skip
     return out
+
+
+def _slab(
+    x: Tensor, packed: Tensor, starts: Tensor, out: Tensor, size: list[int], window: Size, padding: list[int],
+    s: Slab, rows: int,
+) -> None:  # fmt: skip
+    elements, spans = starts.shape
+    x_desc = _descriptor(x, [2, 16, s.planes, s.images, 16])
+    w_desc = TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], gl.NVMMASharedLayout(32, 16, 2))
+    counts = _counts(size, (s.planes, 2 * s.pairs, 8))
+    tiles = elements * math.prod(counts) * -(-len(x) // s.images)
+    slab_kernels.correlate[(min(_multiprocessors(x), tiles),)](
+        x_desc, w_desc, starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
+        *out.stride()[:5], tiles,
+        S=spans, KD=window[0], KH=window[1], KW=window[2], PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes,
+        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, num_warps=4, maxnreg=168,
+    )  # fmt: skip
+
+
+def _counts(size: list[int], units: Size) -> list[int]:
+    return [-(-n // unit) for n, unit in zip(size, units, strict=True)]
+
+
+def _multiprocessors(x: Tensor) -> int:
+    return torch.cuda.get_device_properties(x.device).multi_processor_count
 
 
 def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
