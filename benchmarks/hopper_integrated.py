@@ -1,4 +1,4 @@
-"""The kernels for Hopper GPUs inside the library, right and how fast: `python benchmarks/hopper_integrated.py --out DIR`.
+"""The Hopper kernels inside the library, right and how fast: `python benchmarks/hopper_integrated.py --out DIR`.
 
 Every measurement prepares itself in a process of its own, all at once, since compiling takes longest. Then they take
 turns on the device, the most decisive first. Rows are written as they come.

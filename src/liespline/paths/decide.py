@@ -221,7 +221,7 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
         table = part.tables[0]
         terms = tiles.terms(*shapes, elements, len(table.readers), channels, outputs, width, table.runs)
         moved = elements * (channels + outputs) + (0 if q.innermost else math.prod(q.inputs))
-        launch = 0.0 if q.traced else 1e11 / max(q.batch * math.prod(q.space), 1)
+        launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
         found["hopper"] = terms + _move(q) * moved + launch
     return found
 
