@@ -119,7 +119,7 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
     assert triton.available(x.device, x.dtype)
     found, right = ours(x), theirs(x)
     torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
-    assert layout != "fields innermost" or found.stride() == x.stride()
+    assert layout != "fields innermost" or shape[2] == 1 or found.stride() == x.stride()
     leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
     pairs = zip(
         *(torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True)), strict=True
