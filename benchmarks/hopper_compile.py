@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from liespline.hopper import launch, line_kernels, pack_kernels, slab_kernels, weight_kernels
+from liespline.hopper import launch, line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
 
 PTXAS = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 MOST_SHARED = 232_448
@@ -92,9 +92,10 @@ def main(names: list[str]) -> None:
         x = torch.zeros(batch, *space, elements, channels, dtype=torch.bfloat16)
         grad = torch.zeros(batch, *size, elements, channels, dtype=torch.bfloat16)
         kernel = torch.zeros(channels, elements, channels, count, *window)
-        launch.forward(x, kernel, lines, size, [0, 0, 0])
-        launch.input_gradient(grad, kernel, lines, list(space), elements, [0, 0, 0])
-        launch.weight_gradient(x, grad, torch.empty_like(kernel), lines, [0, 0, 0])
+        table = torch.tensor(tiles.tables(lines, elements, elements, channels, channels), dtype=torch.int32)
+        launch.forward(x, kernel, table, lines, size, [0, 0, 0])
+        launch.input_gradient(grad, kernel, table, lines, list(space), elements, [0, 0, 0])
+        launch.weight_gradient(x, grad, torch.empty_like(kernel), table, lines, [0, 0, 0])
 
 
 if __name__ == "__main__":

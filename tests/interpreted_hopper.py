@@ -45,16 +45,29 @@ def truth(x: Tensor, kernel: Tensor, lines: tuple[int, ...]) -> Tensor:
     return out
 
 
-def packed(
-    kernel: Tensor, placed: launch.Placed, count: int, lines: int, outputs: int, stride: int, flip: bool
-) -> Tensor:
+Found = tuple[launch.Placed, launch.Placed, launch.Placed, Tensor]
+
+
+def placed(x: Tensor, kernel: Tensor, lines: tuple[int, ...]) -> Found:
+    """What the kernels look up, as they are given it."""
+    sizes = kernel.shape[1], x.shape[4], kernel.shape[2], len(kernel)
+    return launch.views(operators._tables(lines, *sizes, x.device), lines, x.shape[4], kernel)
+
+
+def packed(kernel: Tensor, covered: launch.Placed, lines: int, back: bool) -> Tensor:
     """What `pack` makes: (A, KD, KH + lines − 1, S, KW, lines, OP, KC)."""
     flat, (kd, kh, kw) = kernel.flatten(4), kernel.shape[4:]
-    spans, op, kc = placed.starts.shape[1], tiles.padded(outputs), placed.width
+    assert flat.data_ptr() == kernel.data_ptr()
+    inner, outer = (0, 2) if back else (2, 0)
+    (count, spans), kc, outputs = covered.starts.shape, covered.width, kernel.shape[outer]
+    op = tiles.padded(outputs)
     out = torch.full((count, kd, kh + lines - 1, spans, kw, lines, op, kc), torch.nan, dtype=kernel.dtype)
     pack_kernels.pack[(count * kd * (kh + lines - 1) * spans, kw)](
-        flat, placed.offsets, out, flat.stride(4), stride, out.stride(1), out.stride(2), out.stride(3),
-        S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc, FLIP=flip,
+        flat, covered.entries, out,
+        flat.stride(1), flat.stride(3), flat.stride(inner), flat.stride(4), flat.stride(outer),
+        out.stride(1), out.stride(2), out.stride(3),
+        T=kernel.shape[3], C=kernel.shape[inner], S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc,
+        FLIP=back,
     )  # fmt: skip
     return out
 
@@ -75,12 +88,10 @@ def correlated(x: Tensor, packed: Tensor, starts: Tensor, size: list[int], outpu
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_packed_kernels_are_the_kernel(case: tuple) -> None:
     x, kernel, lines = drawn(case)
-    flat, outputs = kernel.flatten(4), len(kernel)
-    assert flat.data_ptr() == kernel.data_ptr()
-    placed = launch._placed(lines, flat.shape, flat.stride(), x.device)
+    covered, *_ = placed(x, kernel, lines)
     right = truth(x, kernel, lines)
-    taps = packed(kernel, placed, kernel.shape[1], case[-1], outputs, flat.stride(0), False)
-    found = correlated(x, taps, placed.starts, list(right.shape[1:4]), outputs)
+    taps = packed(kernel, covered, case[-1], False)
+    found = correlated(x, taps, covered.starts, list(right.shape[1:4]), len(kernel))
     torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
     torch.testing.assert_close(operators._plain(x, kernel, list(lines), [0, 0, 0]), right, rtol=1e-11, atol=1e-11)
 
@@ -92,12 +103,11 @@ def test_packed_the_other_way_they_are_the_input_gradient(case: tuple) -> None:
     out = truth(x, kernel, lines)
     grad = torch.randn_like(out)
     (right,) = torch.autograd.grad(out, x, grad)
-    flat, channels = kernel.flatten(4), kernel.shape[2]
-    placed = launch._placed_back(lines, x.shape[4], flat.shape, flat.stride(), x.device)
-    taps = packed(kernel, placed, x.shape[4], case[-1], channels, flat.stride(2), True)
+    _, covered, *_ = placed(x, kernel, lines)
+    taps = packed(kernel, covered, case[-1], True)
     borders = [n for k in reversed(kernel.shape[4:]) for n in (k - 1, k - 1)]
     wide = F.pad(grad, (0, 0, 0, 0, *borders))
-    found = correlated(wide, taps, placed.starts, list(x.shape[1:4]), channels)
+    found = correlated(wide, taps, covered.starts, list(x.shape[1:4]), kernel.shape[2])
     torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
 
 
@@ -111,22 +121,24 @@ def test_unpacked_sums_are_the_kernel_s_gradient(case: tuple) -> None:
     found, window, (outputs, elements) = operators._like(kernel.detach()), kernel.shape[4:], kernel.shape[:2]
     found.fill_(torch.nan)
     flat = found.flatten(4)
-    placed = launch._placed(lines, flat.shape, flat.stride(), x.device)
-    blocks = launch._blocks(lines, placed.width, flat.shape, flat.stride(), x.device)
-    spans, kc, op, mb = placed.starts.shape[1], placed.width, tiles.padded(outputs), 4
+    *_, covered, places = placed(x, kernel.detach(), lines)
+    spans, kc, op, mb = covered.starts.shape[1], covered.width, tiles.aligned(outputs), 4
     groups, splits = -(-window[0] * window[1] * spans // mb), 2
     partial = torch.full((splits, elements, groups, window[2], mb, kc, op), torch.nan)
     wide, size = F.pad(x.flatten(4), (0, kc)), out.shape[1:4]
+    sent = F.pad(grad.flatten(4), (0, op))
     for a, z, y, s, w in itertools.product(*map(range, (elements, *window[:2], spans, window[2]))):
-        block, first = (z * window[1] + y) * spans + s, int(placed.starts[a, s])
+        block, first = (z * window[1] + y) * spans + s, int(covered.starts[a, s])
         seen = wide[:, z : z + size[0], y : y + size[1], w : w + size[2], first : first + kc]
+        begin = a * outputs // 8 * 8  # where the copy engine can start
         for half in range(splits):  # the sum over images is split
-            product = seen[half].flatten(0, 2).T @ grad[half, ..., a, :].flatten(0, 2)
-            partial[half, a, block // mb, w, block % mb, :, :outputs] = product.float()
-    count = blocks.places.shape[1]
-    pack_kernels.unpack[(elements * window.numel(), -(-count // 32))](
-        partial, blocks.places, blocks.offsets, flat, splits, partial.stride(0), flat.stride(4), flat.stride(0), count,
-        S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=groups, MB=mb, KC=kc, OUT=outputs, OP=op, BK=32,
+            product = seen[half].flatten(0, 2).T @ sent[half, ..., begin : begin + op].flatten(0, 2)
+            partial[half, a, block // mb, w, block % mb] = product.float()
+    pack_kernels.unpack[(elements * window.numel(), -(-places.shape[1] // 32))](
+        partial, places, flat, splits, partial.stride(0),
+        flat.stride(1), flat.stride(3), flat.stride(2), flat.stride(4), flat.stride(0),
+        T=kernel.shape[3], C=kernel.shape[2], S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=groups, MB=mb,
+        KC=kc, OUT=outputs, OP=op, BK=32,
     )  # fmt: skip
     torch.testing.assert_close(found, right, rtol=1e-5, atol=1e-4)
 

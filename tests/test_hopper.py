@@ -35,7 +35,9 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Take the path on the CPU and in any precision; returns the names of what is launched."""
     seen: list[str] = []
 
-    def forward(x: Tensor, kernel: Tensor, lines: tuple[int, ...], size: list[int], padding: list[int]) -> Tensor:
+    def forward(
+        x: Tensor, kernel: Tensor, table: Tensor, lines: tuple[int, ...], size: list[int], padding: list[int]
+    ) -> Tensor:
         seen.append("forward")
         return operators._plain(x, kernel, list(lines), padding).contiguous()
 
@@ -56,13 +58,16 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return [x_grad, kernel_grad * (table >= 0).view(1, a, 1, t, 1, 1, 1)]
 
     def input_gradient(
-        grad: Tensor, kernel: Tensor, lines: tuple[int, ...], size: list[int], fields: int, padding: list[int]
+        grad: Tensor, kernel: Tensor, table: Tensor, lines: tuple[int, ...], size: list[int], *rest: Any
     ) -> Tensor:
+        fields, padding = rest
         seen.append("input")
         x = grad.new_zeros(len(grad), *size, fields, kernel.shape[2])
         return backward(x, kernel, grad, lines, padding)[0].contiguous()
 
-    def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, lines: tuple[int, ...], padding: list[int]) -> None:
+    def weight_gradient(
+        x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines: tuple[int, ...], padding: list[int]
+    ) -> None:
         seen.append("weight")
         found.copy_(backward(x, torch.zeros_like(found), grad, lines, padding)[1])
 
@@ -107,8 +112,9 @@ def test_operators_follow_torch_rules_in_every_order_of_memory(launches: list[st
     x = torch.randn(4, 1, 7, 6, 8, 3, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(5, 3, 8, 1, 5, 5, 2, dtype=torch.float64).movedim((2, -1), (1, 3)).requires_grad_()
     lines = [f for a in range(8) for f in (a, (a + 1) % 8 if a else -1)]
+    table = operators._tables(tuple(lines), 8, 8, 3, 5, x.device)
     for order in (kernel, kernel.detach().contiguous().requires_grad_()):
-        torch.library.opcheck(operators.correlate, (x, order, lines, [0, 1, 4]))
+        torch.library.opcheck(operators.correlate, (x, order, table, lines, [0, 1, 4]))
 
 
 def test_a_compiled_layer_and_gradients_of_gradients(launches: list[str]) -> None:
@@ -174,21 +180,21 @@ def test_one_window_is_chosen_where_it_pays() -> None:
 @pytest.mark.parametrize(("channels", "elements"), [(16, 16), (23, 16), (24, 8), (5, 8), (64, 16), (40, 12)])
 def test_spans_cover_each_channel_once(channels: int, elements: int) -> None:
     lines = (*(((a - 1) % elements, a, (a + 1) % elements) for a in range(elements - 1)), (0, -1, 2))
-    for widest in (32, 64):
-        cover = tiles.cover(lines, channels, widest)
-        assert cover.width <= widest
-        for line, starts, entries in zip(lines, cover.starts, cover.entries, strict=True):
+    outputs = channels + channels % 2
+    found = tiles.covers(tuple(itertools.chain(*lines)), elements, elements, channels, outputs)
+    blocks = [(a, t, f) for a, line in enumerate(lines) for t, f in enumerate(line) if f >= 0]
+    passes = (found.forward, channels, False), (found.weight, channels, False), (found.back, outputs, True)
+    for cover, count, back in passes:
+        for here, (starts, entries) in enumerate(zip(cover.starts, cover.entries, strict=True)):
             assert len(entries) == len(starts) * cover.width
-            assert not any(start % 16 for start in starts)
+            assert not any(start % 16 for start in starts)  # the copy engine starts at multiples of 8
             read = [
                 (entry, starts[place // cover.width] + place % cover.width)
                 for place, entry in enumerate(entries)
                 if entry >= 0
             ]
-            wanted = [
-                (t * channels + c, f * channels + c) for t, f in enumerate(line) if f >= 0 for c in range(channels)
-            ]
-            assert sorted(read) == sorted(wanted)
+            own = [((3 * a + t), a if back else f) for a, t, f in blocks if here == (f if back else a)]
+            assert sorted(read) == sorted((b * count + c, s * count + c) for b, s in own for c in range(count))
 
 
 def test_tiles_fit_the_device() -> None:
@@ -203,6 +209,7 @@ def test_tiles_fit_the_device() -> None:
         assert rows * found.lines * n * found.each <= 512 * 64  # sums, in the registers of a multiprocessor
         assert found.stages >= 2
         assert found.each * (found.stages * stage + 1024) <= 227 * 1024
+        n = tiles.aligned(outputs)
         if taps * 128 * n <= 40_960:
             weight = tiles.weight_tile(batch, size[0], size[2], (1, 5, taps), 16, 3, width, outputs)
             crowd = weight.planes * weight.images

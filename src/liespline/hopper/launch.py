@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,87 +11,88 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from ..sizes import Size
-from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
-from .tiles import Slab, by_lines, cover, padded, read_by, slab, tile, weight_tile
+from . import line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
+from .tiles import Slab, aligned, covers, padded, slab, tile, weight_tile
 
 
 class Placed(NamedTuple):
-    """A cover on a device, and where in the kernel lies what its spans meet."""
+    """A cover on a device."""
 
     starts: Tensor  # (A, S) first channels
-    offsets: Tensor  # (A, S·width), −1 where nothing is met
+    entries: Tensor  # (A, S·width), −1 where nothing is met
     width: int
 
 
-class Blocks(NamedTuple):
-    """Where in a cover, and where in the kernel, lies every channel of every block."""
-
-    places: Tensor  # (A, T·C) span·width + channel, −1 where the block is not read
-    offsets: Tensor  # (A, T·C)
-
-
-def forward(x: Tensor, kernel: Tensor, lines: Size, size: list[int], padding: list[int]) -> Tensor:
+def forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Size, size: list[int], padding: list[int]) -> Tensor:
     """Correlate each element's fields with its blocks -> (B, *size, A, O)."""
-    flat = kernel.flatten(4)
-    placed = _placed(lines, flat.shape, flat.stride(), x.device)
-    return _correlate(x, flat, placed, kernel.shape[4:], size, padding, flat.stride(0), len(kernel), False)
+    placed = views(table, lines, x.shape[4], kernel)[0]
+    return _correlate(x, kernel, placed, size, padding, False)
 
 
 def input_gradient(
-    grad: Tensor, kernel: Tensor, lines: Size, size: list[int], fields: int, padding: list[int]
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: Size, size: list[int], fields: int, padding: list[int]
 ) -> Tensor:
     """The same correlation the other way, what each field's readers send back -> (B, *size, fields, C)."""
-    flat = kernel.flatten(4)
-    placed = _placed_back(lines, fields, flat.shape, flat.stride(), grad.device)
+    placed = views(table, lines, fields, kernel)[1]
     borders = [k - 1 - p for k, p in zip(kernel.shape[4:], padding, strict=True)]
-    return _correlate(grad, flat, placed, kernel.shape[4:], size, borders, flat.stride(2), flat.shape[2], True)
+    return _correlate(grad, kernel, placed, size, borders, True)
 
 
-def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, lines: Size, padding: list[int]) -> None:
+def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines: Size, padding: list[int]) -> None:
     """Fill `found` with the kernel's gradient; its taps are evenly apart in memory."""
     flat, window = found.flatten(4), found.shape[4:]
-    outputs, elements, channels = flat.shape[:3]
-    covered = cover(by_lines(lines, elements), channels, 64 if padded(outputs) == 64 else 32)
-    spans, kc, op = len(covered.starts[0]), covered.width, padded(outputs)
-    blocks = _blocks(lines, kc, flat.shape, flat.stride(), x.device)
-    starts = _starts(lines, elements, channels, kc, x.device)
+    outputs, elements, channels, count, _ = flat.shape
     if not grad.numel():
         found.zero_()
         return
+    _, _, placed, places = views(table, lines, x.shape[4], found)
+    spans, kc, op = placed.starts.shape[1], placed.width, aligned(outputs)
     t = weight_tile(len(x), grad.shape[1], x.shape[3], tuple(window), elements, spans, kc, outputs)
     box = _box(t.columns + window[2] - 1)
     x_desc = _descriptor(x, [1, t.columns, t.planes, t.images, kc])
     g_desc = _descriptor(grad, [1, box, t.planes, t.images, op])
     tiles_w, tiles_d = -(-x.shape[3] // t.columns), -(-grad.shape[1] // t.planes)
-    places = tiles_w * tiles_d * grad.shape[2] * -(-len(x) // t.images)
-    share = -(-places // t.splits)
-    splits = -(-places // share)
+    steps = tiles_w * tiles_d * grad.shape[2] * -(-len(x) // t.images)
+    share = -(-steps // t.splits)
+    splits = -(-steps // share)
     m = t.blocks * kc
     partial = torch.empty(splits, elements, t.groups, window[2], m, op, device=x.device, dtype=torch.float32)
     weight_kernels.correlate_weight[(splits * elements * t.groups,)](
-        x_desc, g_desc, starts, partial, elements, t.groups, places, share, tiles_w, grad.shape[2], tiles_d, *padding,
+        x_desc, g_desc, placed.starts, partial, elements, t.groups, steps, share, tiles_w, grad.shape[2], tiles_d,
+        *padding,
         S=spans, KH=window[1], KW=window[2], OUT=outputs, OP=op, MB=t.blocks, WT=t.columns, PT=t.planes, BB=t.images,
         KC=kc, WB=box, STAGES=t.stages, KEEP=t.keep, num_warps=8, maxnreg=168,
     )  # fmt: skip
-    count = blocks.places.shape[1]
-    pack_kernels.unpack[(elements * window.numel(), -(-count // 32))](
-        partial, blocks.places, blocks.offsets, flat, splits, partial.stride(0), flat.stride(4), flat.stride(0), count,
-        S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=t.groups, MB=t.blocks, KC=kc, OUT=outputs, OP=op,
-        BK=32,
+    pack_kernels.unpack[(elements * window.numel(), -(-count * channels // 32))](
+        partial, places, flat, splits, partial.stride(0),
+        flat.stride(1), flat.stride(3), flat.stride(2), flat.stride(4), flat.stride(0),
+        T=count, C=channels, S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=t.groups, MB=t.blocks, KC=kc,
+        OUT=outputs, OP=op, BK=32,
     )  # fmt: skip
 
 
-def _correlate(
-    x: Tensor, flat: Tensor, placed: Placed, window: Size, size: list[int], padding: list[int],
-    output_stride: int, outputs: int, flip: bool,
-) -> Tensor:  # fmt: skip
+def views(table: Tensor, lines: Size, fields: int, kernel: Tensor) -> tuple[Placed, Placed, Placed, Tensor]:
+    """The parts of `tiles.tables`: covers of the three passes, and the places of all blocks and channels."""
+    outputs, elements, channels = kernel.shape[:3]
+    found, start = [], 0
+    for covered in covers(lines, elements, fields, channels, outputs):
+        rows, spans = len(covered.starts), len(covered.starts[0])
+        middle, end = start + rows * spans, start + rows * spans * (1 + covered.width)
+        found.append(Placed(table[start:middle].view(rows, spans), table[middle:end].view(rows, -1), covered.width))
+        start = end
+    forward, back, weight = found
+    return forward, back, weight, table[start:].view(elements, -1)
+
+
+def _correlate(x: Tensor, kernel: Tensor, placed: Placed, size: list[int], padding: list[int], back: bool) -> Tensor:
     elements, spans = placed.starts.shape
-    kc, op = placed.width, padded(outputs)
-    kd, kh, kw = window
+    flat, (kd, kh, kw) = kernel.flatten(4), kernel.shape[4:]
+    inner, outer = (0, 2) if back else (2, 0)  # the kernel's axes of what is read and of what is written
+    outputs, kc, op = flat.shape[outer], placed.width, padded(flat.shape[outer])
     out = x.new_empty(len(x), *size, elements, outputs)
     if not out.numel():
         return out
-    s = slab(len(x), tuple(size), tuple(window), outputs, kc)
+    s = slab(len(x), tuple(size), (kd, kh, kw), outputs, kc)
     t = tile(len(x), tuple(size), kw, elements, outputs, kc)
     lines = 2 if s else t.lines
     n, steps = lines * op, (kh + lines - 1) * spans
@@ -100,20 +100,23 @@ def _correlate(
     line = (rows // (kh + lines - 1), kw * n) if s is None else (kw * n, rows // spans)
     packed = x.new_empty(elements * kd * rows, kc)
     pack_kernels.pack[(elements * kd * steps, kw)](
-        flat, placed.offsets, packed, flat.stride(4), output_stride, rows * kc, line[0] * kc, line[1] * kc,
-        S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc, FLIP=flip,
+        flat, placed.entries, packed,
+        flat.stride(1), flat.stride(3), flat.stride(inner), flat.stride(4), flat.stride(outer),
+        rows * kc, line[0] * kc, line[1] * kc,
+        T=flat.shape[3], C=flat.shape[inner], S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc,
+        FLIP=back,
     )  # fmt: skip
     if s is not None:
-        _slab(x, packed, placed.starts, out, size, window, padding, s, rows // spans)
+        _slab(x, packed, placed.starts, out, size, (kd, kh, kw), padding, s, rows // spans)
         return out
     box = _box(t.columns + kw - 1)
     x_desc = _descriptor(x, [1, box, t.planes, t.images, kc])
     w_desc = TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], gl.NVMMASharedLayout(kc * 2, 16, 2))
     counts = _counts(size, (t.planes, t.lines, t.columns))
-    tiles = elements * math.prod(counts) * -(-len(x) // t.images)
-    line_kernels.correlate[(min(t.each * _multiprocessors(x), tiles),)](
+    count = elements * math.prod(counts) * -(-len(x) // t.images)
+    line_kernels.correlate[(min(t.each * _multiprocessors(x), count),)](
         x_desc, w_desc, placed.starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
-        *out.stride()[:5], tiles, x.shape[2],
+        *out.stride()[:5], count, x.shape[2],
         S=spans, KD=kd, KH=kh, KW=kw, LINES=t.lines, OUT=outputs, OP=op, WT=t.columns, PT=t.planes, BB=t.images,
         KC=kc, WB=box, STAGES=t.stages, num_warps=8, maxnreg=t.registers,
     )  # fmt: skip
@@ -128,12 +131,12 @@ def _slab(
     x_desc = _descriptor(x, [2, 16, s.planes, s.images, 16])
     w_desc = TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], gl.NVMMASharedLayout(32, 16, 2))
     counts = _counts(size, (s.planes, 2 * s.pairs, 8))
-    tiles = elements * math.prod(counts) * -(-len(x) // s.images)
-    slab_kernels.correlate[(min(_multiprocessors(x), tiles),)](
+    count = elements * math.prod(counts) * -(-len(x) // s.images)
+    slab_kernels.correlate[(min(_multiprocessors(x), count),)](
         x_desc, w_desc, starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
-        *out.stride()[:5], tiles,
+        *out.stride()[:5], count,
         S=spans, KD=window[0], KH=window[1], KW=window[2], PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes,
-        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, num_warps=4, maxnreg=168,
+        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, KEEP=tiles.KEEP_SLAB, num_warps=4, maxnreg=168,
     )  # fmt: skip
 
 
@@ -155,59 +158,3 @@ def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
 
 def _box(columns: int) -> int:
     return next(n for n in (4, 2, 1) if columns % n == 0)
-
-
-# ---- tables, made once for layers alike ----
-
-
-@lru_cache(maxsize=256)
-def _placed(lines: Size, shape: Size, strides: Size, device: torch.device) -> Placed:
-    """What the spans of elements meet: for the kernel (O, A, C, T, taps), block (a, t) and input channel c."""
-    _, elements, channels, _, _ = shape
-    covered = cover(by_lines(lines, elements), channels)
-    offsets = [
-        [-1 if e < 0 else a * strides[1] + e % channels * strides[2] + e // channels * strides[3] for e in entries]
-        for a, entries in enumerate(covered.entries)
-    ]
-    return Placed(_table(covered.starts, device), _table(offsets, device), covered.width)
-
-
-@lru_cache(maxsize=256)
-def _placed_back(lines: Size, fields: int, shape: Size, strides: Size, device: torch.device) -> Placed:
-    """The same for the input's gradient: field r meets the blocks of its readers, and their outputs are channels."""
-    outputs, elements = shape[:2]
-    readers = read_by(by_lines(lines, elements), fields)
-    reach = max(1, *(len(pairs) for pairs in readers))
-    back = tuple(tuple(a for a, _ in pairs) + (-1,) * (reach - len(pairs)) for pairs in readers)
-    covered = cover(back, outputs)
-    offsets = []
-    for pairs, entries in zip(readers, covered.entries, strict=True):
-        blocks = [a * strides[1] + t * strides[3] for a, t in pairs]
-        offsets.append([-1 if e < 0 else blocks[e // outputs] + e % outputs * strides[0] for e in entries])
-    return Placed(_table(covered.starts, device), _table(offsets, device), covered.width)
-
-
-@lru_cache(maxsize=256)
-def _blocks(lines: Size, width: int, shape: Size, strides: Size, device: torch.device) -> Blocks:
-    _, elements, channels, count, _ = shape
-    covered = cover(by_lines(lines, elements), channels, width)
-    places, offsets = [], []
-    for a, entries in enumerate(covered.entries):
-        line = [-1] * (count * channels)
-        for place, entry in enumerate(entries):
-            if entry >= 0:
-                line[entry] = place
-        places.append(line)
-        offsets.append(
-            [a * strides[1] + c * strides[2] + t * strides[3] for t in range(count) for c in range(channels)]
-        )
-    return Blocks(_table(places, device), _table(offsets, device))
-
-
-@lru_cache(maxsize=256)
-def _starts(lines: Size, elements: int, channels: int, widest: int, device: torch.device) -> Tensor:
-    return _table(cover(by_lines(lines, elements), channels, widest).starts, device)
-
-
-def _table(numbers: Any, device: torch.device) -> Tensor:
-    return torch.tensor(numbers, dtype=torch.int32).to(device)

@@ -8,6 +8,7 @@ read without Triton; the kernels are imported when one is first launched.
 from __future__ import annotations
 
 import importlib.metadata
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 
 from ..derivatives import again
 from ..sizes import Size
+from .tiles import tables
 
 _TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
 
@@ -54,69 +56,85 @@ def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tens
     if not _readable(last):
         last = last.contiguous()
     kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
-    out: Tensor = correlate(last, kernel, list(lines), [0] * missing + list(padding))
+    (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
+    found = _tables(lines, elements, rows, channels, outputs, fields.device)
+    out: Tensor = correlate(last, kernel, found, list(lines), [0] * missing + list(padding))
     return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
+    return _kept_tables(lines, elements, fields, channels, outputs, device)
+
+
+@lru_cache(maxsize=256)
+def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor(tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
 
 
 # ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
 
 
 @torch.library.custom_op("liespline::hopper", mutates_args=())
-def correlate(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
-    """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none."""
+def correlate(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none, `table` theirs."""
     from . import launch  # here, since importing it needs Triton
 
-    return launch.forward(_ready(x), kernel, tuple(lines), _size(x, kernel, padding), padding)
+    return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), padding)
 
 
 @torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
 def _input_gradient(
-    grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
 ) -> Tensor:
     from . import launch
 
-    return launch.input_gradient(_ready(grad), kernel, tuple(lines), size, fields, padding)
+    return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), size, fields, padding)
 
 
 @torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
-def _weight_gradient(x: Tensor, grad: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+def _weight_gradient(
+    x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]
+) -> Tensor:
     from . import launch
 
     found = _like(kernel)
-    launch.weight_gradient(_ready(x), _ready(grad), found, tuple(lines), padding)
+    launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), padding)
     return found
 
 
 @correlate.register_fake
-def _(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+def _(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
     return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
 
 
 @_input_gradient.register_fake
-def _(grad: Tensor, kernel: Tensor, lines: Any, padding: Any, size: list[int], fields: int) -> Tensor:
+def _(grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any, size: list[int], fields: int) -> Tensor:
     return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
 
 
 @_weight_gradient.register_fake
-def _(x: Tensor, grad: Tensor, kernel: Tensor, lines: Any, padding: Any) -> Tensor:
+def _(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any) -> Tensor:
     return _like(kernel)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, kernel, ctx.lines, ctx.padding = inputs
-    ctx.save_for_backward(x, kernel)
+    x, kernel, table, ctx.lines, ctx.padding = inputs
+    ctx.save_for_backward(x, kernel, table)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    x, kernel = ctx.saved_tensors
+    x, kernel, table = ctx.saved_tensors
     needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None
+        return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None, None
     if needs[0]:
-        x_grad = _input_gradient(grad, kernel, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
+        x_grad = _input_gradient(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
     if needs[1]:
-        kernel_grad = _weight_gradient(x, grad, kernel, ctx.lines, ctx.padding)
-    return x_grad, kernel_grad, None, None
+        kernel_grad = _weight_gradient(x, grad, kernel, table, ctx.lines, ctx.padding)
+    return x_grad, kernel_grad, None, None, None
 
 
 correlate.register_autograd(_backward, setup_context=_remember)

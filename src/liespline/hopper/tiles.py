@@ -8,7 +8,6 @@ shared memory repeats, so the samples of the next tap along W are the same rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -18,8 +17,6 @@ _SECTOR = 16  # numbers that memory reads at a time: where a span may start
 _SHARED = 200 * 1024  # bytes of shared memory for the copies in flight
 _MULTIPROCESSORS = 132
 _SUMS = 40_960  # that fit the registers of a program
-
-Lines = tuple[tuple[int, ...], ...]
 
 
 class Cover(NamedTuple):
@@ -44,6 +41,9 @@ class Tile(NamedTuple):
     def registers(self) -> int:
         """For a thread, of which a program has 384: eight warps multiply, four more belong to the one that copies."""
         return min(168, 65536 // self.each // 384 // 8 * 8)
+
+
+KEEP_SLAB = False  # whether a slab's samples wait in registers
 
 
 class Slab(NamedTuple):
@@ -72,30 +72,63 @@ def padded(outputs: int) -> int:
     return max(16, 1 << (outputs - 1).bit_length())
 
 
-def read_by(lines: Lines, fields: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Who reads each field: (element, place in its line) for every one of `fields`; −1 in a line is no field."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(fields)]
-    for element, line in enumerate(lines):
-        for place, field in enumerate(line):
-            if field >= 0:
-                found[field].append((element, place))
-    return tuple(map(tuple, found))
+def aligned(outputs: int) -> int:
+    """Outputs as the kernel's gradient reads them, from a multiple of 16 bytes on."""
+    return padded(outputs if outputs % 8 == 0 else outputs + 7)
+
+
+class Covers(NamedTuple):
+    """The spans of all three passes."""
+
+    forward: Cover
+    back: Cover  # of the input's gradient: what each field's readers send
+    weight: Cover
 
 
 @cache
-def cover(lines: Lines, channels: int, widest: int = 32) -> Cover:
-    """Cover the fields of each element by spans of the width that costs least.
+def covers(flat: Size, elements: int, fields: int, channels: int, outputs: int) -> Covers:
+    """Cover what a layer reads, its lines (A·T) laid out flat; an entry is (a·T + t) · channels + channel."""
+    count = len(flat) // elements
+    lines = [flat[a * count : (a + 1) * count] for a in range(elements)]
+    reads = [[(f, a * count + t) for t, f in enumerate(line) if f >= 0] for a, line in enumerate(lines)]
+    sends: list[list[tuple[int, int]]] = [[] for _ in range(fields)]
+    for a, line in enumerate(reads):
+        for field, block in line:
+            sends[field].append((a, block))
+    return Covers(
+        _cover(reads, channels, 32), _cover(sends, outputs, 32), _cover(reads, channels, 64 if outputs == 64 else 32)
+    )
 
-    An entry is place · channels + channel, with the place of the field in its line.
-    """
+
+def tables(flat: Size, elements: int, fields: int, channels: int, outputs: int) -> list[int]:
+    """What the kernels look up, one after the other: starts and entries of all passes, see `Covers`, and `places`."""
+    found = covers(flat, elements, fields, channels, outputs)
+    numbers = [n for c in found for lines in (c.starts, c.entries) for line in lines for n in line]
+    return numbers + [n for line in places(found.weight, len(flat) // elements, channels) for n in line]
+
+
+def places(covered: Cover, count: int, channels: int) -> list[list[int]]:
+    """Where in the cover of an element each channel of its `count` blocks lies, −1 where it is not read."""
+    found = []
+    for element, entries in enumerate(covered.entries):
+        line = [-1] * (count * channels)
+        for place, entry in enumerate(entries):
+            if entry >= 0:
+                line[entry - element * count * channels] = place
+        found.append(line)
+    return found
+
+
+def _cover(lines: list[list[tuple[int, int]]], channels: int, widest: int) -> Cover:
+    """Cover the (field, block) pairs of each element by spans of the width that costs least."""
     widths = [width for width in (64, 32, 16) if width <= widest and (width < 64 or channels % 64 == 0)]
     return min((_spans(lines, channels, width) for width in widths), key=lambda c: len(c.starts[0]) * (c.width + 8))
 
 
-def _spans(lines: Lines, channels: int, width: int) -> Cover:
+def _spans(lines: list[list[tuple[int, int]]], channels: int, width: int) -> Cover:
     starts, entries = [], []
     for line in lines:
-        wanted = {f * channels + c: t * channels + c for t, f in enumerate(line) if f >= 0 for c in range(channels)}
+        wanted = {field * channels + c: block * channels + c for field, block in line for c in range(channels)}
         first: list[int] = []
         read: list[int] = []
         for channel in sorted(wanted):
@@ -148,7 +181,7 @@ def weight_tile(
     batch: int, depth: int, wide: int, window: Size, elements: int, spans: int, width: int, outputs: int
 ) -> WeightTile:
     """The tile of the kernel's gradient, for samples `wide` along W and gradients `depth` along D."""
-    n, taps = padded(outputs), window[2]
+    n, taps = aligned(outputs), window[2]
     m = 256 if taps * 256 * n <= _SUMS else 128
     blocks = m // width
     groups = -(-window[0] * window[1] * spans // blocks)
@@ -187,8 +220,8 @@ def _takes(batch: int, size: Size, window: Size, stride: Size, padding: Size, ch
     """Whether images and planes fill a swizzle, sums fit the registers, and every sample reads something."""
     if len(size) < 2 or max(stride) > 1 or min(*size, batch) < 1:
         return False
-    taps, most = window[-1], max(padded(channels), padded(outputs))
-    sums = 2 <= taps <= 7 and most <= 64 and taps * 128 * most <= _SUMS
+    taps, few = window[-1], max(channels, outputs) <= 64
+    sums = 2 <= taps <= 7 and few and taps * 128 * aligned(outputs) <= _SUMS
     crowd = batch * size[0] if len(size) > 2 else batch
     return sums and 2 * crowd >= 8 and all(p < k for p, k in zip(padding, window, strict=True))
 
@@ -209,9 +242,3 @@ def _crowds(batch: int, depth: int, most: int = 32) -> list[tuple[int, int]]:
 
 def _filled(size: int, unit: int) -> int:
     return -(-size // unit) * unit
-
-
-def by_lines(flat: Sequence[int], elements: int) -> Lines:
-    """The lines of a table that was laid out flat."""
-    width = len(flat) // elements
-    return tuple(tuple(flat[a * width : (a + 1) * width]) for a in range(elements))

@@ -5,7 +5,8 @@
 Samples are the unshifted operand: M is made of MB blocks (plane, line, span) of KC channels that all meet one tile of
 gradients. The gradients have KW − 1 columns more, and tap t reads their rows PT·BB·(KW − 1 − t) further on. With KEEP,
 samples go to registers KEEP rows at a time and serve all taps from there: at few outputs wgmma is limited by what it
-reads from shared memory, and it would read the samples again for each tap.
+reads from shared memory, and it would read the samples again for each tap. The copy engine starts at multiples of 16
+bytes, so an element's outputs may stand up to seven columns later than its sums.
 """
 
 from triton.experimental import gluon
@@ -49,7 +50,7 @@ def _copies(
         for i in gl.static_range(COLUMNS // WB):
             box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
             column = w0 + pad_w - (KW - 1) + i * WB
-            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT], bar, box)
+            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT // 8 * 8], bar, box)
 
 
 @gluon.jit
