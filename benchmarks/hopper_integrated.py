@@ -29,7 +29,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import liespline as ls  # noqa: E402
 from liespline import paths  # noqa: E402
-from liespline.hopper import operators  # noqa: E402
+from liespline.hopper import operators, tiles  # noqa: E402
 from liespline.models.kernels import h_basis  # noqa: E402
 from timing import captured  # noqa: E402
 
@@ -84,20 +84,21 @@ def layer(
     make: Callable[[], nn.Module], dense: Callable[[], nn.Module], c: int, space: tuple[int, ...], batch: int
 ) -> Ready:
     """The layer by the path that is chosen against the dense path of the same shape, both replayed as graphs."""
+    taken, gathered = [], operators.gathered
+    operators.gathered = lambda *arguments: (taken.append(1), gathered(*arguments))[1]
     own = _step(make().to(DEVICE), c, space, batch, "auto", True)
     own()
 
     def measure() -> dict[str, Any]:
         plain = _step(dense().to(DEVICE), c, space, batch, "dense", False)
-        before, dtype = operators.available, torch.bfloat16
-        taken = before(torch.device(DEVICE), dtype)
+        before = operators.available
         operators.available = lambda device, dtype: False
         plain()
         sides = {"dense": captured(plain)}
         operators.available = before
         sides["own"] = captured(own)
         found = _turns(sides)
-        return found | {"ratio": found["own"][1] / found["dense"][1], "kernels": taken}
+        return found | {"ratio": found["own"][1] / found["dense"][1], "kernels": bool(taken)}
 
     return measure
 
@@ -165,11 +166,13 @@ def training(make: Callable[[], nn.Module], images: tuple[int, ...], target: Cal
         compute(x, y).backward()
         optimiser.step()
 
-    for _ in range(3 if compiled else 1):
-        step()
+    step()  # the compiler's; cuDNN tries its algorithms later, when it is alone
 
     def measure() -> dict[str, Any]:
-        step()
+        if compiled:
+            cost(x, y).backward()  # algorithms are found outside graphs
+        for _ in range(4):
+            step()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -269,12 +272,13 @@ def resnet(kind: str, compiled: bool = True) -> Ready:
 JOBS: dict[str, Callable[[], Ready]] = {
     "PCam (16,3) compiled": lambda: pcam(16, 3, "local", True),
     "PCam (16,3) compiled, old": lambda: (old(), pcam(16, 3, "local", True))[1],
-    "local C=32": lambda: layer(lambda: _so2(32, 16), lambda: _so2(32, 16), 32, (42, 42), 64),
     "local C=23": lambda: layer(lambda: _so2(23, 16), lambda: _so2(23, 16), 23, (42, 42), 64),
     "local C=23 mixed": lambda: layer(lambda: _so2(23, 16, 2), lambda: _so2(23, 16, 2), 23, (42, 42), 64),
+    "local C=32": lambda: layer(lambda: _so2(32, 16), lambda: _so2(32, 16), 32, (42, 42), 64),
     "local C=64": lambda: layer(lambda: _so2(64, 16), lambda: _so2(64, 16), 64, (32, 32), 64),
     "local N=32": lambda: layer(lambda: _so2(32, 32), lambda: _so2(32, 32), 32, (42, 42), 64),
     "SE(3) C=16": lambda: layer(_se3, _se3, 16, (24, 24, 24), 2),
+    "SE(3) C=16, samples in registers": lambda: (_keep(), layer(_se3, _se3, 16, (24, 24, 24), 2))[1],
     "separable C=16": lambda: layer(lambda: _separable(16), lambda: _so2(16, 16), 16, (42, 42), 64),
     "separable C=32": lambda: layer(lambda: _separable(32), lambda: _so2(32, 16), 32, (42, 42), 64),
     "separable C=64": lambda: layer(lambda: _separable(64), lambda: _so2(64, 16), 64, (32, 32), 64),
@@ -283,69 +287,86 @@ JOBS: dict[str, Callable[[], Ready]] = {
     "PCam (12,12) compiled": lambda: pcam(12, 12, "dense", True),
     "PCam (12,12) eager": lambda: pcam(12, 12, "dense", False),
     "depthwise C=32": lambda: depthwise(32, 42),
-    "ResNet plain": lambda: resnet("plain"),
-    "ResNet local": lambda: resnet("local"),
-    "ResNet separable": lambda: resnet("separable"),
     "U-Net SE(3) 64³ batch 2": lambda: volumes(ls.SO3(), 24, 2, 64, True),
     "U-Net plain 64³ batch 2": lambda: volumes(ls.Trivial(3), 1, 2, 64, False),
     "U-Net SE(3) 96³ batch 1": lambda: volumes(ls.SO3(), 24, 1, 96, True),
+    "ResNet plain": lambda: resnet("plain"),
+    "ResNet local": lambda: resnet("local"),
+    "ResNet separable": lambda: resnet("separable"),
     "U-Net SE(3) 64³ batch 2, kept": lambda: volumes(ls.SO3(), 24, 2, 64, False),
     "CelebA compiled": celeba,
 }
+LATE = ("U-Net", "ResNet", "CelebA")  # left out unless asked for
+
+
+def _keep() -> None:
+    tiles.KEEP_SLAB = True
 
 
 # ---- taking turns ----
 
 
-def child(name: str, go: Any, turn: Any, out: Path) -> None:
+def child(name: str, ready: Any, go: Any, out: Path) -> None:
     """Prepare, wait for the device, measure, write."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    torch.backends.cudnn.benchmark = True
     begin = time.time()
     row: dict[str, Any] = {"name": name}
     try:
-        ready = JOBS[name]()
+        measure = JOBS[name]()
+        torch.cuda.synchronize()
         row["prepared_s"] = round(time.time() - begin, 1)
+        ready.set()
         go.wait()
-        with turn:
-            row |= ready()
-    except Exception:
-        row["error"] = traceback.format_exc(limit=-4)
+        torch.backends.cudnn.benchmark = "U-Net" not in name
+        row |= measure()
+    except BaseException:
+        row["error"] = traceback.format_exc(limit=-6)
     with (out / "rows.jsonl").open("a") as file:
         file.write(json.dumps(row) + "\n")
     os._exit(0)
 
 
 def main() -> None:
-    """Check, prepare, measure in turn; whatever is not done in time is left out."""
+    """Check and prepare side by side, then measure one at a time, alone on the device."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
-    parser.add_argument("--seconds", type=float, default=170)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=float, default=135)
+    parser.add_argument("--prepare", type=float, default=75, help="seconds; who is not ready then is left out")
+    parser.add_argument("--only", default="", help="parts of names, by commas")
     parser.add_argument("--no-checks", action="store_true")
     options = parser.parse_args()
     begin, context = time.time(), get_context("spawn")
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "rows.jsonl").unlink(missing_ok=True)
-    goes = {name: context.Event() for name in JOBS if any(part in name for part in options.only.split(","))}
-    turn = context.Lock()
-    children = {name: context.Process(target=child, args=(name, go, turn, options.out)) for name, go in goes.items()}
+    wanted = options.only.split(",")
+    names = [n for n in JOBS if any(part in n for part in wanted) and (options.only or not n.startswith(LATE))]
+    events = {name: (context.Event(), context.Event()) for name in names}
+    children = {n: context.Process(target=child, args=(n, *events[n], options.out)) for n in names}
     for process in children.values():
         process.start()
     if not options.no_checks and DEVICE == "cuda":
         from gpu_hopper import check_hopper
 
-        checks = check_hopper(min(80, options.seconds / 2), 8)
+        checks = check_hopper(options.prepare - 5, 10)
         (options.out / "checks.json").write_text(json.dumps(checks, indent=1))
-        print(f"{len(checks['failures'])} failures, {time.time() - begin:.0f} s", flush=True)
-    # One at a time and in order; who is not ready yet waits for its turn without keeping the others.
-    waiting = list(goes)
-    for name in waiting:
-        goes[name].set()
-        children[name].join(max(0.0, min(12.0, begin + options.seconds - time.time())))
-    while any(p.is_alive() for p in children.values()) and time.time() < begin + options.seconds:
-        time.sleep(0.5)
+        print(
+            f"{len(checks['passed'])} right, {len(checks['failures'])} failures, {time.time() - begin:.0f} s",
+            flush=True,
+        )
+    waiting = True
+    while waiting and time.time() < begin + options.prepare:
+        time.sleep(0.2)
+        waiting = any(children[n].is_alive() and not events[n][0].is_set() for n in names)
+    for name in names:
+        if not events[name][0].is_set():
+            children[name].kill()
+    print(f"prepared in {time.time() - begin:.0f} s", flush=True)
+    for name in names:
+        if children[name].is_alive() and time.time() < begin + options.seconds - 4:
+            events[name][1].set()
+            children[name].join(max(0.1, min(12.0, begin + options.seconds - time.time())))
+            children[name].kill()
     for process in children.values():
         process.kill()
     lines = (options.out / "rows.jsonl").read_text().splitlines() if (options.out / "rows.jsonl").exists() else []
@@ -355,7 +376,7 @@ def main() -> None:
         shown = {k: round(v, 3) if isinstance(v, float) and math.isfinite(v) else v for k, v in row.items()}
         shown.pop("share", None)
         print(json.dumps(shown)[:600], flush=True)
-    print("left out:", ", ".join(set(goes) - {row["name"] for row in rows}), f"{time.time() - begin:.0f} s")
+    print("left out:", ", ".join(sorted(set(names) - {row["name"] for row in rows})), f"{time.time() - begin:.0f} s")
 
 
 if __name__ == "__main__":
