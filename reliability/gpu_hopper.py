@@ -105,10 +105,20 @@ def cases() -> list[Case]:
     ]
 
 
-def check(index: int) -> tuple[str, str | None]:
-    """What is wrong with a case, None if nothing."""
+def groups() -> list[list[Case]]:
+    """What shares a process: each of the new kernels has its own, since what crashes on the device takes it along."""
+    apart = [[case] for case in cases() if not case.name.startswith(("norm", "depthwise", "sep", "one image"))]
+    both = [[c for c in cases() if c.name.startswith(names)] for names in (("norm", "one image"), ("depthwise", "sep"))]
+    return apart[:5] + both + apart[5:]
+
+
+def check(index: int) -> list[tuple[str, str | None]]:
+    """What is wrong with the cases of a group, None if nothing."""
     torch.set_num_threads(1)
-    case = cases()[index]
+    return [_checked(case) for case in groups()[index]]
+
+
+def _checked(case: Case) -> tuple[str, str | None]:
     tiles.KEEP_SLAB = case.name.endswith("in registers")
     try:
         with warnings.catch_warnings():
@@ -159,22 +169,22 @@ def check_hopper(seconds: float, jobs: int) -> dict[str, Any]:
     """All cases in processes of their own; what has not ended in time counts as a failure."""
     if not operators.available(torch.device("cuda"), torch.bfloat16):
         return {"counts": {}, "failures": []}
-    # A process for each: what crashes on the device takes its process along.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
-    running = {pool.submit(check, index): case.name for index, case in enumerate(cases())}
+    running = {pool.submit(check, i): [case.name for case in group] for i, group in enumerate(groups())}
     failures: list[dict[str, str]] = []
     passed: list[str] = []
     try:
         for done in as_completed(running, timeout=seconds):
-            name = running.pop(done)
-            problem = str(done.exception()) if done.exception() else done.result()[1]
-            if problem is None:
-                passed.append(name)
-            else:
-                failures.append({"check": f"Hopper: {name}", "problem": problem})
-                print(f"FAILED {name}: {problem}", flush=True)
+            names = running.pop(done)
+            found = [(name, str(done.exception())) for name in names] if done.exception() else done.result()
+            for name, problem in found:
+                if problem is None:
+                    passed.append(name)
+                else:
+                    failures.append({"check": f"Hopper: {name}", "problem": problem})
+                    print(f"FAILED {name}: {problem}", flush=True)
     except TimeoutError:
-        failures += [{"check": f"Hopper: {name}", "problem": "did not end"} for name in running.values()]
+        failures += [{"check": f"Hopper: {n}", "problem": "did not end"} for names in running.values() for n in names]
     for process in list((pool._processes or {}).values()):
         process.kill()
     return {"counts": {"hopper": len(passed) + len(failures)}, "failures": failures, "passed": passed}
