@@ -62,10 +62,13 @@ def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tens
     return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
     """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
     return _kept_tables(lines, elements, fields, channels, outputs, device)
+
+
+# What torch.compiler.assume_constant_result does, which would import the whole compiler with us.
+_tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=256)
