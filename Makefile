@@ -20,7 +20,7 @@ imports: .venv/ready
 	$(BIN)/lint-imports
 
 unit: .venv/ready browser
-# One thread a process: threads that outnumber the cores wait for each other.
+# One thread per process: threads that outnumber the cores wait for each other.
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 docs: .venv/ready

@@ -1,11 +1,13 @@
-"""Measure how equivariant the layers are: the table of docs/guide/equivariance.md."""
+"""How equivariant the layers are: `python benchmarks/equivariance.py [benchmarks/results/equivariance.json]`.
+
+`python benchmarks/page.py` then writes the table of docs/guide/equivariance.md.
+"""
 
 from __future__ import annotations
 
 import math
-import platform
 import statistics
-import subprocess
+import sys
 import warnings
 
 import torch
@@ -13,6 +15,7 @@ from torch import nn
 
 import liespline as ls
 from liespline.testing import equivariance_error
+from timing import write_tables
 
 NETS = 12
 
@@ -37,7 +40,7 @@ class Inner(nn.Module):
 
 def measure(
     name: str, grid: ls.Grid, window: int, *, x_basis=None, h_basis=None, ends=False, nets=NETS, **options
-) -> str:
+) -> list[str]:
     lift, both = [], []
     compared = ls.Grid(grid.group, grid.elements[1:-1], grid.weights[1:-1], grid.spacing) if ends else grid
     options = {"elements": compared.elements} | options
@@ -48,42 +51,36 @@ def measure(
         lift.append(equivariance_error(first, compared, seed=seed, **options))
         both.append(equivariance_error(whole, compared, seed=seed, **options))
     size = "×".join([str(window)] * grid.group.space_dim)
-    return f"| {name} | {size} | {statistics.median(lift):.1e} | {statistics.median(both):.1e} |"
+    cells = [name, size, f"{statistics.median(lift):.1e}", f"{statistics.median(both):.1e}"]
+    print(" | ".join(cells), flush=True)
+    return cells
 
 
-def main() -> None:
+def main(path: str) -> None:
+    """Measure, print, write."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     so2 = ls.uniform(ls.SO2(), 12)
     scale = ls.uniform(ls.Scale(2), 5, spacing=0.5 * math.log(2))
     so3 = ls.uniform(ls.SO3(), 60)
-    print("| group and basis | window | lift | lift → ReLU → g-corr |\n|---|---|---|---|")
-    for k in (3, 5, 7, 9):
-        print(measure("SE(2), 12 orientations, default", so2, k, size=2 * k + 1, images=4))
+    rows = [measure("SE(2), 12 orientations, default", so2, k, size=2 * k + 1, images=4) for k in (3, 5, 7, 9)]
     for degree, k in ((2, 5), (2, 7), (3, 7), (3, 9)):
-        basis = ls.SplineBasis(ls.disc(5), degree=degree)
-        print(
-            measure(
-                f"SE(2), 12 orientations, 21 centres of degree {degree}",
-                so2,
-                k,
-                x_basis=basis,
-                size=2 * k + 1,
-                images=4,
-            )
+        name, basis = (
+            f"SE(2), 12 orientations, 21 centres of degree {degree}",
+            ls.SplineBasis(ls.disc(5), degree=degree),
         )
+        rows.append(measure(name, so2, k, x_basis=basis, size=2 * k + 1, images=4))
     local = ls.SplineBasis(ls.local(ls.Scale(2), 3, scale.spacing), degree=1)
-    step = scale.elements[1:2]
     name = "R²⋊R⁺, 5 scales √2 apart, local N_k = 3, away from the ends"
-    far = {"ends": True, "elements": step, "size": 61, "images": 2, "blur": 3.0, "nets": 5}
-    print(measure(name, scale, 5, h_basis=local, **far))
-    print(measure("SE(3), 60 rotations, default", so3, 5, elements=so3.elements[[3, 17, 40]], size=9, images=2, nets=3))
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    machine = f"float64, {platform.machine()} CPU, torch {torch.__version__}, commit {commit}"
-    print(f"\nMedians over {NETS} random nets (fewer for the last two), {machine}.")
+    far = {"ends": True, "elements": scale.elements[1:2], "size": 61, "images": 2, "blur": 3.0, "nets": 5}
+    rows.append(measure(name, scale, 5, h_basis=local, **far))
+    turns = so3.elements[[3, 17, 40]]
+    rows.append(measure("SE(3), 60 rotations, default", so3, 5, elements=turns, size=9, images=2, nets=3))
+    head = ["group and basis", "window", "lift", "lift → ReLU → g-corr"]
+    write_tables(
+        path, {"layers": [head, *rows]}, f"Medians over {NETS} random networks (fewer for the last two), float64"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/results/equivariance.json")

@@ -1,18 +1,21 @@
-"""The PCam network in escnn against ours, a training step each: `python benchmarks/escnn_network.py [result.json]`.
+"""The PCam network in escnn and e2cnn against ours, a training step each.
 
-escnn wants an environment of its own, where `PYTHONPATH=src` adds liespline; without liespline only escnn is timed.
+    python benchmarks/escnn_network.py [result.json]
+
+They want an environment of their own, where `PYTHONPATH=src` adds liespline; what is not installed is left out.
 """
 
 import gc
+import importlib
 import importlib.util
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
-from escnn import gspaces
-from escnn import nn as enn
 from torch import nn
 from torch.nn import functional as F
 
@@ -20,22 +23,22 @@ from timing import Row, Step, report, times
 
 ORIENTATIONS, WIDTH = 12, 11
 HOWS = ("eager", "compiled")
-OURS = importlib.util.find_spec("liespline") is not None
+PEERS = {"escnn": "rot2dOnR2", "e2cnn": "Rot2dOnR2"}  # what each calls the plane with N rotations
 
 
-class EscnnPCam(nn.Module):
+class PeerPCam(nn.Module):
     """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: str) -> None:
         super().__init__()
-        plane = gspaces.rot2dOnR2(ORIENTATIONS)
+        gspaces, enn = (importlib.import_module(f"{library}.{part}") for part in ("gspaces", "nn"))
+        plane = getattr(gspaces, PEERS[library])(N=ORIENTATIONS)
+        self.wrap = enn.GeometricTensor
         self.image = enn.FieldType(plane, 3 * [plane.trivial_repr])
         narrow = enn.FieldType(plane, WIDTH * [plane.regular_repr])
         wide = enn.FieldType(plane, 64 * [plane.regular_repr])
 
-        def block(
-            source: enn.FieldType, target: enn.FieldType, window: int, pool: int | None = None
-        ) -> list[enn.EquivariantModule]:
+        def block(source: Any, target: Any, window: int, pool: int | None = None) -> list[nn.Module]:
             layers = [
                 enn.R2Conv(source, target, kernel_size=window, bias=False),
                 enn.InnerBatchNorm(target, eps=1e-3),
@@ -61,13 +64,15 @@ class EscnnPCam(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """(B, 3, 88, 88) to (B, 2)."""
-        return self.classes(self.features(enn.GeometricTensor(images, self.image)).tensor)
+        return self.classes(self.features(self.wrap(images, self.image)).tensor)
 
 
 def networks() -> dict[str, Callable[[], nn.Module]]:
     """What can be built here, by name."""
-    found: dict[str, Callable[[], nn.Module]] = {"escnn": EscnnPCam}
-    if OURS:
+    found: dict[str, Callable[[], nn.Module]] = {
+        library: partial(PeerPCam, library) for library in PEERS if importlib.util.find_spec(library)
+    }
+    if importlib.util.find_spec("liespline"):
         from liespline.models import pcam
 
         found["liespline"] = lambda: pcam(ORIENTATIONS, ORIENTATIONS, "dense")
@@ -125,16 +130,16 @@ def training_step(network: nn.Module, batch: int, device: str, dtype: torch.dtyp
 
 
 def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -> list[Row]:
-    """Images a second of both, in turns, their ratio, and the peak memory of each where the device counts it."""
+    """Images per second of both, in turns, their ratio, and the peak memory of each where the device counts it."""
     label = f"{device}, {str(dtype).removeprefix('torch.')}, batch {batch}, {how}"
     steps, rows = {}, []
     for name, build in networks().items():
         torch.manual_seed(0)
         gc.collect()
         try:
-            begin = time.perf_counter()
+            begin = time.process_time()
             network = build()
-            rows.append(Row(f"{name}, {label}: seconds to build", time.perf_counter() - begin, ""))
+            rows.append(Row(f"{name}, {label}: seconds to build", time.process_time() - begin, ""))
             step = training_step(network, batch, device, dtype, compiled=how == "compiled")
             step()
         except Exception as error:  # a compiler that gives up on one of them is a finding, not the end of the run
@@ -146,13 +151,13 @@ def compare(batch: int, device: str, dtype: torch.dtype, how: str, reach: str) -
             torch.cuda.reset_peak_memory_stats()
             step()
             peak = (torch.cuda.max_memory_allocated() - before) / 2**20
-            rows.append(Row(f"{name}, {label}: MiB a step takes at its peak", peak, ""))
+            rows.append(Row(f"{name}, {label}: MiB of a step at its peak", peak, ""))
         steps[name] = step
     seconds = times(steps, device, seconds=5 if device == "cpu" else 1)
     rows += [Row(f"{name}, {label}: images/s", batch / value, "") for name, value in seconds.items()]
     for name, value in seconds.items():
-        if name != "escnn" and "escnn" in seconds:
-            rows.append(Row(f"{name} / escnn, {label}: times as fast", seconds["escnn"] / value, reach))
+        for peer in [peer for peer in PEERS if peer in seconds and name not in PEERS]:
+            rows.append(Row(f"{name} / {peer}, {label}: times as fast", seconds[peer] / value, reach))
     return rows
 
 

@@ -34,7 +34,7 @@ def error(
 ) -> tuple[float, float]:  # fmt: skip
     """Return ‖Φ(L_g f)(h) − Φ(f)(g⁻¹h)‖ / ‖Φ(f)(g⁻¹h)‖ of the lift and of both layers, medians over random nets.
 
-    h runs over the elements `at` (by default the grid's); Φ(f)(g⁻¹h) is had by moving the output grid alone.
+    h runs over the elements `at` (by default the grid's); Φ(f)(g⁻¹h) comes from moving the output grid alone.
     """
     group = grid.group
     out = grid.elements if at is None else at

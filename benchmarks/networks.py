@@ -1,4 +1,4 @@
-"""Training steps of the paper's PCam network: images a second, eager and compiled, and the memory they take."""
+"""Training steps of the paper's PCam network: images per second, eager and compiled, and the memory they take."""
 
 from collections.abc import Callable
 

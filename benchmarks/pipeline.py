@@ -31,7 +31,7 @@ def write(folder: Path, chunks: bool) -> None:
 
 
 def speed(folder: Path, workers: int) -> float:
-    """Images a second in shuffled batches, after the first pass."""
+    """Images per second in shuffled batches, after the first pass."""
     split = load(folder, "train")
     pinned = torch.cuda.is_available()
     loader = DataLoader(

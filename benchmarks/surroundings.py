@@ -1,10 +1,11 @@
 """What to lay around an image that is turned or shrunk, so that only the network is measured.
 
-    python benchmarks/surroundings.py
+    python benchmarks/surroundings.py [benchmarks/results/surroundings.json]
 
 Bright textures of two classes are cut out of larger ones, so that their real surroundings are known. A plain network
 and an equivariant one learn the cuts; then the change of their outputs when the images move is measured with the real
-surroundings, which is the truth, and with several ways to do without them.
+surroundings, which is the truth, and with several ways to do without them. `python benchmarks/page.py` then writes the
+table of docs/guide/equivariance.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from liespline import SO2, SO3, Scale, Trivial, repulsion, uniform
 from liespline.groups import Group
 from liespline.lab.moving import in_disc, moved, radii
 from liespline.models import classifier
+from timing import write_tables
 
 WAYS = ("black", "mean colour", "disc on black", "disc on its rim's colour", "cut to what it shows")
 
@@ -96,8 +98,8 @@ def changes(network: nn.Module, large: Tensor, side: int, group: Group, elements
     return found
 
 
-def main(only: str = "") -> None:
-    """Measure all and print one table."""
+def main(path: str) -> None:
+    """Measure all, print and write one table."""
     torch.manual_seed(0)
     turns = torch.linspace(0, 2 * math.pi, 13, dtype=torch.float64)[1:-1].unsqueeze(-1)
     shrinks = (-math.log(2) * torch.arange(1, 5, dtype=torch.float64) / 4).exp().unsqueeze(-1)
@@ -106,11 +108,8 @@ def main(only: str = "") -> None:
         ("scalings", 2, 41, 85, uniform(Scale(2), 4, spacing=0.5 * math.log(2)), Scale(2), shrinks, 400, 6),
         ("3-D rotations", 3, 15, 27, uniform(SO3(), 24), SO3(), repulsion(SO3(), 5).elements, 120, 4),
     )
-    print("| moves | network | real surroundings | " + " | ".join(WAYS) + " |")
-    print("|---" * (3 + len(WAYS)) + "|")
+    rows = [["moves", "network", "real surroundings", *WAYS]]
     for name, d, side, wide, grid, group, elements, count, epochs in cases:
-        if only not in name:
-            continue
         large, labels = textures(count, wide, d, seed=0)
         test, _ = textures(48 if d == 3 else 100, wide, d, seed=1)
         kernel = {"kernel": "local", "n_k": 7} if d == 3 else {}
@@ -119,8 +118,12 @@ def main(only: str = "") -> None:
             more = kernel if len(one) > 1 else {}
             network = trained(classifier(3, 2, one, widths=widths, **more), cut(large, side), labels, epochs)
             found = changes(network, test, side, group, elements)
-            print(f"| {name} | {which} | " + " | ".join(f"{100 * v:.1f} %" for v in found.values()) + " |", flush=True)
+            shares = [f"{100 * value:.1f} %" for value in found.values()]
+            rows.append([name, which, *shares, *["–"] * (len(WAYS) + 1 - len(shares))])
+            print(" | ".join(rows[-1]), flush=True)
+    about = "Change of the output; small networks, a minute of training, one seed"
+    write_tables(path, {"changes": rows}, about)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/results/surroundings.json")

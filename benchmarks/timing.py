@@ -116,3 +116,9 @@ def report(rows: list[Row], device: str, path: str, series: Sequence[Series] = (
             print(f"ms by {line.what}, {name} path: {shown}")
     document = {"facts": facts(device), "rows": [asdict(row) for row in rows], "series": [asdict(s) for s in series]}
     Path(path).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def write_tables(path: str, tables: dict[str, list[list[str]]], about: str) -> None:
+    """Write tables of words, each with its head as the first row, for `page.py` to put into the docs."""
+    document = {"facts": facts("cpu"), "about": about, "tables": tables}
+    Path(path).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -64,7 +64,7 @@ def settings_page() -> str:
 ENVIRONMENT = """## Environment
 
 - `LIESPLINE_CACHE`: the folder for decoded copies of packed data (HDF5, `.npz`), which are made once and read in place
-  ever after. By default it is `.liespline-cache` beside the data or, if that cannot be written, `~/.cache/liespline`.
+  afterwards. By default it is `.liespline-cache` beside the data or, if that cannot be written, `~/.cache/liespline`.
   It can be removed at any time.
 - `LIESPLINE_DEBUG`: if set, an error shows its whole traceback instead of one line.
 """

@@ -36,7 +36,7 @@ def main() -> None:
     findings.crashes, findings.hangs, findings.wrong_acceptances = (found[v] for v in ("CRASH", "HANG", "WRONG"))
     findings.remarks = (
         f"{len(kinds)} kinds of files; {found['refused']} refused by name, {found['sound']} still sound and read as "
-        f"such; at most {MEMORY >> 20} MiB and {SECONDS} s a file; no code run"
+        f"such; at most {MEMORY >> 20} MiB and {SECONDS} s per file; no code run"
     )
     findings.seconds = round(time.monotonic() - begun, 1)
     findings.write("corpus")

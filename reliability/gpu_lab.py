@@ -1,13 +1,17 @@
 """Every task of the lab on a device: two tiny epochs, evaluation, report and export."""
 
 import gzip
+import re
 import struct
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+
+from gpu_share import share
 
 DRAW = np.random.default_rng(0)
 
@@ -129,19 +133,25 @@ def check_task(task: str, folder: Path, accelerator: str) -> None:
     _command("export", str(out), "--onnx", str(folder / f"{task}.onnx"))
 
 
-def check_tasks(folder: Path, device: str, only: str = "") -> dict[str, object]:
-    """How many tasks went through, and what went wrong in the others."""
+def _one(folder: Path, device: str, task: str) -> tuple[str, str | None]:
+    try:
+        check_task(task, folder, "gpu" if device == "cuda" else "cpu")
+    except Exception:
+        return task, traceback.format_exc(limit=-3)
+    return task, None
+
+
+def check_tasks(device: str, folder: Path, seconds: float, jobs: int, only: str, note: Callable[[dict], None]) -> None:
+    """Note how many tasks went through, and what went wrong in the others, as it comes."""
     from liespline.lab.tasks import SUMMARIES
 
-    begin, done, failures = time.monotonic(), 0, []
-    for task in SUMMARIES:
-        if only not in task:
-            continue
-        try:
-            check_task(task, folder, "gpu" if device == "cuda" else "cpu")
-        except Exception:
-            problem = traceback.format_exc(limit=-3)
+    start, failures = time.monotonic(), []
+    wanted = [task for task in SUMMARIES if re.search(only, f"train {task}")]
+    note({"counts": {}, "failures": [], "left_out": len(wanted)})
+    for done, found in enumerate(share(partial(_one, folder, device), wanted, jobs, seconds), 1):
+        task, problem = found if isinstance(found, tuple) else ("lab", found)
+        if problem:
             failures.append({"check": f"train {task}", "problem": problem})
             print(f"FAILED train {task}: {problem}", flush=True)
-        done += 1
-    return {"counts": {"tasks": done}, "failures": failures, "left_out": 0, "seconds": round(time.monotonic() - begin)}
+        took = round(time.monotonic() - start)
+        note({"counts": {"tasks": done}, "failures": failures, "left_out": len(wanted) - done, "seconds": took})

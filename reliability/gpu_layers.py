@@ -1,119 +1,28 @@
-"""Layers, norms, pools and networks on a device against the same on the CPU, forward and backward."""
+"""Layers, norms, pools and networks on a device against the same on the CPU in float64, forward and backward."""
 
 import contextlib
 import copy
 import math
+import re
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from functools import cache
-from multiprocessing import get_context
-from typing import NamedTuple
+from functools import cache, partial
+from pathlib import Path
 
 import torch
+import torch._inductor.config
 from torch import Tensor, nn
 
-import liespline as ls
+from gpu_cases import Case, cases, stirred
+from gpu_share import share
 from liespline import paths
-from liespline.models.kernels import h_basis
 
-# By precision: how far outputs and gradients may be from the CPU's float32, relative to their size.
+# By precision: how far outputs and gradients may be from the truth, relative to their size.
 TOLERANCES = {"float32": (2e-4, 1e-3), "tf32": (1e-2, 4e-2), "bfloat16": (6e-2, 0.25), "float16": (1e-2, 0.1)}
-
-
-class Case(NamedTuple):
-    """A module and the shape of its input."""
-
-    name: str
-    make: Callable[[], nn.Module]
-    shape: tuple[int, ...]
-    path: str = "auto"
-
-    @property
-    def deep(self) -> bool:
-        """Whether it is a whole network, in which rounding adds up."""
-        return self.name.startswith(("network", "classifier", "pcam", "celeba"))
-
-
-def grids() -> dict[int, ls.Grid]:
-    """A grid in one, two and three dimensions."""
-    return {
-        1: ls.uniform(ls.Scale(1), 3, spacing=0.35),
-        2: ls.uniform(ls.SO2(), 8),
-        3: ls.uniform(ls.SO3(), 12),
-    }
-
-
-def cases(device: str) -> Iterator[Case]:
-    """Every layer in 1, 2 and 3 dimensions by every path that takes it, every norm and pool, every model."""
-    forced = ["auto", "dense", "banded", "separable", *(["triton"] if device == "cuda" else [])]
-    for d, grid in grids().items():
-        space = {1: (24,), 2: (16, 14), 3: (8, 7, 9)}[d]
-        features = (2, 6, len(grid), *space)
-        yield Case(f"Lift {d}-D", lambda g=grid: ls.Lift(3, 4, 5, g, padding="same"), (2, 3, *space))
-        yield Case(f"deformable GConv {d}-D", lambda g=grid: _deformable(g), features)
-        for kind in ("dense", "local"):
-            n = len(grid) if kind == "dense" else 2 * grid.group.dim + 1
-            for path in forced:
-                yield Case(
-                    f"{kind} GConv {d}-D, {path}",
-                    lambda g=grid, k=kind, n=n: ls.GConv(6, 8, 5, g, h_basis=h_basis(g, k, n), padding="same"),
-                    features, path,
-                )  # fmt: skip
-        yield Case(f"strided GConv {d}-D", lambda g=grid: ls.GConv(6, 8, 3, g, stride=2, padding=1), features)
-        yield Case(f"BatchNorm {d}-D", lambda: ls.nn.BatchNorm(6), features)
-        yield Case(f"NormReLU {d}-D", lambda: ls.nn.NormReLU(6), features)
-        yield Case(f"NormReLU with pooling {d}-D", lambda: ls.nn.NormReLU(6, pool=2), features)
-        yield Case(f"MaxPool {d}-D", lambda: ls.nn.MaxPool(2), features)
-        yield Case(f"Downsample {d}-D", lambda: ls.nn.Downsample(2), features)
-        yield Case(f"Upsample {d}-D", lambda: ls.nn.Upsample(2), features)
-        for reduce in ("max", "mean", "sum"):
-            yield Case(f"Project {reduce} {d}-D", lambda g=grid, r=reduce: ls.Project(r, g), features)
-        yield Case(f"network {d}-D", lambda g=grid: network(g), (4, 3, *space))
-        sides = {1: 32, 2: 28, 3: 14}[d]
-        shape = (16, 1, *(sides,) * d)
-        yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, parameters=40_000), shape)
-    sphere = ls.uniform(ls.Sphere(), 6)
-    yield Case("GConv on R³⋊S²", lambda: ls.GConv(2, 3, 3, sphere, padding=1), (2, 2, 6, 6, 5, 7))
-    yield Case("GConv on H alone", lambda: ls.GConv(4, 4, None, ls.uniform(ls.SO3(), 24)), (2, 4, 24))
-    yield Case("pcam (8, 8)", lambda: ls.models.pcam(8, 8, "dense"), (16, 3, 88, 88))
-    yield Case("pcam (8, 3) local", lambda: ls.models.pcam(8, 3, "local"), (16, 3, 88, 88))
-    yield Case("celeba", lambda: ls.models.celeba(), (8, 3, 64, 64))
-
-
-def network(grid: ls.Grid) -> nn.Module:
-    """Every part in one chain."""
-    local = h_basis(grid, "local", 2 * grid.group.dim + 1)
-    return nn.Sequential(
-        ls.Lift(3, 4, 5, grid, padding="same"),
-        ls.nn.NormReLU(4),
-        ls.GConv(4, 6, 5, grid, padding="same"),
-        ls.nn.NormReLU(6),
-        ls.nn.Downsample(2),
-        ls.GConv(6, 6, 3, grid, h_basis=local, padding="same"),
-        ls.nn.BatchNorm(6),
-        nn.SiLU(),
-        ls.Project("mean", grid),
-    )
-
-
-def _deformable(grid: ls.Grid) -> nn.Module:
-    return ls.GConv(6, 4, 3, grid, h_basis=ls.SplineBasis(grid, trainable=True), padding="same")
-
-
-def stirred(module: nn.Module) -> nn.Module:
-    """Norms that have seen something, so that eval mode is not the identity; no dropout, which draws."""
-    for part in module.modules():
-        if isinstance(part, nn.Dropout | ls.nn.FieldDropout):
-            part.p = 0.0
-        if isinstance(part, ls.nn.BatchNorm):
-            nn.init.uniform_(part.running_mean, -0.3, 0.3)
-            nn.init.uniform_(part.running_var, 0.5, 2.0)
-            nn.init.uniform_(part.weight, 0.5, 1.5)
-    return module
+EPS = torch.finfo(torch.float32).eps
+Reference = tuple[list[Tensor], float]
 
 
 @contextlib.contextmanager
@@ -129,89 +38,163 @@ def precision(name: str, device: str) -> Iterator[None]:
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def run(module: nn.Module, x: Tensor, path: str, by: Callable[[nn.Module], Callable[[Tensor], Tensor]]) -> list[Tensor]:
+def run(module: nn.Module, x: Tensor, path: str, backend: str = "") -> list[Tensor]:
     """The output, then the gradients of the input and of all parameters."""
-    x = x.clone().requires_grad_()
+    torch.compiler.reset()
+    x = x.detach().clone().requires_grad_()
     with paths.use(path):
-        out = by(module)(x)
+        out = (torch.compile(module, backend=backend) if backend else module)(x)
         torch.manual_seed(1)
         direction = torch.randn(out.shape).to(out)
         parameters = [p for p in module.parameters() if p.requires_grad]
-        return [out, *torch.autograd.grad(out, (x, *parameters), direction)]
+        return [t.detach() for t in (out, *torch.autograd.grad(out, (x, *parameters), direction))]
 
 
-def check(case: Case, device: str, training: bool, kind: str, compiled: str) -> str | None:
-    """What is wrong with a module on the device, None if it gives the CPU's numbers."""
+def distances(found: list[Tensor], right: list[Tensor]) -> list[float]:
+    """How far each tensor is from the truth, relative to its size."""
+    sizes = sorted(float(g.norm()) / math.sqrt(g.numel()) for g in right[1:])
+    errors = []
+    for index, (one, other) in enumerate(zip(found, right, strict=True)):
+        # A gradient that is zero but for rounding, as of a bias before a norm, is compared with the others' size.
+        least = 0.1 * sizes[len(sizes) // 2] * math.sqrt(other.numel()) if index else 1e-6
+        errors.append(float((one.double().cpu() - other).norm() / other.norm().clamp_min(least)))
+    return errors
+
+
+def drawn(case: Case, training: bool) -> tuple[nn.Module, Tensor]:
+    """The same module and input in every process."""
     torch.manual_seed(0)
     x = torch.randn(case.shape)
+    return stirred(case.make()).train(training), x
+
+
+def truth(case: Case, training: bool, folder: Path) -> Reference:
+    """The numbers in float64, and how far the CPU's own float32 gradients are from them at worst.
+
+    A rounding decides which of two nearly equal samples is the maximum of a pooling window, and where a ReLU begins:
+    pcam (8, 3) has gradients that are 4.5e-3 off in float32, by one sample in a late layer that sends them elsewhere.
+    """
+    file = folder / f"{case.subject}, {training}.pt"
+    if file.is_file():
+        found: Reference = torch.load(file)
+        return found
+    module, x = drawn(case, training)
+    right, own = run(copy.deepcopy(module).double(), x.double(), "dense"), 0.0
+    for seed in range(2 if case.deep else 0):
+        noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+        own = max(own, *distances(run(copy.deepcopy(module), x * (1 + EPS * noise), "dense"), right)[1:])
+    unfinished = file.with_suffix(f".{time.monotonic_ns()}")
+    torch.save((right, own), unfinished)
+    unfinished.rename(file)  # another process may make the same
+    return right, own
+
+
+def check(case: Case, device: str, training: bool, kind: str, backend: str, folder: Path) -> str | None:
+    """What is wrong with a module on the device, None if it gives the right numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice of compilers, and about the paper's windows
-        module = stirred(case.make()).train(training)
-        right = run(copy.deepcopy(module), x, "dense", lambda m: m)
+        right, own = truth(case, training, folder)
+        module, x = drawn(case, training)
         moved = copy.deepcopy(module).to(device)
-        torch.compiler.reset()
-        by = (lambda m: m) if not compiled else (lambda m: torch.compile(m, backend=compiled))
         try:
             with precision(kind, device):
-                found = run(moved, x.to(device), case.path, by)
+                found = run(moved, x.to(device), case.path, backend)
+                for index, error in enumerate(distances(found, right)):
+                    allowed = TOLERANCES[kind][index > 0] * (3 if case.deep else 1)
+                    if not error <= (max(allowed, 2 * own) if index else allowed):
+                        where = "" if math.isfinite(error) else source(moved, x.to(device), case.path, backend)
+                        return f"{'output' if index == 0 else f'gradient {index}'} off by {error:.2g}{where}"
         except Exception:
             return traceback.format_exc(limit=-4)
-    sizes = sorted(float(g.detach().norm()) / math.sqrt(g.numel()) for g in right[1:])
-    typical = sizes[len(sizes) // 2]
-    for index, (one, other) in enumerate(zip(found, right, strict=True)):
-        one, other = one.detach().double().cpu(), other.detach().double()
-        # A gradient that is zero but for rounding, as of a bias before a norm, is compared with the others' size.
-        least = 0.1 * typical * math.sqrt(other.numel()) if index else 1e-6
-        error = float((one - other).norm() / other.norm().clamp_min(least))
-        if not error <= TOLERANCES[kind][index > 0] * (3 if case.deep else 1):
-            return f"{'output' if index == 0 else f'gradient {index}'} off by {error:.2g}"
-    for (name, one), other in zip(moved.named_buffers(), copy.deepcopy(module).buffers(), strict=True):
+    for (name, one), other in zip(moved.named_buffers(), module.buffers(), strict=True):
         if not training and not torch.equal(one.cpu(), other):
             return f"eval mode changed {name}"
     return None
 
 
+def source(module: nn.Module, x: Tensor, path: str, backend: str) -> str:
+    """The shortest end of a chain of layers whose gradients are not finite, in words."""
+    if not isinstance(module, nn.Sequential):
+        return ""
+    inputs = [x]
+    with torch.no_grad():
+        for layer in module:
+            inputs.append(layer(inputs[-1]))
+    for start in reversed(range(len(module))):
+        if not all(t.isfinite().all() for t in run(module[start:], inputs[start], path, backend)):
+            names = [type(layer).__name__ for layer in module]
+            return f"; not finite from layer {start} on: {', '.join(names[start:])}"
+    return "; finite in every part"
+
+
 @cache
 def combinations(device: str, inductor: bool) -> list[tuple[Case, bool, str, str]]:
-    """Module, training or not, precision, back end: eager ones first, then compiled ones, networks by inductor."""
-    kinds = ["float32", *(["tf32"] if device == "cuda" else []), "bfloat16", "float16"]
-    found = [(case, mode, kind, "") for kind in kinds for mode in (True, False) for case in cases(device)]
-    compiled = [case for case in cases(device) if case.path in ("auto", "triton")]
-    for kind in ("bfloat16", "float32", "float16"):
-        for mode in (True, False):
-            found += [(case, mode, kind, "aot_eager") for case in compiled if not case.deep]
-            if inductor:
-                found += [(case, mode, kind, "inductor") for case in compiled if case.deep]
-    return found
+    """Module, training or not, precision, back end: networks are compiled by inductor, layers traced alone.
+
+    Less is compiled where it would be the same code: in float16 only the training of layers and small networks, in
+    float32 only the evaluation of large ones; our Triton kernels without TF32, which nothing chooses and which take
+    half a minute to compile, in 2-D. What is long is spread over the rest, so that none of it begins at the end.
+    """
+    both, kinds = (True, False), ["bfloat16", "float32", "float16"]
+    every, compiled = list(cases(device)), [case for case in cases(device) if case.path in ("auto", "triton")]
+
+    def small(case: Case) -> bool:
+        return case.name.startswith("network")
+
+    def wanted(case: Case, kind: str) -> bool:
+        return (case.path, kind) != ("triton", "float32") or "2-D" in case.name
+
+    long, short = [], []
+    for kind in kinds:
+        for mode in both if kind != "float16" else (True,):
+            every_size = kind == "bfloat16" or (kind, mode) == ("float32", False)
+            deep = [case for case in compiled if case.deep and (every_size or small(case))]
+            long += [(case, mode, kind, "inductor") for case in deep if inductor]
+            short += [(case, mode, kind, "aot_eager") for case in compiled if not case.deep and wanted(case, kind)]
+    eager = ["float32", *(["tf32"] if device == "cuda" else []), "bfloat16", "float16"]
+    short[:0] = [(case, mode, kind, "") for kind in eager for mode in both for case in every if wanted(case, kind)]
+    # The maximum over H compiled in evaluation, whose gradient once was not a number, comes first.
+    first = [
+        one for one in long if one[0].name.startswith(("classifier 2-D", "pcam")) and one[1:3] == (False, "bfloat16")
+    ]
+    rest = [one for one in long if one not in first]
+    step = max(1, 2 * len(short) // (3 * max(1, len(rest))))
+    spread = [one for i, some in enumerate(rest) for one in (some, *short[i * step : (i + 1) * step])]
+    return first + spread + short[len(rest) * step :]
 
 
-def _one(index: int, device: str, inductor: bool) -> tuple[str, str, str | None]:
+def name_of(case: Case, training: bool, kind: str, backend: str) -> str:
+    """How a check is called."""
+    return f"{case.name}, {'training' if training else 'evaluation'}, {kind}, {backend or 'eager'}"
+
+
+def _one(device: str, inductor: bool, folder: Path, index: int) -> tuple[str, str, str | None, float]:
     torch.set_num_threads(1)
-    case, training, kind, compiled = combinations(device, inductor)[index]
-    name = f"{case.name}, {'training' if training else 'evaluation'}, {kind}, {compiled or 'eager'}"
-    return f"{kind}, {compiled or 'eager'}", name, check(case, device, training, kind, compiled)
+    torch._inductor.config.triton.autotune_pointwise = False  # compiles half as much, for the same numbers
+    case, training, kind, backend = combinations(device, inductor)[index]
+    start = time.monotonic()
+    problem = check(case, device, training, kind, backend, folder)
+    name = name_of(case, training, kind, backend)
+    return f"{kind}, {backend or 'eager'}", name, problem, time.monotonic() - start
 
 
-def check_all(device: str, seconds: float, jobs: int, only: str = "", inductor: bool = True) -> dict[str, object]:
-    """Counts of checks by kind, and what went wrong; after so many seconds the rest is left out and counted."""
-    begin, counts, failures = time.monotonic(), {}, []
-    wanted = [i for i, (case, *_) in enumerate(combinations(device, inductor)) if only in case.name]
+def check_all(
+    device: str, folder: Path, seconds: float, jobs: int, only: str, inductor: bool, note: Callable[[dict], None]
+) -> None:
+    """Note counts of checks by kind and what went wrong, as it comes; after so many seconds the rest is left out."""
+    wanted = [i for i, one in enumerate(combinations(device, inductor)) if re.search(only, name_of(*one))]
+    start, counts, failures, slowest = time.monotonic(), {}, [], []
     left_out = len(wanted)
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    running = {pool.submit(_one, index, device, inductor) for index in wanted}
-    try:
-        for done in as_completed(running, timeout=seconds):
-            left_out -= 1
-            key, name, problem = done.result()
-            counts[key] = counts.get(key, 0) + 1
+    note({"counts": {}, "failures": [], "left_out": left_out})
+    for found in share(partial(_one, device, inductor, folder), wanted, jobs, seconds):
+        if isinstance(found, str):
+            failures.append({"check": "layers", "problem": found})
+        else:
+            kind, name, problem, took = found
+            counts[kind], left_out = counts.get(kind, 0) + 1, left_out - 1
+            slowest = sorted([*slowest, (round(took, 1), name)], reverse=True)[:12]
             if problem:
                 failures.append({"check": name, "problem": problem})
                 print(f"FAILED {name}: {problem}", flush=True)
-    except TimeoutError:
-        print(f"{left_out} checks left out after {seconds:.0f} s", flush=True)
-    except BrokenProcessPool as error:
-        failures.append({"check": "layers", "problem": f"a process died: {error}"})
-    for process in list((pool._processes or {}).values()):
-        process.terminate()
-    pool.shutdown(wait=False, cancel_futures=True)
-    return {"counts": counts, "failures": failures, "left_out": left_out, "seconds": round(time.monotonic() - begin)}
+        took = round(time.monotonic() - start)
+        note({"counts": counts, "failures": failures, "left_out": left_out, "seconds": took, "slowest": slowest})

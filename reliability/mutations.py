@@ -20,12 +20,13 @@ from queue import SimpleQueue
 
 import planted_data
 import planted_lab
+import planted_recipe
 from planted import EXPLAINED, Fault
 from planted import FAULTS as IN_THE_CORE
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
-FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS, *planted_data.FAULTS]
+FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS, *planted_data.FAULTS, *planted_recipe.FAULTS]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
 NEAREST = {  # by how the file's name begins, first match first
@@ -45,7 +46,8 @@ NEAREST = {  # by how the file's name begins, first match first
     "nn/initial": ["test_initial"],
     "nn/pool": ["test_norm_pool"],
     "nn/norm": ["test_norm_pool"],
-    "nn/centre": ["lab/test_classifier"],
+    "nn/centre": ["test_classifier"],
+    "nn/resample": ["test_resample", "test_backbones"],
     "nn/base": ["test_transforms", "test_layers", "test_compatibility", "test_portability"],
     "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
     "paths/fourier": ["test_paths_fourier"],
@@ -55,9 +57,10 @@ NEAREST = {  # by how the file's name begins, first match first
     "export": ["test_export", "test_export_networks"],
     "models/celeba": ["test_models_parts", "test_models"],
     "models/pcam": ["test_models_parts", "test_models"],
-    "models/classifier": ["test_models_parts", "test_models", "lab/test_classifier"],
-    "models/kernels": ["test_finer_grids", "test_models", "lab/test_classifier"],
-    "models/": ["test_models", "lab/test_classifier"],
+    "models/classifier": ["test_models_parts", "test_models", "test_classifier"],
+    "models/kit": ["test_models_parts", "test_backbones"],
+    "models/kernels": ["test_finer_grids", "test_models", "test_classifier"],
+    "models/": ["test_models", "test_classifier"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
     "lab/training/": ["lab/test_learned", "lab/test_statistics"],
@@ -77,6 +80,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/pcam": ["lab/test_predict"],
     "lab/data/record": ["lab/test_record"],
     "lab/data/": ["lab/test_data_check"],
+    "converting": ["test_converting_own", "test_converting"],
     "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
@@ -128,7 +132,7 @@ class Copy:
         """All tests of the core, those drawn at random last: they find what they find, but take longer."""
         names = sorted(path.stem for path in (self.folder / "tests").glob("test_*.py"))
         drawn = [name for name in names if name.startswith("test_properties")]
-        return [*(name for name in names if not name.startswith(APART)), "lab/test_classifier", *drawn]
+        return [*(name for name in names if not name.startswith(APART)), *drawn]
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""

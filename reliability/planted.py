@@ -71,7 +71,7 @@ _GROUPS = [
 ]  # fmt: skip
 
 _GRIDS = [
-    Fault("groups/so2.py", "2 * math.pi / even.whole(self, n)", "2 * math.pi / (even.whole(self, n) + 1)",
+    Fault("groups/so2.py", "step = 2 * math.pi / whole", "step = 2 * math.pi / 1.01 / whole",
           "SO(2) grid off by one"),
     Fault("groups/scale.py", "even.steps(n, spacing).exp()", "(even.steps(n, spacing) + spacing).exp()",
           "scale grid off by one"),
@@ -125,7 +125,7 @@ _FUNCTIONAL = [
     Fault("functional/correlation.py", "zip(reversed(before), reversed(after)", "zip(before, after",
           "padding of axes swapped"),
     Fault("functional/correlation.py", "spread, mode=mode)", "spread)", "padding mode ignored"),
-    Fault("functional/correlation.py", "return x.amax(2)", "return x.amax(1, keepdim=True).amax(2)",
+    Fault("functional/correlation.py", "else x.amax(2)", "else x.amax(1, keepdim=True).amax(2).expand_as(x[:, :, 0])",
           "maximum over channels too"),
     Fault("functional/regular.py", "group.pull(h, points - x)", "group.pull(h, points) - x", "L_g: order of x and h"),
     Fault("functional/regular.py", "(source / half).flip(-1)", "(source / half)", "L_g: axes not reversed"),
@@ -140,7 +140,7 @@ _LAYERS = [
     Fault("nn/initial.py", "math.sqrt(2 / (in_channels", "math.sqrt(1 / (in_channels",
           "initial weights without ReLU's 2"),
     Fault("nn/initial.py", "total.clamp_min(1e-300)", "total", "initial weights NaN where an element reads nothing"),
-    Fault("nn/layers.py", "self.weights = self.grid.weights.to(self.weights)", "pass",
+    Fault("nn/layers.py", "self.weights = self._exact_weights().to(self.weights)", "pass",
           "projection keeps rounded weights"),
     Fault("nn/base.py", "torch.float64 if weight.dtype == torch.float64 else torch.float32", "torch.float32",
           "float64 layers sample in float32"),
@@ -152,9 +152,12 @@ _LAYERS = [
     Fault("nn/base.py", "old.data.copy_(exact)", "pass", "empty memory not filled again"),
     Fault("nn/norm.py", "super().forward(input.flatten(2)).view(input.shape)", "super().forward(input)",
           "batch norm hands on six axes"),
-    Fault("nn/pool.py", "return taps / taps.sum()", "return taps", "down-sampling changes the mean"),
-    Fault("nn/pool.py", "- len(self.taps) // 2\n", "- len(self.taps) // 2 + 1\n", "down-sampling shifts by a sample"),
-    Fault("nn/pool.py", "places.clamp(0, size - 1)", "places", "up-sampling darkens the border"),
+    Fault("nn/resample.py", "len(self.taps) - 1)]\n        return matrix / matrix.sum(1, keepdim=True)",
+          "len(self.taps) - 1)]\n        return matrix", "down-sampling changes the mean"),
+    Fault("nn/resample.py", "return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)",
+          "return 2 * factor * coarse", "down-sampling keeps samples 0, 2, 4 of even sizes too"),
+    Fault("nn/resample.py", ".relu()\n        return matrix / matrix.sum(1, keepdim=True)", ".relu()\n        return matrix",
+          "up-sampling darkens the border"),
 ]  # fmt: skip
 
 _PATHS = [
@@ -229,7 +232,7 @@ _ABOVE = [
     Fault("models/celeba.py", "2 * math.floor(3 * float", "2 * math.floor(2.9 * float", "released: small window"),
     Fault("models/kernels.py", 'if kernel == "atrous" else None', 'if kernel == "dense" else None',
           "atrous and dense swapped"),
-    Fault("nn/centre.py", "if size % 2 == 0:", "if size % 2 == 1:",
+    Fault("nn/centre.py", "if extra % 2:", "if not extra % 2:",
           "classifier: odd axes centred, even ones not"),
     Fault("testing/axioms.py", "if not error <= tolerance:", "if error > tolerance:", "check_group: NaN passes"),
     Fault("testing/equivariance.py", "group.relative(h, grid.elements)", "group.product(h, grid.elements)",

@@ -9,10 +9,10 @@ _TRAINING = [
           "the same draws at every step"),
     Fault("lab/training/learner.py", "stable_hash(self.seed, trainer.global_step)",
           "stable_hash(self.seed, trainer.global_step, trainer.global_rank)", "draws depend on the process"),
-    Fault("lab/training/learner.py", "self._compiled and self.training", "self._compiled and not self.training",
+    Fault("lab/training/learner.py", "if self.training:", "if not self.training:",
           "compiles what is not trained"),
     Fault("lab/training/learner.py", "if not trainer.training:", "if False:", "validation images augmented"),
-    Fault("lab/training/learner.py", "schedule(self.settings, steps)", "schedule(self.settings, 1)",
+    Fault("lab/training/learner.py", "rate(chosen, self.settings, steps)", "rate(chosen, self.settings, 1)",
           "rate falls too early"),
     Fault("lab/training/trainer.py", 'patience=settings.patience, mode="max"',
           'patience=settings.patience, mode="min"', "stops when the score rises"),
@@ -40,7 +40,7 @@ _OBJECTIVES = [
           "reported loss is weighted"),
     Fault("lab/tasks/objectives.py", "binary_cross_entropy_with_logits(output, maps, balancing_weights(maps))",
           "binary_cross_entropy_with_logits(output, 1 - maps, balancing_weights(maps))", "heatmaps inverted"),
-    Fault("lab/tasks/networks.py", "network.n_h in (12, 24, 60)", "network.n_h in (12, 60)",
+    Fault("lab/tasks/grids.py", "exact = n in ((12, 24, 60)", "exact = n in ((12, 60)",
           "24 rotations are not the cube's"),
 ]  # fmt: skip
 
@@ -77,7 +77,7 @@ _DATA = [
           "corners move in and out"),
     Fault("lab/moving.py", "(radius > largest - 2)", "(radius > -2)", "the mean colour of all, not of the rim"),
     Fault("lab/data/augment.py", "rotations(2 * torch.pi *", "rotations(torch.pi *", "turns on half the circle"),
-    Fault("lab/data/augment.py", "quaternions = draws.normal(images, 4).T", "quaternions = draws.uniform(images, 4).T",
+    Fault("lab/data/augment.py", "draws.normal(x, 4).T", "draws.uniform(x, 4).T",
           "rotations not uniform"),
     Fault("lab/data/augment.py", "(targets - centre) * factor.view(-1, 1, 1) + centre", "targets",
           "zoom leaves the landmarks behind"),
@@ -118,8 +118,8 @@ _MODELS = [
           "PCam: another bias"),
     Fault("models/pcam.py", "last = nn.Conv2d(16, 2, 1)", "last = nn.Conv2d(16, 2, 1, bias=True).requires_grad_(False)",
           "PCam: last layer does not learn"),
-    Fault("models/classifier.py", 'Project("mean", grid), average', 'Project("max", grid), average',
-          "classifier: maximum over the group"),
+    Fault("models/kit.py", 'Project("max", self.grid), _AVERAGE', 'Project("mean", self.grid), _AVERAGE',
+          "classifier: mean over the group"),
     Fault("models/kernels.py", "if learned not in (None, _splines(layer)):", "if False:",
           "weights load where the splines on H differ"),
 ]  # fmt: skip
@@ -188,7 +188,7 @@ TESTS = {
     "PCam: another eps": "test_models_parts",
     "PCam: another bias": "test_models_parts",
     "PCam: last layer does not learn": "test_models_parts",
-    "classifier: maximum over the group": "test_models_parts",
+    "classifier: mean over the group": "test_models_parts",
     "weights load where the splines on H differ": "test_finer_grids",
 }
 

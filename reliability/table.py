@@ -22,7 +22,7 @@ COLUMNS = {
 
 
 def table() -> str:
-    """One Markdown line a file of findings."""
+    """One Markdown line per file of findings."""
     rows = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
     lines = [" | ".join(COLUMNS.values()), " | ".join("---" for _ in COLUMNS)]
     for row in rows:

@@ -1,4 +1,4 @@
-"""One thread a process, and the same drawn examples in every run: a failure must say something about the change."""
+"""One thread per process, and the same drawn examples in every run: a failure must say something about the change."""
 
 import shutil
 

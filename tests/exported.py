@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -29,6 +31,18 @@ def settled(net: nn.Module, *shape: int) -> nn.Module:
     with torch.no_grad():
         net.train()(torch.randn(8, *shape))
     return net.eval()
+
+
+def quarter_turn(x: Tensor) -> Tensor:
+    return torch.rot90(x, 1, (-2, -1))
+
+
+@torch.no_grad()
+def change(net: nn.Module, x: Tensor, move: Callable[[Tensor], Tensor] = quarter_turn) -> float:
+    """The largest change of the output when the input is moved, over how much it differs between inputs."""
+    still, moved = net(x), net(move(x))
+    still = move(still) if still.ndim > 2 else still
+    return float((moved - still).abs().max() / (still - still.mean(0)).std())
 
 
 def distance(net: nn.Module, plain: nn.Module, x: Tensor) -> float:

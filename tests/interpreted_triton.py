@@ -1,5 +1,7 @@
 """The Triton kernels in Triton's interpreter, without a GPU; `test_paths_triton.py` runs this in its own process."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,6 +15,15 @@ from liespline.paths import triton
 from .path_cases import Case, banded_samples, cases, naive
 
 LAYOUTS = ["planes", "channels innermost", "elements innermost", "with gaps", "fields innermost"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _memory_comes_without_numbers() -> Iterator[None]:
+    """What is read before it was written is NaN."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
 
 
 @settings(deadline=None, max_examples=40)

@@ -91,6 +91,16 @@ def test_widths_are_scaled_to_a_number_of_parameters(grid, target):
     assert sum(p.numel() for p in network.parameters()) == pytest.approx(target, rel=0.12)
 
 
+def test_a_seed_gives_one_network_whatever_was_built_before():
+    grid = uniform(SO2(), 7)  # which no other test counts the splines of
+
+    def weights():
+        torch.manual_seed(3)
+        return torch.cat([p.flatten() for p in classifier(1, 2, grid, widths=(3, 4), parameters=3000).parameters()])
+
+    assert torch.equal(weights(), weights())
+
+
 def test_deformable_kernels_learn_their_centres():
     network = classifier(1, 2, uniform(SO2(), 4), widths=(2, 3, 3), kernel="deformable")
     centres = [p for name, p in network.named_parameters() if "centres" in name]

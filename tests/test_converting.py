@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from exported import settled
+from exported import change, settled
 from liespline.nn import Depthwise, Downsample, FieldDropout, MaxPool
 
 TURNS = ls.uniform(ls.SO2(), 4)
@@ -63,12 +63,6 @@ class ResNet18(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         return self.fc(torch.flatten(self.avgpool(self.layers(x)), 1))
-
-
-@torch.no_grad()
-def change(net: nn.Module, x: Tensor) -> float:
-    still = net(x)
-    return float((net(torch.rot90(x, 1, (-2, -1))) - still).abs().max() / (still - still.mean(0)).std())
 
 
 @pytest.mark.parametrize("size", [32, 36, 64, 65])

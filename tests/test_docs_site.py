@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
 import subprocess
@@ -10,6 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+import liespline
 
 ROOT = Path(__file__).parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.py"))
@@ -66,6 +69,18 @@ def test_reference_shows_signatures_and_equations(site: Path) -> None:
     text = re.sub(r"<[^>]+>", "", (site / "api.html").read_text(encoding="utf-8"))
     for words in ("kernel_size", "eq. gcor", "eq. liftingcor", "haar_density", "trainable"):
         assert words in text
+
+
+def test_every_argument_of_every_layer_is_explained() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("| `")]
+    explained = {name for row in rows for name in re.findall(r"`(\w+)`", row[1])}
+    layers = [getattr(liespline.nn, name) for name in liespline.nn.__all__]
+    networks = [getattr(liespline.models, name) for name in liespline.models.__all__]
+    found = {name for one in (*layers, *networks) for name in inspect.signature(one).parameters}
+    assert len(found) > 30
+    assert found == explained
+    assert not {name for name in liespline.nn.__all__ if f"::: liespline.nn.{name}\n" not in page}
 
 
 def test_tutorial_pages_have_text_and_code(site: Path) -> None:

@@ -161,6 +161,20 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize(("make", "shape"), NETWORKS.values(), ids=NETWORKS.keys())
+def test_compact_networks_sample_their_kernels_and_give_the_same_numbers(
+    make: Callable[[], nn.Module], shape: tuple[int, ...]
+) -> None:
+    net, x = make(), torch.randn(2, *shape)
+    same(net, x)  # gives every norm statistics of its own
+    compact, plain = export(net, compact=True), export(net)
+    with torch.no_grad():
+        torch.testing.assert_close(compact(x), plain(x), rtol=0, atol=1e-5 * float(plain(x).abs().max()))
+    learned = sum(p.numel() for p in net.parameters())
+    assert sum(p.numel() for p in compact.parameters()) <= 1.05 * learned + 200  # biases, once for each element
+    assert sum(p.numel() for p in plain.parameters()) > 2 * learned
+
+
+@pytest.mark.parametrize(("make", "shape"), NETWORKS.values(), ids=NETWORKS.keys())
 # torch's own exporter trips over torch's own deprecations
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")
 def test_torch_export_and_onnx_runtime_agree(

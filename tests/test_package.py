@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
 import tomllib
 import venv
+import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -15,6 +17,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+import liespline
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -127,3 +131,31 @@ def test_oldest_versions_tested_are_the_oldest_allowed() -> None:
         oldest[canonicalize_name(requirement.name)] = Version(bound.version)
     tested = {name: Version(version) for name, version in pins("minimum.txt").items()}
     assert tested == oldest
+
+
+def relative_links(page: str) -> list[str]:
+    return [path for path in re.findall(r"\]\(([^)]+)\)", page) if not path.startswith(("https://", "#"))]
+
+
+def test_an_index_shows_no_link_that_needs_the_repository(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        page = archive.read(name).decode().partition("\n\n")[2]
+    assert "## " in page
+    assert relative_links(page) == []
+    assert relative_links((ROOT / "README.md").read_text(encoding="utf-8"))  # there were some to mend
+    code = runpy.run_path(str(ROOT / "hatch_build.py"))["standalone"]
+    text = "![a](docs/figures/a.png) [b](docs/b.md) [c](https://c.org)"
+    assert code(text, None, "1.0") == " b [c](https://c.org)"
+    links = relative_links(code(text, "https://git.org/x", "1.0"))
+    assert links == []
+    assert "![a](https://git.org/x/raw/v1.0/docs/figures/a.png)" in code(text, "https://git.org/x", "1.0")
+
+
+def test_there_is_one_version(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    version = wheel.name.split("-")[1]
+    assert liespline.__version__ == version
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version

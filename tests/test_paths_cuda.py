@@ -1,5 +1,7 @@
 """The GPU's dense convolution, run on the CPU: layouts, padding and gradients against torch's own convolution."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import Tensor
@@ -18,6 +20,15 @@ CASES = {
     "both": ((6, 11), (5, 14), 2),
     "volumes": ((2, 3), (3, 2), 3),
 }
+
+
+@pytest.fixture(autouse=True)
+def _memory_comes_without_numbers() -> Iterator[None]:
+    """What is read before it was written is NaN."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
 
 
 def drawn(inputs: tuple[int, ...], outputs: tuple[int, int], d: int) -> tuple[Tensor, Tensor]:

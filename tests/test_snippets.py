@@ -1,4 +1,4 @@
-"""Every Python block of the README and the docs runs, in order, one namespace a page."""
+"""Every Python block of the README and the docs runs, in order, one namespace per page."""
 
 from __future__ import annotations
 

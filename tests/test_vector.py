@@ -71,11 +71,12 @@ def _moved(x: Tensor, h: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("grid", "window", "size", "activation"),
     [
+        (ls.uniform(ls.SO2(), 8), 7, 15, nn.SiLU),
         (ls.uniform(ls.SO2(), 12), 7, 15, nn.SiLU),
         (ls.uniform(ls.SO2(), 16), 7, 15, nn.ReLU),
         (ls.uniform(ls.SO3(), 60), 5, 9, nn.SiLU),
     ],
-    ids=["12 angles", "16 angles", "60 rotations"],
+    ids=["8 angles", "12 angles", "16 angles", "60 rotations"],
 )
 def test_off_grid_turns_turn_fresh_networks(grid: ls.Grid, window: int, size: int, activation: type[nn.Module]) -> None:
     """Blobs that are evaluated, not interpolated, at turned points; vectors compared at the centre."""

@@ -46,8 +46,12 @@ class Digits:
         return torch.cat([turn(part, angle, about) for part, angle in parts]), labels
 
 
-def turn(images: Tensor, angles: Tensor, about: str) -> Tensor:
-    """Images `(B, 1, 28, 28)` turned by angles `(B,)`, black where nothing is known."""
+def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0) -> Tensor:
+    """Images `(B, 1, 28, 28)` turned by angles `(B,)`, black where nothing is known.
+
+    With `stretch`, a random matrix acts before: the identity plus normal numbers of this deviation. It scales, shears
+    and squeezes by a little about the same point.
+    """
     axis = torch.arange(SIDE, device=images.device, dtype=images.dtype)
     points = torch.stack(torch.meshgrid(axis, axis, indexing="ij"), -1).view(1, -1, 2)  # rows, columns
     centre = images.new_full((len(images), 1, 2), (SIDE - 1) / 2)
@@ -56,6 +60,8 @@ def turn(images: Tensor, angles: Tensor, about: str) -> Tensor:
         centre = (weights @ points[0] / weights.sum(1, keepdim=True)).unsqueeze(1)
     cos, sin = angles.cos(), angles.sin()
     back = torch.stack((torch.stack((cos, sin), -1), torch.stack((-sin, cos), -1)), -2)  # the inverse turn
+    if stretch:
+        back = (torch.eye(2, device=images.device) + stretch * torch.randn_like(back)) @ back
     source = (points - centre) @ back.mT + centre
     where = ((2 * source + 1) / SIDE - 1).flip(-1).view(-1, SIDE, SIDE, 2)
     return torch.nn.functional.grid_sample(images, where, mode="bicubic", align_corners=False).clamp(0, 1)

@@ -29,7 +29,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=570, help="when to stop")
     parser.add_argument("--processes", type=int, default=4, help="runs at once")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", help="variants whose names contain one of these words, with commas between")
+    parser.add_argument("--only", help="variants whose names contain one of these words, with semicolons between")
+    parser.add_argument("--longest-first", action="store_true", help="so that no long run is left for the end")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--lr", type=float, default=4e-3)
@@ -61,7 +62,7 @@ def main() -> None:
     options = arguments()
     deadline = time.time() + options.seconds
     done = json.loads(options.out.read_text()) if options.out.exists() else []
-    words = options.only.split(",") if options.only else [""]
+    words = options.only.split(";") if options.only else [""]
     settings = Settings(
         options.data, options.epochs, options.batch, options.lr, options.limit, compiled=not options.no_compile
     )
@@ -70,6 +71,8 @@ def main() -> None:
     known = {(run["variant"], run["seed"]) for run in done}
     chosen = [name for name in VARIANTS if any(word in name for word in words)]
     waiting = [(name, seed) for seed in range(options.seeds) for name in chosen if (name, seed) not in known]
+    if options.longest_first:
+        waiting.sort(key=lambda job: -VARIANTS[job[0]].cost)
     for job in waiting:
         jobs.put(job)
     time.sleep(0.5)  # the queue is filled by a thread of its own

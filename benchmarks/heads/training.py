@@ -9,11 +9,17 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from liespline.nn import shift
 
 from .digits import Digits, turn
 from .variants import Variant
+
+TEST = 30
+"""Seconds kept for the test."""
+WARM_UP = 0.25
+"""The part of a run in which the rate rises."""
 
 
 @dataclass(frozen=True)
@@ -41,50 +47,65 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     if variant.upright:
         images = stored
     net = variant.network().to(device)
-    steps = settings.epochs * (len(labels) // settings.batch)
+    batches = len(labels) // settings.batch
+    epochs = round(settings.epochs * variant.longer)
     optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=device.type == "cuda")
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.lr, total_steps=steps)
+    averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(variant.average), use_buffers=True)
 
     def loss_of(x: Tensor, y: Tensor) -> Tensor:
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             scores = net(x)
-        return nn.functional.cross_entropy(scores.float(), y)
+        return nn.functional.cross_entropy(scores.float(), y, label_smoothing=variant.smoothing)
 
     compiled = torch.compile(loss_of, dynamic=False) if settings.compiled and device.type == "cuda" else loss_of
-    started, step = 0.0, 0
-    for epoch in range(settings.epochs):
+    started, step, epoch, done = 0.0, 0, 0, 0.0
+    while epoch < epochs:
         net.train()
-        order = torch.randperm(len(labels), device=device)
         total = torch.zeros((), device=device)
-        for rows in order.split(settings.batch):
-            if len(rows) < settings.batch:
-                break
+        for number, rows in enumerate(torch.randperm(len(labels), device=device).split(settings.batch)[:batches]):
             x = images[rows]
             if variant.augment:
-                x = turn(stored[rows], 2 * math.pi * torch.rand(len(rows), device=device), variant.about)
+                angles = 2 * math.pi * torch.rand(len(rows), device=device)
+                x = turn(stored[rows], angles, variant.about, variant.stretch)
             if variant.shifted and step % variant.shifted == 0:
                 shift(net, variant.upright * torch.rand(1))
             step += 1
+            # The rest of the schedule is shared by the steps that are left: a run that is cut short anneals sooner.
+            done += (1 - done) / ((epochs - epoch) * batches - number)
+            optimiser.param_groups[0]["lr"] = settings.lr * rate(done)
             loss = compiled(x, labels[rows])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
-            schedule.step()
+            averaged.update_parameters(net)
             total += loss.detach()
-        last = float(total) / (len(labels) // settings.batch)  # waits for the device
+        last = float(total) / batches  # waits for the device
+        epoch += 1
         started = started or time.time()
-        per_epoch = (time.time() - started) / max(epoch, 1)
-        if time.time() + per_epoch * (settings.epochs - 1 - epoch) > deadline:
+        per_epoch = (time.time() - started) / max(epoch - 1, 1)
+        if per_epoch and epoch < epochs:
+            epochs = min(epochs, epoch + max(1, int((deadline - TEST - time.time()) / per_epoch)))
+        if time.time() > deadline:
             return None
+    if variant.average:
+        net = averaged.module
     shift(net.eval(), None)
     measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant.about)
     return {
         **measured,
         "loss": last,
+        "epochs": epochs,
         "weights": sum(p.numel() for p in net.parameters()),
         "seconds": time.time() - begun,
         "epoch_seconds": per_epoch,
     }
+
+
+def rate(done: float) -> float:
+    """One cycle of the learning rate, over its highest value: up and down on two half waves of a cosine."""
+    if done < WARM_UP:
+        return 0.04 + 0.96 * (1 - math.cos(math.pi * done / WARM_UP)) / 2
+    return (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP))) / 2
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from torch import nn
 
@@ -70,6 +71,13 @@ class Variant:
     network: Callable[[], nn.Module]
     about: str = "image"
     augment: bool = False
+    stretch: float = 0.0
+    """Deviation of the random matrices that scale, shear and squeeze the digits in training, if augmented."""
+    smoothing: float = 0.0
+    average: float = 0.0
+    """If not 0: the weights scored are a running mean that forgets at this rate."""
+    longer: float = 1.0
+    """Epochs over those of the other variants."""
     upright: float = 0.0
     """If not 0: trained on upright digits, tested at steps of this angle and half-way between them."""
     shifted: int = 0
@@ -82,16 +90,22 @@ def _so2(n: int) -> ls.Grid:
     return uniform(SO2(), n)
 
 
-def _classifier(**options: object) -> Callable[[], nn.Module]:
-    return lambda: models.classifier(1, 10, _so2(16), **options)  # type: ignore[arg-type]
+def _classifier(n: int = 16, **options: object) -> Callable[[], nn.Module]:
+    return lambda: models.classifier(1, 10, _so2(n), **options)  # type: ignore[arg-type]
 
 
 def _resnet(**options: object) -> Callable[[], nn.Module]:
     return lambda: models.resnet(1, 10, _so2(16), **options)  # type: ignore[arg-type]
 
 
+RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.995}
+
 # In the order in which they are run: what decides first.
 VARIANTS: dict[str, Variant] = {
+    "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
+    "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
+    "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
+    "classifier, full recipe, no cue": Variant(_classifier(), **RECIPE, about="mass", cost=4),
     "classifier as it comes": Variant(_classifier(), cost=2),
     "resnet as it comes": Variant(_resnet(), cost=2),
     "classifier as it comes, augmented": Variant(_classifier(), augment=True, cost=2),

@@ -172,7 +172,7 @@ def final(network: nn.Module, pairs: list[tuple[Tensor, Tensor]], d: int, classe
     """Dice on whole images, and inside the disc in view: upright, turned, and how masks follow turns."""
     group = SO2() if d == 2 else SO3()
     angles = torch.tensor([[math.pi / 4], [math.pi / 12], [math.pi / 2]], dtype=torch.float64)
-    elements = angles if d == 2 else repulsion(SO3(), 6).elements.double()
+    elements = angles if d == 2 else repulsion(SO3(), 4).elements.double()[1:]
     totals: dict[str, Tensor] = {}
     for image, mask in pairs:
         tables = under_turns(lambda x: answer(network, x), image[None], mask[None], group, elements, classes)

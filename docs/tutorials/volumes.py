@@ -50,6 +50,6 @@ with torch.no_grad():
 print("loss", round(loss.item(), 3))
 
 # %% Larger grids: `uniform(SO3(), 60)` is the icosahedron's group, and `repulsion(SO3(), n)` spreads any number of
-# rotations evenly. For volumes in an `.npz` file of MedMNIST's layout there is a command:
+# rotations evenly. For scans of your own, or an `.npz` file of MedMNIST's layout, there is a command:
 #
-# `liespline train volumes --data FILE.npz --group so3 --n-h 24`
+# `liespline train volumes --data DIR --group so3 --n-h 24`

@@ -51,13 +51,13 @@ __all__ = [
     "testing",
     "uniform",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def load(run: str | Path, device: str | torch.device = "cpu") -> Trained:
     """Return a trained network from the folder of its run or from its `model.safetensors` (needs the extra `lab`).
 
-    It is an `nn.Module`: `net(images)` gives logits, `net.probabilities(images)` shares that sum to 1,
+    It is an `nn.Module`: `net(images)` gives logits, `net.probabilities(images)` probabilities,
     `net.in_tiles(images)` maps of images of any size.
     """
     from .lab.runs.trained import load as load_trained  # only now: the lab takes seconds to import

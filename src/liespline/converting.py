@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
@@ -21,11 +22,11 @@ _TO_ONE = (
     nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d,
 )  # fmt: skip
 _FIELDS = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
-# What does the same to features on the group as to any, and what stands behind the projection.
+# Layers that treat features on the group like any others, and layers that come after the projection.
 _KEPT = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Softplus, nn.Sigmoid,
     nn.Tanh, nn.Hardswish, nn.Hardsigmoid, nn.Identity, nn.Dropout, nn.GroupNorm, nn.Linear, nn.Flatten, nn.Softmax,
-    nn.LogSoftmax,
+    nn.LogSoftmax, nn.PReLU,
 )  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def convert(module: nn.Module, grid: Grid) -> nn.Module:
     The first convolution becomes `Lift`, the others `GConv`; 3-wide windows become 5 wide, where turned kernels fit,
     with as many weights for each pair of elements. Strides and pooling keep their sizes but are taken about the
     image's centre, by `Downsample`. Norms and dropout act on whole fields. The pooling of all positions to one takes
-    the maximum over the group first; a network without one gets it at its end. Your own `forward` functions stay.
+    the maximum over the group first; a network without one gets it at its end. Your own `forward` functions stay, and
+    so do layers of your own that have no weights and treat every number alike, such as activations or dropped paths.
 
     Raises ValueError with a list of all layers that have no counterpart.
     """
@@ -49,21 +51,23 @@ def convert(module: nn.Module, grid: Grid) -> nn.Module:
     make = _Converter(grid)
     new: dict[int, nn.Module] = {}
     problems = []
+    inside: set[int] = set()
     for name, layer in module.named_modules():
-        if next(layer.children(), None) is not None:
+        if id(layer) in inside:
             continue
         try:
             changed = make(layer)
         except _Cannot as why:
-            problems.append(f"{name or 'the module itself'}: {layer} {why}")
+            problems.append(f"{name or 'the module itself'}: {_shown(layer)} {why}")
             continue
         if changed is not None:
             new[id(layer)] = changed
+            inside.update(map(id, layer.modules()))
     if not make.lifted and not problems:
         problems.append(f"it has no {_CONV[make.d - 1].__name__}, which would see the image first")
     if problems:
         raise ValueError("convert: these layers have no equivariant counterpart:\n  " + "\n  ".join(problems))
-    # deepcopy takes its memo's word for what an object's copy is: wherever a layer stands, its counterpart is put.
+    # deepcopy looks copies up in its memo: every use of a layer becomes its counterpart.
     net = copy.deepcopy(module, new)
     return net if make.projected else nn.Sequential(net, Project("max", grid))
 
@@ -81,13 +85,46 @@ class _Converter:
             (_MEAN, self._mean), (_TO_ONE, self._to_one), (_FIELDS, lambda layer: FieldDropout(layer.p)),
             (nn.Upsample, self._up), (_KEPT, lambda layer: None),
         ]  # fmt: skip
+        own = next(layer.parameters(recurse=False), None) is not None
+        if next(layer.children(), None) is not None and not isinstance(layer, _BatchNorm):
+            if own:
+                raise _Cannot("has weights beside those of its layers: put them into a layer")
+            return None  # its layers come next
         for kinds, rule in rules:
             if isinstance(layer, kinds):
                 return rule(layer)
+        if not own and self._treats_all_alike(layer):
+            return None
+        if not own and self._pools_all(layer):
+            return self._behind_projection(layer)
         raise _Cannot("is unknown")
+
+    def _treats_all_alike(self, layer: nn.Module) -> bool:
+        """Whether a layer takes features on the group and does the same to every number of an image, in any order."""
+        drawn = torch.Generator().manual_seed(0)
+        x = torch.randn(2, 4, len(self.grid), *(6,) * self.d, generator=drawn)
+        order = torch.randperm(x[0].numel(), generator=drawn)
+        tried = _outputs(layer, x, x.flatten(1)[:, order].view_as(x))
+        if tried is None or any(out.shape != x.shape for out in tried):
+            return False
+        _, out, mixed = tried
+        return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])
+
+    def _pools_all(self, layer: nn.Module) -> bool:
+        """Whether a layer makes one position of all, whatever their order."""
+        drawn = torch.Generator().manual_seed(0)
+        x = torch.randn(2, 4, *(6,) * self.d, generator=drawn)
+        order = torch.randperm(6**self.d, generator=drawn)
+        tried = _outputs(layer, x, x.flatten(2)[..., order].view_as(x))
+        if tried is None or any(out.shape[:1] != x.shape[:1] or set(out.shape[2:]) > {1} for out in tried):
+            return False
+        _, out, mixed = tried
+        return torch.allclose(mixed, out, rtol=1e-4, atol=1e-5)
 
     def _conv(self, layer: _ConvNd) -> nn.Module:
         self._dimension(len(layer.kernel_size))
+        if type(layer).forward not in [kind.forward for kind in _CONV]:
+            raise _Cannot("is a convolution with a forward of its own")
         if any(step != 1 for step in layer.dilation):
             raise _Cannot("is dilated: give a GConv an x_basis with centres further apart")
         per_channel = layer.groups == layer.in_channels == layer.out_channels and self.lifted
@@ -116,7 +153,10 @@ class _Converter:
     def _norm(self, layer: _BatchNorm) -> nn.Module | None:
         if isinstance(layer, nn.SyncBatchNorm):  # takes any number of axes
             return None
-        return BatchNorm(layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats)
+        norm = BatchNorm(layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats)
+        # A norm that has layers itself, as timm's with an activation, calls them on what it has normalised.
+        after = [self(child) or copy.deepcopy(child) for child in layer.children()]
+        return nn.Sequential(norm, *after) if after else norm
 
     def _instance_norm(self, layer: _InstanceNorm) -> nn.Module:
         if self.d == 3:
@@ -141,6 +181,9 @@ class _Converter:
     def _to_one(self, layer: nn.Module) -> nn.Module:
         if _one("output_size", layer.output_size) != 1:  # type: ignore[arg-type]
             raise _Cannot("keeps several positions, which linear layers behind it would tell apart: pool to 1")
+        return self._behind_projection(layer)
+
+    def _behind_projection(self, layer: nn.Module) -> nn.Module:
         self.projected = True
         return nn.Sequential(Project("max", self.grid), copy.deepcopy(layer))
 
@@ -153,6 +196,23 @@ class _Converter:
     def _dimension(self, d: int) -> None:
         if d != self.d:
             raise _Cannot(f"has {d} space axes, but {self.grid.group!r} acts on {self.d}")
+
+
+@torch.random.fork_rng(devices=())
+@torch.no_grad()
+def _outputs(layer: nn.Module, x: Tensor, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """What a layer makes of x in training, and of x and its mixed numbers in evaluation; None where it fails."""
+    layer = copy.deepcopy(layer)
+    try:
+        found = layer.train()(x.clone()), layer.eval()(x.clone()), layer(mixed.clone())
+    except Exception:
+        return None
+    return found if all(isinstance(out, Tensor) for out in found) else None
+
+
+def _shown(layer: nn.Module) -> str:
+    """A layer in a word or a line, whatever is in it."""
+    return f"{type(layer).__name__}" if next(layer.children(), None) is not None else f"{layer}"
 
 
 def _one(name: str, value: int | Sequence[int]) -> int:

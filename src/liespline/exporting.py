@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
+from .compact import keep_weights
 from .nn import BatchNorm, Depthwise, GConv, Lift, MaxPool, NormReLU
 
 _Make = Callable[..., nn.Module]
@@ -32,13 +33,16 @@ _ELEMENTWISE = (
 )  # fmt: skip
 
 
-def export(net: nn.Module) -> nn.Module:
+def export(net: nn.Module, *, compact: bool = False) -> nn.Module:
     """Return the same network for inference, in plain `Conv1d/2d/3d`, `Linear` and reshapes; `net` stays as it is.
 
     out = correlate(kernel, x) + bias with the kernel of eq. BSplinesOnG sampled: each `Lift` and `GConv` becomes one
     convolution of `(B, C·N_h, *space)`, reshaped to and from what your own `forward` sees. Inside an `nn.Sequential`,
     whose children are taken to be called by it alone, reshapes that undo each other are left out and a batch norm that
     follows a layer goes into its convolution.
+
+    `compact=True` keeps the spline weights and computes the kernels from them in `forward`: a file of about their size,
+    for runtimes that compute constants once when they load it. Kernels take N_h times the memory or more.
 
     The result is in eval mode, without gradients, and goes through `torch.export` and `torch.onnx.export` as it is.
     Raises ValueError for weights that are NaN or infinite, and for layers with hooks or a `forward` of their own.
@@ -57,7 +61,7 @@ def export(net: nn.Module) -> nn.Module:
     for name, module in net.named_modules():
         if isinstance(module, Lift | GConv):
             _check_replaceable(name, module)
-            plain[id(module)] = _convolution(module, order)
+            plain[id(module)] = _convolution(module, order, compact)
         elif isinstance(module, Depthwise):
             plain[id(module)] = _depthwise(module)
         elif id(module) in order.norm_of:
@@ -67,7 +71,7 @@ def export(net: nn.Module) -> nn.Module:
             plain[id(module)] = _flat_pool(module, order.flat_pools[id(module)])
         elif _is_plane_pool(module):
             plain[id(module)] = PlanePool(_flat_pool(module, 2))
-    # deepcopy takes its memo's word for what an object's copy is: wherever a layer stands, its plain form is put.
+    # deepcopy looks copies up in its memo: every use of a layer becomes its plain form.
     return copy.deepcopy(net, plain).eval().requires_grad_(False)
 
 
@@ -102,10 +106,11 @@ def _flat_pool(pool: nn.Module, d: int) -> nn.Module:
 
 
 @torch.no_grad()
-def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
+def _convolution(layer: Lift | GConv, order: _Order, compact: bool) -> nn.Module:
     """Return the layer as [Flatten,] [padding,] Conv or Linear[, Unflatten]."""
-    kernel, bias = layer.kernel(), layer.bias  # (out, N_h_out, in[, N_h_in], *window)
+    kernel, weight, bias = layer.kernel(), layer.weight, layer.bias  # (out, N_h_out, in[, N_h_in], *window)
     if id(layer) in order.norm_of:
+        weight, _ = _with_norm(weight, bias, order.norm_of[id(layer)])
         kernel, bias = _with_norm(kernel, bias, order.norm_of[id(layer)])
     n_out = kernel.shape[1]
     kernel = kernel.flatten(0, 1).flatten(1, 2) if isinstance(layer, GConv) else kernel.flatten(0, 1)
@@ -116,6 +121,8 @@ def _convolution(layer: Lift | GConv, order: _Order) -> nn.Module:
         kernel = torch.block_diag(*kernel.chunk(layer.groups))
     stages += _unset(layer, kernel, has_bias=bias is not None, groups=layer.groups)
     stages[-1].weight = nn.Parameter(kernel.contiguous())
+    if compact and kernel.ndim > 2:
+        keep_weights(stages[-1], layer, weight)
     if bias is not None:
         stages[-1].bias = nn.Parameter(bias.repeat_interleave(n_out))
     if id(layer) not in order.flat_output:
@@ -168,7 +175,7 @@ def _check_replaceable(name: str, layer: Lift | GConv) -> None:
         raise ValueError(f"export: layer {name!r} has forward hooks, which a convolution would not call; remove them")
 
 
-# ---- what stands next to what in a Sequential ----
+# ---- which layers follow each other in a Sequential ----
 
 
 @dataclass

@@ -15,12 +15,12 @@ def whole(where: str, name: str, value: object, least: int = 1) -> int:
     return value
 
 
-def sizes(where: str, name: str, value: int | Sequence[int], dims: int, least: int) -> Size:
+def sizes(where: str, name: str, value: int | Sequence[int], dims: int, least: int = 1) -> Size:
     """Return one whole number for each of `dims` axes; a single number stands for all of them."""
-    try:
-        found = tuple(value) if isinstance(value, Sequence) else (value,) * dims
-        if len(found) != dims or isinstance(value, str):
-            raise ValueError
-        return tuple(whole(where, name, v, least) for v in found)
-    except ValueError:
-        raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ {least}, or {dims} of them") from None
+    found = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,) * dims
+    if len(found) != dims:
+        raise ValueError(
+            f"{where}: {name} = {value!r} has {len(found)} numbers, must have {dims}: "
+            f"give a whole number ≥ {least}, or {dims} of them"
+        )
+    return tuple(whole(where, name, v, least) for v in found)

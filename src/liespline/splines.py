@@ -14,6 +14,7 @@ from .grids import Grid
 from .grids.grid import on_cpu, origins, steps
 from .groups import Group, Product
 from .groups.arguments import per_axis
+from .sizes import whole
 
 
 def bspline(x: Tensor, degree: int) -> Tensor:
@@ -22,7 +23,7 @@ def bspline(x: Tensor, degree: int) -> Tensor:
     It is evaluated piece by piece on its support [−(n+1)/2, (n+1)/2] and is exactly 0 outside; autograd gives its
     derivative. The box itself (n = 0) holds its left end and not its right one, so that shifted boxes add up to 1.
     """
-    _check_degree("bspline", degree)
+    whole("bspline", "degree", degree, least=0)
     if not isinstance(x, Tensor) or not x.is_floating_point():
         found = x.dtype if isinstance(x, Tensor) else type(x).__name__
         raise ValueError(f"bspline: x must be a floating-point tensor, not {found}")
@@ -81,7 +82,7 @@ class SplineBasis:
     _images: tuple[tuple[float, ...], ...] = field(default=((),), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_degree("SplineBasis", self.degree)
+        whole("SplineBasis", "degree", self.degree, least=0)
         if not isinstance(self.grid, Grid):
             found = type(self.grid).__name__
             raise ValueError(f"SplineBasis: grid is a {found}, must be a Grid such as uniform(SO2(), 8)")
@@ -215,8 +216,3 @@ def _least_squares(matrix: Tensor, values: Tensor) -> Tensor:
             break
         direction = gradient + energy / previous.clamp_min(torch.finfo(values.dtype).tiny) * direction
     return solution
-
-
-def _check_degree(where: str, degree: int) -> None:
-    if not isinstance(degree, int) or isinstance(degree, bool) or degree < 0:
-        raise ValueError(f"{where}: degree = {degree!r}, must be a whole number ≥ 0")

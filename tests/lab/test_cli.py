@@ -109,6 +109,14 @@ def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
     expected = load(run)(images).detach().numpy()
     found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
     np.testing.assert_allclose(found, expected, atol=1e-4)
+    status, text = liespline("export", run, "--onnx", tmp_path / "small.onnx", "--compact")
+    assert status == 0, text
+    session = onnxruntime.InferenceSession(str(tmp_path / "small.onnx"))
+    found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    weights = sum(4 * p.numel() for p in load(run).parameters())
+    assert (tmp_path / "small.onnx").stat().st_size < 2 * weights + 60_000
+    assert b".py" not in (tmp_path / "small.onnx").read_bytes()  # no stack traces
 
     status, text = liespline("equivariance", run, "--json")
     assert status == 0

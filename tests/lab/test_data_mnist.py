@@ -10,6 +10,7 @@ import torch
 
 from liespline.lab.data import DataError, Split, digits, mnist
 from liespline.lab.data.augment import Draws, Plain, Rotate
+from liespline.lab.tasks import find_task
 
 RNG = np.random.default_rng(0)
 
@@ -81,6 +82,17 @@ def test_generated_variants_move_the_digit_as_said(tmp_path, monkeypatch, varian
         assert np.abs(angles).max() < 0.1, "scaling keeps the direction"
         assert min(radii) == pytest.approx(0.3 * 8, abs=0.2)
         assert max(radii) == pytest.approx(8, abs=0.3)
+
+
+def test_about_its_mass_a_digit_has_no_cue(tmp_path, monkeypatch):
+    """The dot, 8 pixels off the centre, comes to lie in it; turned about the image it keeps its distance."""
+    blob_mnist(tmp_path, monkeypatch)
+    distance = {v: np.hypot(*centres(mnist.load(tmp_path, "test", v)).T) for v in ("rotated", "rotated about mass")}
+    assert distance["rotated about mass"].max() < 0.05
+    assert distance["rotated"].min() > 7  # what the check above would say of the cue
+    config = find_task("rotmnist").defaults.updated(data=str(tmp_path), about="mass")
+    asked = find_task("rotmnist").load(config, "test")
+    assert np.hypot(*centres(asked).T).max() < 0.05
 
 
 def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):

@@ -7,10 +7,10 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.pair_decode import Reading
 from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.patches import Drawn, Laid
 from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.scans import Reading
 
 DRAW = np.random.default_rng(0)
 
@@ -112,10 +112,25 @@ def test_one_report_of_everything_that_is_wrong(folder):
     with pytest.raises(DataError) as caught:
         load_pairs(folder)
     text = "\n".join(caught.value.problems)
-    assert "0.png: is 9×9 and its image 0.png is 12×16" in text
+    assert "0.png: is 9×9 and its image 0.png is 16×12" in text
     assert "1.png: cannot be read as an image" in text
     assert "3.png: has 3 channels in 2 dimensions where 3 images have 1 channel in 2 dimensions" in text
     assert len(caught.value.problems) == 3
+
+
+def test_what_is_missing_and_what_is_wrong_come_in_one_report(folder):
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save(folder / "masks" / "0.png")
+    Image.fromarray(np.full((12, 16), 77, np.uint8)).save(folder / "masks" / "3.png")
+    (folder / "classes.csv").write_text("value,name\n0,none\n255,cell\n")
+    with pytest.raises(DataError) as caught:
+        load_pairs(folder)
+    assert [problem.rpartition("/")[2] for problem in caught.value.problems] == [
+        "3.png: has the value 77; classes.csv lists [0, 255]",
+        "0.png: is 9×9 and its image 0.png is 16×12",
+    ]
+    (folder / "masks" / "4.png").unlink()
+    with pytest.raises(DataError, match=r"has no mask masks/4.*\n.*0.png: is 9×9"):
+        load_pairs(folder)
 
 
 @pytest.mark.parametrize(

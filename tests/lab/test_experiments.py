@@ -1,7 +1,10 @@
 """The runs in experiments/: where they lie, and that the pages about them are made from them."""
 
 import importlib.util
+import json
 import re
+import runpy
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from liespline.lab.settings import Config
 
 ROOT = Path(__file__).parents[2] / "experiments"
 STUDIES = sorted(path.parent for path in ROOT.glob("**/study.yaml"))
-PLACES = r"(README\.md|table\.py|.+/(study\.yaml|results\.md|results-light\.svg|runs/[\w-]+/seed-\d+/"
+PLACES = r"(README\.md|(table|pack)\.py|.+/(study\.yaml|results\.md|results-light\.svg|runs/[\w-]+/seed-\d+/"
 PLACES += r"(config\.yaml|environment\.json|metrics\.jsonl|results\.json)))"
 
 
@@ -44,3 +47,25 @@ def test_the_list_of_studies_is_what_their_runs_say(monkeypatch):
     ((path, text),) = written.items()
     assert path == ROOT / "README.md"
     assert text == path.read_text()
+
+
+def test_a_packed_study_has_its_runs_without_weights(tmp_path):
+    study = tmp_path / "small"
+    done, empty = study / "runs" / "dense-4-4" / "seed-0", study / "runs" / "dense-8-8" / "seed-0"
+    for run, lines in ((done, '{"epoch": 0}\n'), (empty, "")):
+        run.mkdir(parents=True)
+        (run / "metrics.jsonl").write_text(lines)
+        (run / "config.yaml").write_text("task: pcam\n")
+        (run / "environment.json").write_text('{"commit": null, "machine": "here"}')
+        (run / "model.safetensors").write_bytes(b"weights")
+    (study / "study.yaml").write_text("task: pcam\n")
+    packed = tmp_path / "small.tar.gz"
+    assert runpy.run_path(str(ROOT / "pack.py"))["pack"](study, packed, "abc123") == 4
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path / "out", filter="data")
+    files = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    run = "small/runs/dense-4-4/seed-0"
+    kept = [f"{run}/{name}" for name in ("config.yaml", "environment.json", "metrics.jsonl")]
+    assert files == {"small/study.yaml", *kept}
+    environment = json.loads((tmp_path / "out" / run / "environment.json").read_text())
+    assert environment == {"commit": "abc123", "machine": "here"}

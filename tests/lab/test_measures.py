@@ -11,7 +11,7 @@ from torch import nn
 
 from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
-from liespline.lab.data.augment import Draws, Rotate
+from liespline.lab.data.augment import Affine, Draws, FlipRotate, Flips, Rotate
 from liespline.lab.data.split import in_colours
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.evaluation.scores import confusion
@@ -86,6 +86,30 @@ def test_turns_of_volumes_are_uniform_on_all_rotations():
     assert stats.kstest(angle, lambda t: (t - np.sin(t)) / np.pi).pvalue > 0.01
     for axis in range(3):
         assert stats.kstest((first[:, axis].numpy() + 1) / 2, "uniform").pvalue > 0.01  # Archimedes
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_every_move_is_about_the_centre_and_of_its_kind(d):
+    """Spots tell the matrix that moved them: orthogonal or not, mirrored or not, its size and its slant."""
+    spots = [spot(16, tuple(3.0 * (i == axis) for i in range(d)), d) for axis in range(d)]  # the centre between samples
+    images = torch.cat(spots, 1).expand(200, d, *(16,) * d)
+    found = {}
+    for move in (Rotate(), FlipRotate(), Affine(), Flips()):
+        out, _ = move(images, torch.zeros(200), Draws(torch.Generator().manual_seed(0)))
+        found[type(move)] = centres(out).double() / 3
+    for kind in (Rotate, FlipRotate, Flips):
+        gram = found[kind] @ found[kind].mT
+        assert (gram - torch.eye(d)).abs().max() < 0.1, kind
+    mirrored = {kind: (torch.linalg.det(m) < 0).double().mean().item() for kind, m in found.items()}
+    assert mirrored[Rotate] == mirrored[Affine] == 0
+    assert 0.4 < mirrored[FlipRotate] < 0.6
+    assert (found[Flips].abs() - torch.eye(d)).abs().max() < 1e-3, "along the axes alone"
+    sizes = torch.linalg.det(found[Affine]) ** (1 / d)
+    assert 0.85 < sizes.min() < 0.93
+    assert 1.07 < sizes.max() < 1.15
+    stretch = torch.linalg.svdvals(found[Affine])
+    # A shear by k has the singular values √(1 + k²/4) ± k/2: a ratio of about 1 + k.
+    assert 1.07 < (stretch[:, 0] / stretch[:, -1]).max() < 1.16
 
 
 def test_what_moves_in_has_the_colour_of_the_rim():

@@ -41,7 +41,7 @@ def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFix
     config = find_task("images").defaults.updated(n_h=4, weights=6000, accelerator="cpu", data=str(sixty))
     run = new_run(config, sixty.parent / "run")
     said = capsys.readouterr().out
-    assert "44 for training, 8 a step: 150 steps in 30 epochs" in said
+    assert "44 for training, 8 per step: 150 steps in 30 epochs" in said
     assert "20×20 has room for 4 layers of the default 5" in said
     assert run is not None
     # One of the eight test images wrong, at most: guessing gets there once in 28 times.

@@ -115,7 +115,8 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
-        return x.amax(2)
+        # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
+        return x.max(2).values if torch.is_grad_enabled() else x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
@@ -150,19 +151,26 @@ _plans: WeakValueDictionary[Any, paths.Plan] = WeakValueDictionary()
 
 
 def plan(
-    x_basis: SplineBasis, h_basis: SplineBasis, grid: Grid, out_grid: Grid, window: Window, device: torch.device
+    x_basis: SplineBasis,
+    h_basis: SplineBasis,
+    grid: Grid,
+    out_grid: Grid,
+    space_grid: Grid,
+    window: Window,
+    device: torch.device,
 ) -> paths.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
-    Nor is there one for a quotient, whose samples do not factor.
+    A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on
+    space: h·H where layers were shifted.
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
-    key = x_basis, h_basis, grid, out_grid, window, device
+    key = x_basis, h_basis, grid, out_grid, space_grid, window, device
     with _lock:
         found = _plans.get(key)
     if found is None:
-        x_samples = None if x_basis.trainable else space_samples(x_basis, out_grid, window)
+        x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
         with torch.device("cpu"), torch.inference_mode(False):
             made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples)
         with _lock:
@@ -189,7 +197,7 @@ def _options(
 
 
 def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
-    """Return x padded as far as a convolution cannot do it by itself, and the zeros that are left for that to add.
+    """Return x with the padding that a convolution cannot do by itself, and the zeros that it still has to add.
 
     Raises ValueError where an image is too small to be reflected or repeated so far.
     """

@@ -1,4 +1,4 @@
-"""A correlation in space alone, each channel and element of H for itself."""
+"""A correlation in space alone, separately for each channel and element of H."""
 
 from __future__ import annotations
 

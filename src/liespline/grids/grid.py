@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def on_cpu(make: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that makes constants make ordinary CPU tensors, whatever default device its caller has set."""
+    """Make constants as ordinary CPU tensors, whatever default device the caller has set."""
 
     @wraps(make)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -122,18 +122,3 @@ def steps(
 def origins(group: Group, elements: Tensor) -> Tensor:
     """Return what stands for the component of each element: h = Exp(Log h) · r."""
     return group.representatives(dtype=elements.dtype, device=elements.device)[group.component(elements)]
-
-
-def whole(where: str, name: str, value: object) -> int:
-    """Return value as a count, or say that it has to be a whole number ≥ 1."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{where}: {name} = {value!r}, must be a whole number ≥ 1")
-    return value
-
-
-def counts(where: str, n: int | Sequence[int], dim: int) -> tuple[int, ...]:
-    """Return n as one count per axis; a single number stands for all `dim` of them."""
-    sizes = tuple(n) if isinstance(n, Sequence) else (n,) * dim
-    if len(sizes) != dim:
-        raise ValueError(f"{where}: n = {sizes} has {len(sizes)} numbers, must have {dim}, one per dimension")
-    return tuple(whole(where, "n", m) for m in sizes)

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ..groups import Group, Translation
 from ..groups.arguments import per_axis
-from .grid import Grid, counts, on_cpu, steps, whole
+from ..sizes import sizes, whole
+from .grid import Grid, on_cpu, steps
 
 
 @on_cpu
@@ -40,7 +41,7 @@ def local(group: Group, n: int | Sequence[int], spacing: float | Sequence[float]
     step = steps("local", spacing, group.dim)
     scale = torch.tensor(per_axis("local", "spacing", step, group.dim), dtype=torch.float64)
     box = isinstance(n, Sequence)
-    a = scale * (_box(counts("local", n, group.dim)) if box else _shells(group.dim, whole("local", "n", n)))
+    a = scale * (_box(sizes("local", "n", n, group.dim)) if box else _shells(group.dim, whole("local", "n", n)))
     return Grid(group, group.exp(a), scale.prod() * group.haar_density(a), step)
 
 
@@ -50,7 +51,7 @@ def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float | Sequence
     group = Translation(space_dim)
     step = steps("lattice", spacing, space_dim)
     scale = torch.tensor(per_axis("lattice", "spacing", step, space_dim), dtype=torch.float64)
-    points = scale * _box(counts("lattice", n, space_dim))
+    points = scale * _box(sizes("lattice", "n", n, space_dim))
     return Grid(group, points, _constant(len(points), float(scale.prod())), step)
 
 
@@ -61,9 +62,9 @@ def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) ->
     A point stays if it lies within the radius r of the disc, r² = ((n − 1)/2)² + 1.
     """
     group = Translation(space_dim)
-    sizes = counts("disc", n, space_dim)
-    points = _box(sizes)
-    inside = (points.square() / (((torch.tensor(sizes, dtype=torch.float64) - 1) / 2) ** 2 + 1)).sum(-1) <= 1 + 1e-9
+    counts = sizes("disc", "n", n, space_dim)
+    points = _box(counts)
+    inside = (points.square() / (((torch.tensor(counts, dtype=torch.float64) - 1) / 2) ** 2 + 1)).sum(-1) <= 1 + 1e-9
     points = positive("disc", spacing) * points[inside]
     return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from ..groups import O3, SO3, Group, Sphere
-from .grid import Grid, on_cpu, whole
+from ..sizes import whole
+from .grid import Grid, on_cpu
 from .scatter import scatter
 
 Array = npt.NDArray[np.float64]
@@ -110,7 +111,7 @@ def _spread(points: Array, antipodal: bool, typical: float) -> Array:
 
 
 def _force(points: Array, near: npt.NDArray[np.intp], antipodal: bool, doublings: int) -> Array:
-    """Return Σ_j (d_min/d_ij)^{2p} (q_i − q_j) over near points, p = 2^doublings: ever more the closest pair alone."""
+    """Return Σ_j (d_min/d_ij)^{2p} (q_i − q_j) over near points, p = 2^doublings: for large p only the closest."""
     pairs = []
     for row in near:  # (n,): one neighbour of every point
         other = points[:, row]

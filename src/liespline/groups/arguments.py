@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,9 +27,6 @@ def checked(method: Callable[..., Tensor], arguments: str) -> Callable[..., Tens
             _check(self, method.__name__, name, value)
         return method(self, *args, **kwargs)
 
-    # A code object of its own: torch.compile counts recompilations per code object, and this one would be shared.
-    own = cast(FunctionType, call)
-    own.__code__ = own.__code__.replace(co_name=method.__name__)
     return call
 
 
@@ -54,7 +50,7 @@ def _check(group: Group, method: str, name: str, value: Tensor) -> None:
 
 
 def readable(value: Tensor) -> bool:
-    """Say whether values can be looked at: that would stall a GPU, and cannot be compiled, traced nor transformed."""
+    """Say whether values may be read: that would stall a GPU, and cannot be compiled, traced or transformed."""
     plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
     traced = (
         torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
@@ -70,10 +66,3 @@ def per_axis(where: str, name: str, value: T | tuple[T, ...], dim: int) -> tuple
             f"{where}: {name} = {value} has {len(values)} entries, must have {dim}, one per axis of the algebra"
         )
     return values
-
-
-def positive_dimension(where: str, d: int) -> int:
-    """Return d, or say that a space needs at least one dimension."""
-    if not isinstance(d, int) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"{where}: space_dim = {d!r}, must be a whole number ≥ 1")
-    return d

@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from .base import Group
 
 
-def whole(group: Group, n: object) -> int:
-    """Return n as a count, or say that it has to be a whole number ≥ 1."""
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"uniform: n = {n!r} for {group!r}, must be a whole number ≥ 1")
-    return n
-
-
 def without_spacing(group: Group, spacing: object) -> None:
     """Say that the step follows from n."""
     if spacing is not None:

@@ -93,7 +93,7 @@ def _by_roots(matrix: Tensor) -> Tensor:
 def _root(matrix: Tensor, eye: Tensor) -> Tensor:
     """Return the principal square root by Denman and Beavers' iteration, with scaling."""
     root, back = matrix, eye.expand_as(matrix)  # to A^½ and A^−½
-    for _ in range(_ITERATIONS):  # a handful will do, but for turns by almost π
+    for _ in range(_ITERATIONS):  # a few are enough, except for turns by almost π
         product = root @ back
         far = ((product - eye).square().sum((-1, -2), keepdim=True) > 1e-4).detach()
         # While far from I, scaling brings the determinant of the product to 1; then convergence is quadratic.

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from ..sizes import whole
 from . import even
 from .base import Even, Group
 from .linear import apply
@@ -53,7 +54,7 @@ class O3(Group):
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the rotations of a Platonic solid and their negatives: n = 24, 48 (the cube's symmetries) or 120."""
         even.without_spacing(self, spacing)
-        if even.whole(self, n) not in (24, 48, 120):
+        if whole(f"uniform of {self!r}", "n", n) not in (24, 48, 120):
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 24, 48 or 120 (or repulsion for any even n)")
         rotations = polyhedral(n // 2)
         return even.orbit(self, torch.cat((rotations, -rotations)))

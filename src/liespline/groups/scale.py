@@ -6,8 +6,8 @@ import math
 
 from torch import Tensor
 
+from ..sizes import whole
 from . import even
-from .arguments import positive_dimension
 from .base import Even, Group
 
 
@@ -18,7 +18,7 @@ class Scale(Group):
     element_shape = (1,)
 
     def __init__(self, space_dim: int = 2) -> None:
-        self.space_dim = positive_dimension("Scale", space_dim)
+        self.space_dim = whole("Scale", "space_dim", space_dim)
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:
         return g * h
@@ -41,7 +41,7 @@ class Scale(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return e^{i·spacing}, i = 0 … n − 1: the paper's scales, starting at the identity."""
-        even.whole(self, n)
+        whole(f"uniform of {self!r}", "n", n)
         if spacing is None:
             need = "needs the step in ln s, for instance spacing=0.5*math.log(2)"
             raise ValueError(f"uniform: no spacing for {self!r}, which {need}")

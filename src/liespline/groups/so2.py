@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from ..sizes import whole
 from . import even
 from .base import Even, Group
 
@@ -42,7 +43,7 @@ class SO2(Group):
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the angles i·2π/n."""
         even.without_spacing(self, spacing)
-        step = 2 * math.pi / even.whole(self, n)
+        step = 2 * math.pi / whole(f"uniform of {self!r}", "n", n)
         return Even(even.steps(n, step), even.constant(n, step), step)
 
 

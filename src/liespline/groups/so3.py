@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..sizes import whole
 from . import even
 from .base import Even, Group
 from .linear import apply
@@ -45,7 +46,7 @@ class SO3(Group):
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the rotations of the tetrahedron, octahedron or icosahedron (n = 12, 24, 60)."""
         even.without_spacing(self, spacing)
-        if even.whole(self, n) not in (12, 24, 60):
+        if whole(f"uniform of {self!r}", "n", n) not in (12, 24, 60):
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 12, 24 or 60 (or repulsion for any n)")
         return even.orbit(self, polyhedral(n))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .arguments import positive_dimension
+from ..sizes import whole
 from .base import Even, Group
 
 
@@ -12,7 +12,7 @@ class Translation(Group):
     """Translations of R^d; elements, algebra vectors and points are all `(*batch, d)`."""
 
     def __init__(self, space_dim: int = 2) -> None:
-        self.dim = self.space_dim = positive_dimension("Translation", space_dim)
+        self.dim = self.space_dim = whole("Translation", "space_dim", space_dim)
         self.element_shape = (space_dim,)
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..sizes import whole
 from . import even
-from .arguments import positive_dimension
 from .base import Even, Group
 
 
@@ -18,7 +18,7 @@ class Trivial(Group):
     volume = 1.0
 
     def __init__(self, space_dim: int = 2) -> None:
-        self.space_dim = positive_dimension("Trivial", space_dim)
+        self.space_dim = whole("Trivial", "space_dim", space_dim)
 
     def product(self, g: Tensor, h: Tensor) -> Tensor:
         return g + h
@@ -38,6 +38,6 @@ class Trivial(Group):
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return its one element."""
         even.without_spacing(self, spacing)
-        if even.whole(self, n) != 1:
+        if whole(f"uniform of {self!r}", "n", n) != 1:
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 1")
         return Even(torch.zeros(1, 0), even.constant(1, 1.0), 1.0)

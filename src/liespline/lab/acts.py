@@ -34,12 +34,12 @@ class Act:
 
     def configurations(self, seed: int) -> dict[str, Config]:
         """The networks: equal in size; only the augmented one of the first act learns from moved digits."""
-        usual = find_task("digits").defaults.updated(accelerator="cpu", seed=seed)
-        group = usual
+        # Networks so small, and steps so few, need no dropout; in one cycle the plain one learns all poses in time.
+        usual = find_task("digits").defaults.updated(accelerator="cpu", seed=seed, dropout=0.0, schedule="one-cycle")
+        group = usual.updated(widths=(4, 6, 12, 16), epochs=20)
         if self.group != "so2":  # larger groups cost more: thin layers and few epochs keep it short
             size = (8, 2) if self.group == "sim2" else 8
-            small = usual.updated(kernel="local", widths=(4, 6, 8, 12), epochs=6)
-            group = small.updated(group=self.group, n_h=size)
+            group = usual.updated(group=self.group, n_h=size, kernel="local", widths=(4, 6, 8, 12), epochs=6)
         weights = weights_in(make_classifier(group, Signature.of(digits.load("valid"))))
         plain = group.updated(group="none", n_h=1, kernel="dense", weights=weights)
         second = plain.updated(augment="rotate")

@@ -57,8 +57,8 @@ class Row:
 def run_demo(out: Path, seed: int, console: Console, epochs: int | None = None, group: str = "so2") -> list[Row]:
     """Train and test the three networks of an act, print the table, write the report."""
     act = act_of(group)
-    # One thread: layers so small gain little from a second, lose much where cores are shared, and so the numbers
-    # do not depend on the machine's cores.
+    # One thread: small layers gain little from a second one and lose much where cores are shared; and the numbers
+    # then do not depend on the machine's cores.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -83,7 +83,7 @@ def _trained_rows(act: Act, out: Path, seed: int, console: Console, epochs: int 
 
 
 def shortfall(rows: list[Row]) -> str | None:
-    """What is missing from the demonstration's claim, or None: 20 points above the plain network, and above both."""
+    """What is missing for the demonstration's claim, or None: 20 points above the plain network, and above both."""
     plain, second, group = (row.moved for row in rows)
     if group >= plain + 0.2 and group > second:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -13,15 +14,22 @@ from ..groups import Group
 from ..splines import bspline
 
 
-def resampled(images: Tensor, matrix: Tensor, size: Sequence[int] | None = None, mode: str = "bilinear") -> Tensor:
-    """Images f(Ax) of their own matrices A (B, d, d), x in samples from the centre, zeros moving in: (B, C, *size).
+def resampled(
+    images: Tensor,
+    matrix: Tensor,
+    size: Sequence[int] | None = None,
+    mode: str = "bilinear",
+    offset: Tensor | None = None,
+) -> Tensor:
+    """Images f(Ax + b) of their own matrices A (B, d, d), x in samples from the centre, zeros moving in: (B, C, *size).
 
-    Fast, for training and for making data sets; `moved` is the exact one.
+    `offset` b (B, d) is zero if it is left out. Fast, for training and for making data sets; `moved` is the exact one.
     """
     space, size = images.shape[2:], tuple(size or images.shape[2:])
     old, new = (torch.tensor(n, dtype=matrix.dtype, device=matrix.device) / 2 for n in (space, size))
     theta = (matrix * new / old.unsqueeze(-1)).flip(-2, -1)  # torch counts axes from the last, in half images
-    theta = torch.cat([theta, theta.new_zeros(*theta.shape[:-1], 1)], -1).to(images)
+    start = theta.new_zeros(theta.shape[:-1]) if offset is None else (offset / old).flip(-1)
+    theta = torch.cat([theta, start.unsqueeze(-1)], -1).to(images)
     grid = torch.nn.functional.affine_grid(theta, [*images.shape[:2], *size], align_corners=False)
     return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
 
@@ -31,39 +39,39 @@ def rotations(angles: Tensor) -> Tensor:
     return torch.stack([angles.cos(), angles.sin(), -angles.sin(), angles.cos()], -1).view(-1, 2, 2)
 
 
-def moved(images: Tensor, group: Group, element: Tensor) -> Tensor:
-    """The images f(h⁻¹x) about their centre, zeros moving in: (B, C, *space), one element for all.
+def moved(images: Tensor, group: Group, element: Tensor, size: Sequence[int] | None = None) -> Tensor:
+    """The images f(h⁻¹x) about their centre, zeros moving in: (B, C, *size), one element for all.
 
     f is the cubic spline through the samples, so quarter turns are exact to rounding and smooth images keep
-    three digits, where torch's own bicubic `grid_sample` keeps less than two.
+    three digits, where torch's own bicubic `grid_sample` keeps less than two. A smaller `size` is the middle of it.
     """
-    space = images.shape[2:]
+    space, size = images.shape[2:], tuple(size or images.shape[2:])
     if group.space_dim != len(space):
         raise ValueError(f"{group!r} acts on {group.space_dim} dimensions; the images have {len(space)}")
     device = images.device
-    axes = [torch.arange(n, dtype=torch.float64, device=device) - (n - 1) / 2 for n in space]
+    axes = [torch.arange(n, dtype=torch.float64, device=device) - (n - 1) / 2 for n in size]
     points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)  # (P, d)
     matrix = group.matrix(group.inverse(element.double().cpu())).to(device)
     centre = torch.tensor([(n - 1) / 2 for n in space], dtype=torch.float64, device=device)
     where = points @ matrix.T + centre  # in samples from the first one
-    corner = where.floor().long() - 1
     coefficients = images
-    for axis, size in enumerate(space, 2):
-        solve = _inverse(size).to(images)
-        coefficients = torch.tensordot(coefficients, solve, dims=([axis], [1])).movedim(-1, axis)
+    for axis, n in enumerate(space, 2):
+        coefficients = torch.tensordot(coefficients, _inverse(n).to(images), dims=([axis], [1])).movedim(-1, axis)
     flat = coefficients.flatten(2)
-    out = torch.zeros_like(flat)
     limits = torch.tensor(space, device=device)
-    for step in itertools.product(range(4), repeat=len(space)):
-        index = corner + torch.tensor(step, device=device)
-        inside = ((index >= 0) & (index < limits)).all(-1)
-        weight = bspline(where - index, 3).prod(-1) * inside
-        row = torch.zeros(len(points), dtype=torch.long, device=device)
-        for axis, size in enumerate(space):
-            row = row * size + index[:, axis].clamp(0, size - 1)
-        out += flat[..., row] * weight.to(images)
+    strides = torch.tensor([math.prod(space[axis + 1 :]) for axis in range(len(space))], device=device)
+    # The four splines of each axis that are not zero at a point: their rows and values, (P, d, 4).
+    index = where.floor().long().unsqueeze(-1) + torch.arange(-1, 3, device=device)
+    inside = (index >= 0) & (index < limits[:, None])
+    values = (bspline(where.unsqueeze(-1) - index, 3) * inside).to(images)
+    rows = index.clamp(min=0).minimum(limits[:, None] - 1) * strides[:, None]
+    out = flat.new_zeros(*flat.shape[:2], len(points))
+    for steps in itertools.product(range(4), repeat=len(space)):
+        row = sum(rows[:, axis, step] for axis, step in enumerate(steps))
+        value = math.prod(values[:, axis, step] for axis, step in enumerate(steps))
+        out += flat[..., row] * value
     outside = ((where < -0.5) | (where > limits - 0.5)).any(-1)
-    return out.masked_fill(outside, 0).view_as(images)
+    return out.masked_fill(outside, 0).unflatten(-1, size)
 
 
 @lru_cache(maxsize=16)
@@ -83,7 +91,7 @@ def in_disc(images: Tensor, magnified: float = 1.0) -> tuple[Tensor, Tensor]:
     """Images (B, C, *space) as a part that is zero outside a disc, and the colour to lay under it.
 
     The disc is the largest that stays in view however it is turned, and magnified so many times; its edge is one
-    sample wide. Whoever moves the part and lays the same colour under it moves all that can be seen, and nothing else.
+    sample wide. Moving the part and laying the same colour under it moves all that can be seen, and nothing else.
     """
     largest = (min(images.shape[2:]) - 1) / 2 / magnified
     disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)

@@ -1,4 +1,4 @@
-"""What is printed: names that come from data are shown as they are, and never obeyed."""
+"""What is printed: names that come from data are shown as they are, and never interpreted."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from ..functional import Padding, Window
 from ..grids import Grid, lattice
 from ..groups import Scale
 from ..nn import GConv, Lift, NormReLU, Project, Upsample
+from ..sizes import whole
 from ..splines import SplineBasis
 from .kernels import h_basis
 
@@ -66,8 +67,9 @@ def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
     """
     if preset not in ("paper", "released"):
         raise ValueError(f'celeba: preset = {preset!r}, must be "paper" or "released"')
-    if not isinstance(n_h, int) or n_h < 1 or not scale > 0:
-        raise ValueError(f"celeba: n_h = {n_h} and scale = {scale}, must be a whole number ≥ 1 and a positive factor")
+    whole("celeba", "n_h", n_h)
+    if not scale > 0:
+        raise ValueError(f"celeba: scale = {scale}, must be a positive factor")
     step = _STEP
     if preset == "released" and n_h > 1:
         if n_h not in _RANGES:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -43,7 +44,7 @@ class Kit:
         self.parameters = 0
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
-        """An image to the group, in a wide window."""
+        """From an image to the group, in a wide window."""
         size = wide(self.kernel_size, self.d)
         padding = "same" if stride == 1 else (size - 1) // 2
         return self._make(
@@ -101,7 +102,7 @@ def wide(kernel_size: int, d: int) -> int:
 
 
 class AtLeast(nn.Module):
-    """Pad space with zeros, on both sides alike, where it is smaller than a window."""
+    """Pad space with zeros, equally on both sides, where it is smaller than a window."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -116,7 +117,8 @@ class AtLeast(nn.Module):
 @lru_cache(maxsize=256)
 def _splines(window: int, grid: Grid) -> int:
     """How many spatial splines a layer has by default."""
-    return Lift(1, 1, window, grid).weight.shape[-1]
+    with torch.random.fork_rng(devices=[]):  # a seed gives the same network whether this was counted before or not
+        return Lift(1, 1, window, grid).weight.shape[-1]
 
 
 def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
@@ -133,7 +135,7 @@ def build(
     grid: Grid,
     kernels: Kernels,
 ) -> Network:
-    """Build a network of these widths, or times a factor that gives it as nearly as possible `parameters` numbers."""
+    """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
 
     def count(candidate: Sequence[int]) -> int:
         kit = Kit(grid, kernels, dry=True)

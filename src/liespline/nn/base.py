@@ -81,7 +81,7 @@ class Correlation(Shiftable):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new coefficients, such that activations keep their size; the bias is zero, centres are the grid's."""
+        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's."""
         x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         h_samples = None
         if self.h_basis is None:
@@ -149,10 +149,20 @@ class Correlation(Shiftable):
         else:
             found["x_samples"] = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         if self.h_basis is not None and self.h_basis.trainable:
-            found["h_points"], found["h_factor"] = functional.group_points(self.grid, self.out_grid)
+            found["h_points"], found["h_factor"] = functional.group_points(*self._relative)
         elif self.h_basis is not None:
-            found["h_samples"] = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
+            found["h_samples"] = functional.group_samples(self.h_basis, *self._relative, self.axial)
         return found
+
+    @property
+    def _relative(self) -> tuple[Grid, Grid]:
+        """Grids with the h⁻¹h̃ of those in use: as built, so that a shift samples nothing on H anew.
+
+        On a quotient it is known up to a turn about the axis, and that does change.
+        """
+        if self._home is None or self.out_grid.group.quotient_of is not None:
+            return self.grid, self.out_grid
+        return self._home["grid"], self._home["out_grid"]
 
     def _renew_buffers(self) -> None:
         weight = self.weight

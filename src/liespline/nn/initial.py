@@ -59,7 +59,8 @@ def _gain(x: Tensor, h: Tensor, width: int) -> float:
     The input of a layer has a second moment f_b on each element b, of which a share ρ is common to all its samples and
     the rest independent. ReLU halves the moment and turns a correlation c of what it gets into κ(c) (the arc-cosine
     kernel), so ρ grows from 0 at a network's input; the gain is the geometric mean over its first layers. In nets of
-    finite width the typical moment falls short of the expected one by about e^{−2ρ/width} a layer: made good here.
+    finite width the typical moment falls short of the expected one by about e^{−2ρ/width} per layer, which is
+    corrected here.
     """
     alone = torch.einsum("amn,amnb->ab", torch.einsum("amyi,anyi->amn", x, x), torch.einsum("ambj,anbj->amnb", h, h))
     joint = torch.einsum("ami,ani->amn", x.sum(2), x.sum(2))

@@ -104,7 +104,7 @@ class GConv(Correlation):
             self.plan = None
             return
         where = self.weight.device
-        self.plan = functional.plan(self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, where)
+        self.plan = functional.plan(self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h_out, in/groups, N_h_in, *window)`, with quadrature and determinant."""

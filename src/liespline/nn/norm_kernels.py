@@ -1,11 +1,11 @@
 # mypy: ignore-errors
 """Triton kernels of batch norm with ReLU and max pooling behind it: two passes over memory each way.
 
-Feature maps are matrices: a row a sample, columns that lie next to each other, column j of channel j // GROUP modulo
-CHANNELS: either the GROUP columns of a channel are neighbours, or GROUP is 1 and they are CHANNELS apart. Pooling
-windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found again
-wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the number of
-columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
+Feature maps are matrices: one row per sample, columns that are neighbours in memory, column j of channel j // GROUP
+modulo CHANNELS: either the GROUP columns of a channel are neighbours, or GROUP is 1 and they are CHANNELS apart.
+Pooling windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found
+again wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the
+number of columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
 """
 
 import triton
@@ -131,7 +131,7 @@ def finish_moments(
     CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, AFFINE: tl.constexpr, BP: tl.constexpr,
     BG: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """facts (5, C) = mean, variance, 1/√(variance + eps), scale and shift; a program a channel."""
+    """facts (5, C) = mean, variance, 1/√(variance + eps), scale and shift; one program per channel."""
     channel = tl.program_id(0)
     first, second = _totals(partial, programs, columns, CHANNELS, GROUP, OWN, BP, BG, EXACT)
     away = first / count

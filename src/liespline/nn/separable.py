@@ -87,7 +87,7 @@ class SeparableGConv(nn.Sequential):
         self._fill_filters()
 
     def reset_parameters(self) -> None:
-        """Draw new coefficients, such that activations keep their size through layers followed by ReLU."""
+        """Draw new coefficients so that activations keep their size through layers followed by ReLU."""
         for layer in self:
             layer.reset_parameters()  # type: ignore[operator]
         self._fill_filters()

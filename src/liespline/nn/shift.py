@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
@@ -34,7 +35,7 @@ class shift:
 
     h counts from where the grids were built, not from where the last call left them. Only the samples of kernels in
     space change: h⁻¹h̃ does not, nor does anything that is learned or saved. A network that is trained with h drawn
-    anew at every step sees all of H, not only the grid; evaluation has no part in it. In a `with` block the grids are
+    anew at every step sees all of H, not only the grid; evaluation is not affected. In a `with` block the grids are
     put back at its end, to the bit.
 
     h is one element of the group, such as `torch.tensor([0.1])` for SO(2); on S² it is a rotation of SO(3).
@@ -57,11 +58,18 @@ class shift:
 
 def moved(grid: Grid, h: Tensor) -> Grid:
     """Return h·H with the same Haar weights, which left translation leaves as they are."""
-    group = grid.group
-    if group.dim == 0:
+    if grid.group.dim == 0:
         return grid  # the trivial group has nowhere to go: a plain layer among equivariant ones
-    acting: Group = group.quotient_of or group
     h = h.detach().to("cpu", torch.float64)
+    return _moved(grid, tuple(h.flatten().tolist()), tuple(h.shape))
+
+
+@lru_cache(maxsize=16)  # the layers of a network share a grid or two
+def _moved(grid: Grid, values: tuple[float, ...], shape: tuple[int, ...]) -> Grid:
+    group = grid.group
+    acting: Group = group.quotient_of or group
+    with torch.device("cpu"), torch.inference_mode(False):
+        h = torch.tensor(values, dtype=torch.float64).view(shape)
     if h.shape != acting.element_shape:
         raise ValueError(f"shift: h has shape {tuple(h.shape)}; one element of {acting!r} has {acting.element_shape}")
     acting.require("shift: h", h)

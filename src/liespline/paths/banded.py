@@ -25,18 +25,9 @@ _WIDE = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-
 
 
 def correlate(
-    x: Tensor,
-    weight: Tensor,
-    x_samples: Tensor,
-    h_samples: Tensor,
-    *,
-    plan: Plan,
-    methods: Sequence[str],
-    group: int,
-    stride: Size,
-    padding: Size,
-    keep: bool,
-) -> Tensor:
+    x: Tensor, weight: Tensor, x_samples: Tensor, h_samples: Tensor, *,
+    plan: Plan, methods: Sequence[str], group: int, stride: Size, padding: Size, keep: bool,
+) -> Tensor:  # fmt: skip
     """Sum over the fields that count: out_a = Σ_f K[a,f] ⋆ field_f, cost A·N_k rather than A·N_in.
 
     x (B, C, N_in, *space), weight (O, C, N_x, N_k), x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k)
@@ -125,14 +116,7 @@ def picked(fields: Tensor, table: Table) -> Tensor:
 
 
 def _blocks(
-    weight: Tensor,
-    x_samples: Tensor,
-    h_samples: Tensor,
-    plan: Plan,
-    part: Part,
-    group: int,
-    method: str,
-    keep: bool,
+    weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, part: Part, group: int, method: str, keep: bool
 ) -> Tensor:
     """Return the kernel's blocks (O, A_p, C, width, *window), the first axis of the window reduced if separable."""
     make = partial(_of_part, x_samples, h_samples, plan, part, group, method == "separable")

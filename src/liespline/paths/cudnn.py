@@ -8,7 +8,7 @@ compiler chooses layouts of its own for convolutions, and torch 2.11 then reads 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from ..derivatives import again
 from ..sizes import Size
 
 Ints = Sequence[int]
-_CONVOLUTIONS = {2: F.conv2d, 3: F.conv3d}
+_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _INPUTS = 16  # channels that are worth filling with neighbours
 _UNIT = 8  # what cuDNN would pad channels to
 
@@ -183,20 +183,16 @@ class _Convolve(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, kernel = ctx.saved_tensors
-        needs = list(ctx.needs_input_grad[:2])
-        if torch.is_grad_enabled():  # the gradient itself will be differentiated
-            out = _plain(x.narrow(1, 0, kernel.shape[2 : -len(ctx.stride)].numel()), kernel, ctx.stride, ctx.padding)
-            return *again(out, (x, kernel), needs, grad), None, None
-        dx, dw = _backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
-        return dx if needs[0] else None, dw if needs[1] else None, None, None
+        return _send_back(ctx, grad, _backward)
 
 
-def _plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    """The same by torch's own operators, layouts left to them."""
+def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    """The same by torch's own operators in any dimension, layouts left to them."""
     d = len(stride)
+    flat = x.flatten(1, x.ndim - 1 - d)
     weight = kernel.flatten(2, kernel.ndim - 1 - d).flatten(0, 1).to(x.dtype)
-    return _CONVOLUTIONS[d](x.flatten(1, x.ndim - 1 - d), weight, None, stride, padding).unflatten(1, kernel.shape[:2])
+    out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
+    return out.unflatten(1, kernel.shape[:2])
 
 
 @torch.library.custom_op("liespline::pad", mutates_args=())
@@ -228,9 +224,12 @@ def operator_backward(
 
 @_operator.register_fake
 def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tensor:
-    d = len(stride)
+    d, count = len(stride), kernel.shape[0] * kernel.shape[1]
     edges = zip(x.shape[-d:], kernel.shape[-d:], stride, padding, strict=True)
-    return _like_conv(x, kernel.shape[:2], [(n + 2 * p - k) // s + 1 for n, k, s, p in edges])
+    space = [(n + 2 * p - k) // s + 1 for n, k, s, p in edges]
+    # Memory as a padded convolution leaves it: channels innermost, and a gap after them.
+    out = x.new_empty(x.shape[0], *space, count + gap(count)).movedim(-1, 1)
+    return out.narrow(1, 0, count).unflatten(1, kernel.shape[:2])
 
 
 @operator_backward.register_fake
@@ -241,18 +240,16 @@ def _(
     return dx, torch.empty_like(kernel) if needs[1] else x.new_empty(0)
 
 
-def _like_conv(x: Tensor, channels: Ints, space: Ints) -> Tensor:
-    """Memory as a padded convolution leaves it: channels innermost, and a gap after them."""
-    count = math.prod(channels)
-    out = x.new_empty(x.shape[0], *space, count + gap(count)).movedim(-1, 1)
-    return out.narrow(1, 0, count).unflatten(1, tuple(channels))
-
-
-def _send_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
     x, kernel = ctx.saved_tensors
     needs = list(ctx.needs_input_grad[:2])
-    dx, dw = operator_backward(grad, x, kernel, ctx.stride, ctx.padding, needs)
+    if torch.is_grad_enabled():  # the gradient itself will be differentiated
+        out = plain(x.narrow(1, 0, kernel.shape[2 : -len(ctx.stride)].numel()), kernel, ctx.stride, ctx.padding)
+        return *again(out, (x, kernel), needs, grad), None, None
+    dx, dw = gradients(grad, x, kernel, ctx.stride, ctx.padding, needs)
     return dx if needs[0] else None, dw if needs[1] else None, None, None
 
 
-_operator.register_autograd(_send_back, setup_context=_Convolve.setup_context)
+_operator.register_autograd(
+    lambda ctx, grad: _send_back(ctx, grad, operator_backward), setup_context=_Convolve.setup_context
+)

@@ -111,7 +111,7 @@ class Question(NamedTuple):
     sizes: tuple[Size, ...]
     stride: Size
     padding: Size
-    traced: bool  # by a compiler, which has no cost of launches, or by who follows shapes alone
+    traced: bool  # by a compiler, which has no cost of launches, or by a tracer that follows shapes alone
     transformed: bool
     hopper: bool = False  # whether the kernels for Hopper GPUs take such numbers
     innermost: bool = False  # whether the fields of a sample lie together, as those need it

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..hopper import operators as hopper
 from ..sizes import Size
@@ -14,7 +13,6 @@ from . import cudnn, fourier
 from .plan import Plan, crop, distinct, kept
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
-_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 def kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, *, channels_last: bool = False) -> Tensor:
@@ -108,15 +106,10 @@ def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -
         if x.ndim > 2 + d:
             x, kernel = x.transpose(1, 2), kernel.transpose(2, 3)
         return cudnn.convolve(x, kernel, stride, padding).transpose(1, 2)
-    if method == "cudnn":
-        return cudnn.convolve(x, sampled, stride, padding)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    weight = sampled.flatten(2, sampled.ndim - 1 - d).flatten(0, 1).to(x.dtype)
     if method == "fourier":
-        out = fourier.correlate(flat, weight, padding)
-    else:
-        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
-    return out.unflatten(1, sampled.shape[:2])
+        weight = sampled.flatten(2, sampled.ndim - 3).flatten(0, 1).to(x.dtype)
+        return fourier.correlate(x.flatten(1, x.ndim - 3), weight, padding).unflatten(1, sampled.shape[:2])
+    return (cudnn.convolve if method == "cudnn" else cudnn.plain)(x, sampled, stride, padding)
 
 
 def _channels_innermost(x: Tensor, sampled: Tensor, d: int) -> bool:

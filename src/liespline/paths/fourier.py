@@ -2,7 +2,7 @@
 
 A correlation of n samples with k taps has m = n − k + 1 outputs that a cyclic one shares. Its real DFT, with three real
 products for a complex one, makes it y = Z((D x) ∘ (E w)) with r ≈ 3n/2 products, and in two dimensions r² products for
-m² outputs: at n = 14 and k = 5 four an output, not 25. The sums over channels are r² plain matrix products. A value
+m² outputs: at n = 14 and k = 5 four per output, not 25. The sums over channels are r² plain matrix products. A value
 that is not finite spreads over the outputs of its tile.
 """
 

@@ -17,7 +17,7 @@ from torch.nn import Parameter
 from ..sizes import Size
 
 Made = TypeVar("Made")
-_MOST_KEPT = 32  # for images of ever other sizes
+_MOST_KEPT = 32  # for images of many sizes
 
 
 class Table(NamedTuple):

@@ -105,7 +105,7 @@ def _digits(split: str) -> tuple[Tensor, Tensor]:
 
 
 def _train(net: nn.Module, images: Tensor, targets: Tensor) -> None:
-    """Train as `liespline demo` does, but for its bookkeeping."""
+    """Train as `liespline demo` does, without its bookkeeping."""
     generator = torch.Generator().manual_seed(0)
     optimiser = torch.optim.AdamW(net.parameters(), lr=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.02, total_steps=_TRAINING)

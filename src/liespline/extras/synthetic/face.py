@@ -40,7 +40,7 @@ def draw_face(person: Person, rng: np.random.Generator) -> tuple[Image.Image, Po
 
 
 def _background(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Out-of-focus clutter of every size, discs and pairs of dots among it: an eye is no mere blob."""
+    """Out-of-focus clutter of every size, with discs and pairs of dots: an eye must not be found as a mere blob."""
     width, height = canvas.image.size
     corners = Image.fromarray(muted(rng, 9).reshape(3, 3, 3).astype(np.uint8))
     canvas.image.paste(corners.resize((width, height), Image.Resampling.BICUBIC))

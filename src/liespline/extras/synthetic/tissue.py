@@ -2,7 +2,7 @@
 
 Both classes have the same stains, the same number, size and shape of nuclei, the same glands and sheets. In
 class 0 (normal) nuclei lie along the layer they belong to, in class 1 (tumour) they stand across it, like
-palisades. So the label hangs on the angle between a nucleus and its surroundings, whatever the
+palisades. So the label depends on the angle between a nucleus and its surroundings, whatever the
 orientation of both: mirror images and turned patches keep it.
 """
 
@@ -60,7 +60,7 @@ def synthesize(
 
 
 def _write(path: Path, name: str, shape: tuple[int, ...], rows: Iterator[NDArray[np.uint8]]) -> None:
-    """A file that is not there yet. HDF5 dies of a full disk: room is had before, and plain writes fill it."""
+    """A file that is not there yet. HDF5 crashes on a full disk: room is reserved first, and plain writes fill it."""
     if path.exists():
         return
     layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

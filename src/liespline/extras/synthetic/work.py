@@ -1,4 +1,4 @@
-"""Drawing many pictures on several processes, each from its own seed: how many never shows."""
+"""Drawing many pictures on several processes, each from its own seed: the number of processes changes nothing."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ def _reported(drawn: Iterator[Drawn], total: int, progress: Progress | None, wha
 def synthetic_folder(out: Path, text: str, files: Sequence[str]) -> None:
     """Make the folder and say in it, before anything else is there, that its pictures are drawn.
 
-    A folder that says the same is gone on with. One that has any of `files` from elsewhere is refused: they may be
+    A folder that says the same is continued. One that has any of `files` from elsewhere is refused: they may be
     the real ones.
     """
     try:

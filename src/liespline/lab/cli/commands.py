@@ -111,14 +111,14 @@ def train(
     """Train a network, test it, and write its report.
 
     Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
-    network by validation), results.json and report.html. Killed at any moment, the run goes on with
+    network by validation), results.json and report.html. A run that was killed continues with
     --resume FOLDER.
 
     Examples:
 
     - `liespline train images --data DIR --group so2`
 
-    - `liespline train volumes --data FILE.npz --group so3 --n-h 24`
+    - `liespline train volumes --data DIR --group so3 --n-h 24`
 
     - `liespline train --resume runs/images-so2 --epochs 60`
     """
@@ -186,11 +186,14 @@ def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
 def export(
     checkpoint: opt.Checkpoint,
     onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Sample the kernels in the graph: a file of about the weights' size.")
+    ] = False,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes."""
     from ..evaluation.predict import export_onnx
 
-    size = export_onnx(checkpoint, onnx)
+    size = export_onnx(checkpoint, onnx, compact=compact)
     console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
 
 

@@ -29,7 +29,8 @@ Target = Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", 
 def check(
     task: TaskArgument,
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The task's data.", show_default=False)],
-    size: Annotated[int | None, typer.Option(help="As in `liespline train --size`.")] = None,
+    size: Annotated[str | None, typer.Option(help="As in `liespline train --size`.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`.")] = None,
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
     from ..data import DataError
@@ -37,10 +38,10 @@ def check(
     from ..tasks import find_task
 
     chosen = find_task(task)
-    if chosen.check is None:
+    if chosen.data_help is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
-    config = chosen.defaults.updated(data=str(path), size=size)
-    if problems := chosen.check(path, config):
+    config = chosen.defaults.updated(data=str(path), size=size, labels=None if labels is None else str(labels))
+    if chosen.check is not None and (problems := chosen.check(path, config)):
         raise DataError(problems)
     splits = {}
     for name in ("train", "valid", "test"):
@@ -83,7 +84,7 @@ def prepare(
     out: Target,
     seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
 ) -> None:
-    """Turn the official CelebA files into the paper's 128×128 set; once killed, it goes on where it was."""
+    """Turn the official CelebA files into the paper's 128×128 set; if killed, it continues where it was."""
     one_of("task to prepare", task, ["celeba"])
     from ..data import celeba
 

@@ -16,7 +16,7 @@ from ..screen import Screen
 
 @contextmanager
 def clear_messages() -> Iterator[None]:
-    """Say mistakes of the user's, and disks and folders that cannot be used, in words, and end with status 2."""
+    """Report a user's mistakes, and disks and folders that cannot be used, in words, and end with status 2."""
     if not sys.warnoptions:  # for people, unless Python was told how to treat warnings
         warnings.showwarning = note
     threading.excepthook = in_thread
@@ -33,7 +33,7 @@ def clear_messages() -> Iterator[None]:
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Take SIGTERM, by which clusters end jobs, as Ctrl-C is taken: processes that were begun end too."""
+    """Treat SIGTERM, by which clusters end jobs, like Ctrl-C: the processes that were started end too."""
     if threading.current_thread() is not threading.main_thread():  # no other may set handlers
         yield
         return
@@ -50,6 +50,6 @@ def note(message: Warning | str, *place: Any, **more: Any) -> None:
 
 
 def in_thread(failed: threading.ExceptHookArgs) -> None:
-    """Leave a disk that a logger's thread cannot write to for the main thread, which meets it too."""
+    """Ignore a disk that a logger's thread cannot write to: the main thread meets the same error."""
     if not isinstance(failed.exc_value, OSError):
         threading.__excepthook__(failed)

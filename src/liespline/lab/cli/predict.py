@@ -25,7 +25,7 @@ def predict(
         list[Path],
         typer.Argument(
             metavar="PATH…",
-            help="PNG, JPEG or TIFF files, .npz or .npy volumes, or folders of them.",
+            help="PNG, JPEG or TIFF files; NIfTI, .npy or .npz volumes, folders of DICOM slices; or folders of them.",
             show_default=False,
         ),
     ],

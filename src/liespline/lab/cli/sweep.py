@@ -12,7 +12,7 @@ from ..settings import ConfigError
 from . import options as opt
 
 console = Screen()
-# What makes the runs of a set differ, and what would make them one and the same.
+# What differs between the runs of a set, and what would make them all the same.
 CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "start_from")
 
 
@@ -33,7 +33,7 @@ def sweep(
     *,
     given: dict[str, Any],
 ) -> None:
-    """Do all runs of a set, each once: finished ones are skipped, killed ones go on where they were."""
+    """Do all runs of a set, each once: finished runs are skipped, killed runs continue where they were."""
     from ..sweep.plan import plan
     from ..sweep.plan import sweep as do_all
     from ..sweep.study import write_study

@@ -20,7 +20,7 @@ from .split import as_float
 class Draws:
     """Random numbers for a process's share of a batch: every `world`-th image of it, beginning at `rank`.
 
-    All numbers of the whole batch are drawn everywhere, so that an image's own do not depend on who looks at it.
+    All numbers of the whole batch are drawn everywhere, so that those of an image do not depend on the process.
     """
 
     generator: torch.Generator | None = None
@@ -63,17 +63,53 @@ class Rotate(nn.Module):
 
     def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         x = as_float(images)
-        colour = rim_colour(x)
-        x = x - colour
-        if x.ndim == 4:
-            return resampled(x, rotations(2 * torch.pi * draws.uniform(images, 1)[0])) + colour, targets
-        if x.ndim != 5:
+        if x.ndim not in (4, 5):
             raise ValueError(
                 f"images of shape {tuple(x.shape)} cannot be turned; expected (B, C, H, W) or (B, C, D, H, W)"
             )
+        colour = rim_colour(x)
+        return resampled(x - colour, self.matrices(x, draws)) + colour, targets
+
+    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
+        """The matrices A (B, d, d) of f(Ax): uniform rotations."""
+        if x.ndim == 4:
+            return rotations(2 * torch.pi * draws.uniform(x, 1)[0])
         # A normalised Gaussian 4-vector is a uniform unit quaternion.
-        quaternions = draws.normal(images, 4).T
-        return resampled(x, roma.unitquat_to_rotmat(nn.functional.normalize(quaternions, dim=-1))) + colour, targets
+        return roma.unitquat_to_rotmat(nn.functional.normalize(draws.normal(x, 4).T, dim=-1))
+
+
+class FlipRotate(Rotate):
+    """Turned by a uniformly drawn rotation, half of them mirrored: any element of O(d)."""
+
+    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
+        """Uniform orthogonal matrices (B, d, d)."""
+        side = torch.where(draws.uniform(x, 1)[0] < 0.5, -1.0, 1.0).view(-1, 1, 1)
+        matrix = super().matrices(x, draws)
+        return torch.cat([matrix[:, :1] * side, matrix[:, 1:]], 1)
+
+
+class Affine(Rotate):
+    """Turned by any rotation, zoomed by 0.9 to 1.1 and sheared by up to 0.1 in some direction; never shifted.
+
+    A = R (I + k e₀e₁ᵀ) / z: the centre, which an equivariant network turns about, stays where it is.
+    """
+
+    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
+        """The matrices (B, d, d)."""
+        zoom, shear = draws.uniform(x, 2)
+        slanted = torch.eye(x.ndim - 2, device=x.device).repeat(len(x), 1, 1)
+        slanted[:, 0, 1] = 0.2 * shear - 0.1
+        return super().matrices(x, draws) @ slanted / (0.9 + 0.2 * zoom).view(-1, 1, 1)
+
+
+class Flips(nn.Module):
+    """Mirrored along each axis of space with probability ½, without interpolation."""
+
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
+        x = as_float(images)
+        for axis, coin in enumerate(draws.uniform(images, x.ndim - 2), 2):
+            x = torch.where((coin < 0.5).view(-1, *(1,) * (x.ndim - 1)), x.flip(axis), x)
+        return x, targets
 
 
 class Zoom(nn.Module):

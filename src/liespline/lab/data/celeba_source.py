@@ -40,7 +40,7 @@ class Source:
 def read_source(folder: Path) -> Source:
     """Both text files; raises DataError with all that is wrong in them, by file and row."""
     landmarks_path = existing(folder / LANDMARKS_FILE, "the in-the-wild landmarks (not the _align_ file)")
-    identity_path = existing(folder / IDENTITY_FILE, "one line an image: its name and identity number")
+    identity_path = existing(folder / IDENTITY_FILE, "one line per image: its name and identity number")
     if not (folder / IMAGES).is_dir():
         raise DataError(f"{folder / IMAGES}: is no folder; unpack the in-the-wild images there")
     problems: list[str] = []

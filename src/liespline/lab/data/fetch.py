@@ -42,7 +42,7 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
 def fetch(name: str, out: Path, progress: Progress | None = None) -> list[Path]:
     """Fetch a data set into `out` and return its files; those that are there already are kept.
 
-    `.h5.gz` files are unpacked, since they are read by mapping. Raises DataError when a file cannot be had or is
+    `.h5.gz` files are unpacked, since they are read by mapping. Raises DataError when a file cannot be fetched or is
     not the published one.
     """
     if name not in FILES:

@@ -82,7 +82,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """The same for those who open the `.part` file themselves."""
+    """The same for callers that open the `.part` file themselves."""
     part = path.with_name(path.name + ".part")
     try:
         yield part

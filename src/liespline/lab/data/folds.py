@@ -1,4 +1,4 @@
-"""Who is in which split: groups stay together, classes are spread evenly, and names decide, not their order."""
+"""Which image is in which split: groups stay together, classes are spread evenly, and only names decide."""
 
 import hashlib
 from collections.abc import Sequence

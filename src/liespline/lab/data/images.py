@@ -1,29 +1,29 @@
-"""A user's own images: one folder per class, or such folders under train, valid and test."""
+"""A user's own images: one folder per class, or such folders inside train, valid and test."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from .files import NAMED, DataError
+from .class_folders import FEWEST, Listing, Samples, has_splits, list_classes, some, split_folder, split_folders
+from .files import DataError
 from .folds import assign, rows_of
 from .pictures import SUFFIXES, has_transparency, read_array, strict_pillow
 from .rows import Array, Decoded, cached_rows, file_key
 from .split import ALL, SPLITS, Joined, Split, check_split, stratified
 
-FEWEST = 3  # one image per class for each of train, valid and test
+PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
 _BLOCK = 64
 
 
 def check(path: Path, size: int | None = None) -> list[str]:
     """Every problem that would stop training on the folder; reads all images and keeps them decoded."""
     problems = []
-    for split in SPLITS if (Path(path) / "train").is_dir() else ("train",):
+    for split in SPLITS if has_splits(Path(path)) else ("train",):
         try:
             load(path, split, size)
         except DataError as error:
@@ -42,12 +42,12 @@ def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: 
     path = Path(path)
     if size is not None and size < 1:
         raise ValueError(f"size {size} must be at least 1 pixel")
-    given = (path / "train").is_dir()
+    given = has_splits(path)
     if split == ALL and given:
         return Joined({name: load(path, name, size) for name in SPLITS})
-    folder = _split_folder(path, check_split(split)) if given else None
-    listing = _list(folder or path, 1 if split == ALL else FEWEST)
-    if folder is not None and listing.classes != (known := _list(_split_folder(path, "train")).classes):
+    folder = split_folder(path, check_split(split)) if given else None
+    listing = list_classes(folder or path, PICTURES, 1 if split == ALL else FEWEST)
+    if folder is not None and listing.classes != (known := list_classes(split_folder(path, "train"), PICTURES).classes):
         raise DataError(f"{folder}: has classes {listing.classes}; train has {known}: both must be the same")
     key = "\n".join(f"{file.parent.name}/{file_key(file)}" for file in listing.files) + f"\n{size}"
     images = cached_rows(folder or path, key, lambda: decode(listing, size))
@@ -66,65 +66,11 @@ def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: 
 def transparent(path: Path) -> list[str]:
     """A remark on the images that are not opaque everywhere."""
     path = Path(path)
-    folders = [_split_folder(path, split) for split in SPLITS] if (path / "train").is_dir() else [path]
-    files = [file for folder in folders for file in _list(folder).files]
+    files = [file for folder in split_folders(path) for file in list_classes(folder, PICTURES).files]
     with strict_pillow(), ThreadPoolExecutor() as pool:
         found = [file for file, seen in zip(files, pool.map(has_transparency, files), strict=True) if seen]
     images = "1 image has" if len(found) == 1 else f"{len(found)} images have"
-    return [f"{images} transparent parts, which are shown on white: {_some(found, path)}"] * bool(found)
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The images of a folder with their classes."""
-
-    files: list[Path]
-    labels: Array
-    classes: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def _split_folder(path: Path, split: str) -> Path:
-    """Where a split of data that come with splits lies."""
-    names = ("valid", "val") if split == "valid" else (split,)
-    for name in names:
-        if (path / name).is_dir():
-            return path / name
-    raise DataError(
-        f"{path}: has a folder train but none named {' or '.join(names)}; add it, or leave only class folders"
-    )
-
-
-def _list(path: Path, fewest: int = FEWEST) -> Listing:
-    if not path.is_dir():
-        raise DataError(f"{path}: is no folder; expected a folder with one folder per class in it")
-    seen = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
-    folders = [entry for entry in seen if entry.is_dir()]
-    if len(folders) < (2 if fewest == FEWEST else 1):
-        found = f"only {folders[0].name!r}" if folders else "none"
-        raise DataError(f"{path}: needs at least two class folders and has {found}; put each class in its own folder")
-    files: list[Path] = []
-    labels: list[int] = []
-    others = [entry for entry in seen if entry not in folders]
-    problems = []
-    for label, folder in enumerate(folders):
-        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-        images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
-        others += sorted(set(entries) - set(images))
-        if len(images) < fewest:
-            problems.append(f"{folder}: has {len(images)} images (PNG, JPEG or TIFF); at least {fewest} are needed")
-        files += images
-        labels += [label] * len(images)
-    if problems:
-        raise DataError(problems)
-    count = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
-    notes = [f"{count} left out, not PNG, JPEG or TIFF: {_some(others, path)}"]
-    classes = tuple(folder.name for folder in folders)
-    return Listing(files, np.array(labels, np.int64), classes, tuple(notes * bool(others)))
-
-
-def _some(entries: Sequence[Path], root: Path) -> str:
-    return ", ".join(str(entry.relative_to(root)) for entry in entries[:NAMED]) + ", …" * (len(entries) > NAMED)
+    return [f"{images} transparent parts, which are shown on white: {some(found, path)}"] * bool(found)
 
 
 def decode(listing: Listing, size: int | None) -> Decoded:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .class_folders import Listing
 from .files import DataError
 from .folds import PARTS, assign, rows_of
-from .images import Listing, decode
+from .images import decode
 from .pictures import SUFFIXES
 from .rows import Array, cached_rows, file_key
 from .split import ALL, Split
@@ -31,14 +32,14 @@ def load_labelled(
         raise DataError(f"{labels}: has no column besides file, split and group; add one with what is to be learned")
     if other := [file for file in table.files if file.suffix.lower() not in SUFFIXES]:
         raise DataError([f"{file}: is no PNG, JPEG or TIFF file" for file in other])
-    names = [_relative(file, Path(path)) for file in table.files]
+    names = [relative(file, Path(path)) for file in table.files]
     listing = Listing(list(table.files), np.zeros(len(names), np.int64), table.names, ())
     key = "\n".join(f"{name} {file_key(file)}" for name, file in zip(names, table.files, strict=True)) + f"\n{size}"
     images = cached_rows(Path(path), key, lambda: decode(listing, size))
     rows = np.arange(len(names)) if split == ALL else rows_of(split, splits_in(table, names, fold, folds))
     return Split(
         images, table.targets[rows], table.names, rows=rows, channels_last=len(images.shape) == 3, names=names,
-        dealt=table.splits is None, kind=table.kind, notes=_notes(table),
+        dealt=table.splits is None, kind=table.kind, notes=notes_of(table, "images"),
     )  # fmt: skip
 
 
@@ -73,11 +74,13 @@ def splits_in(table: Table, names: list[str], fold: int, folds: int) -> tuple[st
     return tuple(assign(names, None if labels is None else labels.tolist(), table.groups, fold=fold, folds=folds))
 
 
-def _relative(file: Path, folder: Path) -> str:
+def relative(file: Path, folder: Path) -> str:
+    """The name of a file below its folder; all of it for a file elsewhere."""
     return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)
 
 
-def _notes(table: Table) -> list[str]:
+def notes_of(table: Table, noun: str) -> list[str]:
+    """A remark on what a table says."""
     words = {"classes": "one class each", "tags": "tags that go together in any way", "numbers": "numbers to predict"}
     groups = f", {len(set(table.groups))} groups that stay together" if table.groups else ""
-    return [f"{len(table.files)} images with labels {', '.join(table.names)[:200]}: {words[table.kind]}{groups}"]
+    return [f"{len(table.files)} {noun} with labels {', '.join(table.names)[:200]}: {words[table.kind]}{groups}"]

@@ -13,15 +13,7 @@ from .files import DataError
 from .pair_files import CLASSES, IGNORED, MOST_VALUES, Pair, read_classes, read_image, read_mask
 from .ragged import IGNORE, Item
 from .rows import Array
-from .scans import Intensity, Scan, cubes, isotropic, resample
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How files become samples: the intensity window of volumes, and the side of their voxels in millimetres."""
-
-    window: tuple[float, float] | None = None
-    side: float | None = None
+from .scans import Reading, Scan
 
 
 @dataclass(frozen=True)
@@ -77,33 +69,25 @@ def meaning_of(path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading
             problems.append(f"{path}: all masks hold the one value {sorted(names)}; two or more are needed")
     if problems:
         raise DataError(problems)
-    return Meaning(names, _side(spacings, reading))
-
-
-def _side(spacings: Sequence[tuple[float, ...]], reading: Reading) -> float | None:
-    """The side of the cubes that all voxels become: as stated, or so that the number of voxels about stays."""
     volumes = [spacing for spacing in spacings if len(spacing) == 3]
-    if not volumes:
-        return None
-    return reading.side or round(isotropic(np.median(volumes, axis=0).tolist())[0], 3)
+    return Meaning(names, reading.for_all(volumes).side if volumes else None)
 
 
 def decode(pairs: Sequence[Pair], meaning: Meaning, reading: Reading) -> Iterator[Item]:
     """Every pair as it is stored; after the last one, DataError with all that cannot be used."""
-    intensity, problems = Intensity(reading.window), []
+    reading, problems = Reading(reading.window, meaning.side), []
     kinds: Counter[tuple[int, int]] = Counter()
     examples: dict[tuple[int, int], Pair] = {}
     for pair in pairs:
         try:
-            image, mask = read_image(pair.image), read_mask(pair.mask)
-            _check_fit(pair, image, mask)
+            image, mask = _read(pair)
         except DataError as error:
             problems += error.problems
             continue
         kind = (len(image.values), image.values.ndim - 1)
         kinds[kind] += 1
         examples.setdefault(kind, pair)
-        yield _item(image, mask.values[0], meaning, intensity)
+        yield _item(image, mask.values[0], meaning, reading)
     if len(kinds) > 1:
         usual, count = kinds.most_common(1)[0]
         for kind, pair in examples.items():
@@ -117,22 +101,37 @@ def _kind(kind: tuple[int, int]) -> str:
     return f"{kind[0]} channel{'s' * (kind[0] > 1)} in {kind[1]} dimensions"
 
 
-def _check_fit(pair: Pair, image: Scan, mask: Scan) -> None:
+def unfit(pairs: Sequence[Pair]) -> list[str]:
+    """What is wrong with the pairs one by one."""
+    problems = []
+    for pair in pairs:
+        try:
+            _read(pair)
+        except DataError as error:
+            problems += error.problems
+    return problems
+
+
+def _read(pair: Pair) -> tuple[Scan, Scan]:
+    """An image and its mask, which lies where the image does."""
+    image, mask = read_image(pair.image), read_mask(pair.mask)
     if image.values.shape[1:] != mask.values.shape[1:]:
-        sizes = ["×".join(map(str, scan.values.shape[1:])) for scan in (mask, image)]
+        sizes = [size_words(scan.values.shape[1:]) for scan in (mask, image)]
         raise DataError(f"{pair.mask}: is {sizes[0]} and its image {pair.image.name} is {sizes[1]}")
     if not image.same_place(mask):
         raise DataError(f"{pair.mask}: lies in another place than its image {pair.image.name} (their affines differ)")
+    return image, mask
 
 
-def _item(image: Scan, mask: Array, meaning: Meaning, intensity: Intensity) -> Item:
+def size_words(space: Sequence[int]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
+
+
+def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading) -> Item:
     classes = np.full(mask.shape, IGNORE, np.uint8)
     for value, number in meaning.numbers.items():
         classes[mask == value] = number
     if image.values.ndim == 3:
         return Item(image.values, classes)
-    values = intensity(image.values)
-    if meaning.side is not None and isotropic(image.spacing, meaning.side)[1]:
-        sizes, steps = cubes(image, meaning.side)
-        values, classes = resample(values, sizes, steps), resample(classes[None], sizes, steps, nearest=True)[0]
-    return Item(values, classes)
+    return Item(reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0])

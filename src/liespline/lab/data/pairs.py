@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .files import DataError
+from .files import NAMED, DataError
 from .folds import PARTS, assign
-from .pair_decode import Reading, decode, meaning_of
+from .pair_decode import decode, meaning_of, unfit
 from .pair_files import CLASSES, Pair, find_pairs
 from .ragged import Content, Ragged, cached_items
 from .rows import Array, file_key
-from .scans import stem
+from .scans import Reading, stem
 from .split import SPLITS
 from .table import read_table
 
@@ -88,7 +88,8 @@ class Pairs:
             )
         at = {stem(file): row for row, file in enumerate(table.files)}
         if missing := [name for name in self.names if name not in at]:
-            raise DataError([f"{labels}: has no row for {name}" for name in missing])
+            names = ", ".join(missing[:NAMED]) + ", …" * (len(missing) > NAMED)
+            raise DataError(f"{labels}: has no row for {names}; every image with a mask needs one")
         rows = [at[name] for name in self.names]
         part = copy(self)
         if table.splits is not None:
@@ -123,12 +124,15 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
         problems += wrong
         notes += remarks
     if problems:
-        raise DataError(problems)
+        raise DataError(list(dict.fromkeys([*problems, *unfit(pairs)])))
     stated = (path / CLASSES).read_bytes().hex() if (path / CLASSES).exists() else ""
-    key = "\n".join(f"{p.name} {_key(p.image)} {_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
+    key = "\n".join(f"{p.name} {file_key(p.image)} {file_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
 
     def build() -> Content:
-        meaning = meaning_of(path, pairs, splits, reading)
+        try:
+            meaning = meaning_of(path, pairs, splits, reading)
+        except DataError as error:  # one report of all that is wrong
+            raise DataError(list(dict.fromkeys([*error.problems, *unfit(pairs)]))) from error
         about = {"classes": np.array(meaning.classes), "side": np.array(meaning.side or 0.0)}
         return about, decode(pairs, meaning, reading)
 
@@ -138,10 +142,6 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
     notes += _remarks(items, classes, side, reading)
     names = tuple(pair.name for pair in pairs)
     return Pairs(items, np.arange(len(pairs)), names, classes, tuple(splits) if parts else None, side, tuple(notes))
-
-
-def _key(path: Path) -> str:
-    return " ".join(map(file_key, sorted(path.iterdir()))) if path.is_dir() else file_key(path)
 
 
 def _remarks(items: Ragged, classes: Sequence[str], side: float | None, reading: Reading) -> list[str]:
@@ -154,6 +154,5 @@ def _remarks(items: Ragged, classes: Sequence[str], side: float | None, reading:
         [f"classes in fewer than {len(SPLITS)} images, too few to learn and test: {', '.join(rare)}"] if rare else []
     )
     if side is not None:
-        how = f"window {reading.window}" if reading.window else "volume by volume"
-        notes.append(f"voxels are cubes of {side:g} mm; intensities are normalised {how}")
+        notes.append(f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}")
     return notes

@@ -17,7 +17,7 @@ DTYPES = ("uint8", "uint16", "float32")
 
 @dataclass(frozen=True)
 class Item:
-    """An image (C, *space) and its mask (*space) of class numbers."""
+    """An image (C, *space) and its mask (*space) of class numbers, or one of no voxels where there is none."""
 
     image: Array
     mask: Array

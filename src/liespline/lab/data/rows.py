@@ -140,6 +140,8 @@ def digest(text: str) -> str:
 
 
 def file_key(path: Path) -> str:
-    """What changes whenever the file's content is replaced."""
+    """What changes whenever the content of the file, or of a file in the folder, is replaced."""
+    if path.is_dir():
+        return " ".join(file_key(entry) for entry in sorted(path.iterdir()))
     status = path.stat()
     return f"{path.name} {status.st_size} {status.st_mtime_ns}"

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from .centred import Centred
 from .files import DataError
 from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
 ALL = "all"
-"""Every image of a set in one, whatever split it belongs to."""
+"""Every image of a set in one, whatever its split."""
 
 
 class Split(Dataset[tuple[Tensor, Tensor]]):
@@ -29,9 +30,12 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     points (B, names, 2). `notes` say what was left out.
     """
 
+    side: float | None = None
+    """For volumes that state it: the side in millimetres that all voxels were brought to."""
+
     def __init__(
         self,
-        images: Rows | Array,
+        images: Rows | Array | Centred,
         targets: Array,
         classes: Sequence[str],
         *,

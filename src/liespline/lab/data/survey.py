@@ -14,7 +14,7 @@ from torch import Tensor
 from .split import Split, as_float
 
 _BLOCK_VALUES = 1 << 24
-# Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they are no kin.
+# Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they do not match.
 _UNLIKE = 8.0
 
 

@@ -35,7 +35,7 @@ def load(path: Path, split: str) -> Split:
 
     Images are (N, D, H, W), or (N, D, H, W, C) with at most 4 channels; labels (N,) or (N, 1).
     """
-    path, name = existing(Path(path), "an .npz file in MedMNIST's layout"), _NAMES[check_split(split)]
+    path, name = existing(Path(path), "a folder of scans or MedMNIST's .npz"), _NAMES[check_split(split)]
     shape, dtype = _image_header(path, f"{name}_images")
     labels = _labels(path, name, shape[0])
     known = np.unique(labels if split == "train" else _labels(path, "train", None))
@@ -98,7 +98,7 @@ def _labels(path: Path, name: str, count: int | None) -> Array:
     with _member(path, key) as stream:
         shape, dtype = npy_header(path, stream, key)
         if shape not in ((expected,), (expected, 1)) or dtype.kind not in "iu":
-            raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one an image")
+            raise DataError(f"{path}: {key} is {dtype} {shape}; expected whole numbers ({expected}, 1), one per image")
         return np.frombuffer(_exactly(path, key, stream, expected * dtype.itemsize, 0), dtype).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What happens after training: the final numbers and the report of a run."""
+"""After training: the final numbers and the report of a run."""
 
 from __future__ import annotations
 

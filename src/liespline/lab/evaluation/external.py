@@ -1,4 +1,4 @@
-"""`liespline evaluate`: a trained network on a split of its own data, or on a set it has nothing to do with."""
+"""`liespline evaluate`: a trained network on a split of its own data, or on another set."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def score_file(
     config = trained.config.updated(
         data=None if data is None else str(data), labels=None if labels is None else str(labels)
     )
+    config = as_learned(config, trained)
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
@@ -58,8 +59,23 @@ def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[
     return splits_of(config, record, name)[name], remarks
 
 
+def as_learned(config: Config, trained: Trained) -> Config:
+    """With voxels and a box of the size that the network learned from, whatever the data at hand would have."""
+    signature = trained.signature
+    if signature.spacing is None:
+        return config
+    return config.updated(spacing=signature.spacing, size=signature.space if config.task == "volumes" else None)
+
+
 def fitting(split: Split, trained: Trained, where: str) -> Split:
     """The images as the network takes them: its classes, its colours, and a size it can answer for."""
+    if (split.side is None) != (trained.signature.spacing is None):
+        learned, here = _source(trained.signature.spacing), _source(split.side)
+        raise DataError(f"{where}: the network learned from {learned}, and these are {here}")
     split = split.among(trained.classes, where).in_colours(trained.signature.in_channels, where)
     trained.check_size(split.space, where)
     return split
+
+
+def _source(side: float | None) -> str:
+    return "scans with a spacing" if side is not None else "arrays without a spacing"

@@ -1,4 +1,4 @@
-"""A large image file to a mask file, in constant memory; killed and started again, it goes on."""
+"""From a large image file to a mask file, in constant memory; if killed, it continues when started again."""
 
 from __future__ import annotations
 

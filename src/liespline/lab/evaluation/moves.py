@@ -1,4 +1,4 @@
-"""How a network's answers hold when what it sees is turned or scaled, and nothing else changes."""
+"""How well a network's answers hold when images are turned or scaled and nothing else changes."""
 
 from __future__ import annotations
 

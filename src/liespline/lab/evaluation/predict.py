@@ -14,15 +14,21 @@ from torch import Tensor
 
 from ...exporting import export as as_plain
 from ..data import DataError, as_float
+from ..data.centred import centred
 from ..data.files import replacing
 from ..data.pictures import SUFFIXES, read_array, strict_pillow
+from ..data.scans import Reading, read_scan
 from ..data.split import in_colours
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
 from ..tasks import find_task
 from .evaluate import best_device
+from .predict_masks import find_files
+from .scores import at_once
 
 BATCH = 64
+CONSTANT = 1024
+"""Bytes of the largest constant that is computed when an ONNX file is written."""
 
 
 def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -35,18 +41,21 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
     if trained.signature.kind not in ("classes", "tags", "numbers"):
         raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
     trained.to(best_device(config))
-    volumes = len(trained.signature.space) == 3
-    files, remarks = _files(paths, ARRAYS if volumes else SUFFIXES)
+    if trained.signature.spacing is not None:
+        files, remarks = find_files(paths, 3)
+    else:
+        files, remarks = _files(paths, ARRAYS if len(trained.signature.space) == 3 else SUFFIXES)
     problems, found = [], []
     with strict_pillow():
         for file in files:
             try:
-                found += [(name, _fitting(name, image, trained)) for name, image in _images(file, trained, volumes)]
+                found += [(name, _fitting(name, image, trained)) for name, image in _images(file, trained)]
             except DataError as error:
                 problems += error.problems
     if problems:
         raise DataError(problems)
-    return [row for batch in _batches(found) for row in _answers(trained, batch)], remarks
+    most = at_once(trained.signature.space, BATCH)
+    return [row for batch in _batches(found, most) for row in _answers(trained, batch)], remarks
 
 
 def task_of(checkpoint: Path) -> str:
@@ -74,9 +83,13 @@ def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path]
     return files, [f"{count} left out, not {', '.join(suffixes)}: {which}"]
 
 
-def _images(file: Path, trained: Trained, volumes: bool) -> Iterator[tuple[str, Tensor]]:
-    """Every image of a file by name: (C, *space), as training would see it but for its channels."""
-    if volumes:
+def _images(file: Path, trained: Trained) -> Iterator[tuple[str, Tensor]]:
+    """Every image of a file by name: (C, *space), as training would see it, apart from its channels."""
+    if (side := trained.signature.spacing) is not None:
+        samples = Reading(trained.config.window, side).samples(read_scan(file))
+        yield str(file), torch.from_numpy(centred(samples, trained.signature.space))
+        return
+    if len(trained.signature.space) == 3:
         yield from read_volumes(file)
         return
     pixels = torch.tensor(find_task(trained.config.task).prepared(read_array(file), trained.config))
@@ -92,10 +105,10 @@ def _fitting(name: str, image: Tensor, trained: Trained) -> Tensor:
     return as_float(in_colours(image.unsqueeze(0), channels))[0]
 
 
-def _batches(found: Sequence[tuple[str, Tensor]]) -> Iterator[Sequence[tuple[str, Tensor]]]:
+def _batches(found: Sequence[tuple[str, Tensor]], most: int) -> Iterator[Sequence[tuple[str, Tensor]]]:
     for _, same in groupby(found, key=lambda pair: pair[1].shape):
         group = list(same)
-        yield from (group[i : i + BATCH] for i in range(0, len(group), BATCH))
+        yield from (group[i : i + most] for i in range(0, len(group), most))
 
 
 @torch.no_grad()
@@ -133,10 +146,15 @@ def about(trained: Trained) -> dict[str, str]:
     return found | ({"spacing_mm": f"{signature.spacing:g}"} if signature.spacing is not None else {})
 
 
-def export_onnx(checkpoint: Path, file: Path) -> int:
-    """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes."""
+def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
+    """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes.
+
+    A compact file holds the spline weights and samples its kernels in the graph.
+    """
+    from onnxscript import optimizer
+
     trained = load(checkpoint)
-    plain = as_plain(trained.network).eval()
+    plain = as_plain(trained.network, compact=compact)
     example = torch.zeros(2, trained.signature.in_channels, *trained.signature.space)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's remarks are about its own internals
@@ -148,10 +166,14 @@ def export_onnx(checkpoint: Path, file: Path) -> int:
             dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
             dynamo=True,
             verbose=False,
+            optimize=False,
         )
     if program is None:
         raise DataError(f"{file}: the network could not be exported")
+    optimizer.optimize(program.model, output_size_limit=CONSTANT)  # the limit keeps kernels out of a compact file
     model = program.model_proto
+    for node in model.graph.node:
+        del node.metadata_props[:]  # stack traces of this machine
     for name, value in about(trained).items():
         model.metadata_props.add(key=name, value=value)
     data = model.SerializeToString()

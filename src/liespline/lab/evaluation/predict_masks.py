@@ -17,7 +17,7 @@ from ..data.large.slides import SLIDES
 from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
 from ..data.rows import Array, digest, file_key
-from ..data.scans import Intensity, Scan, cubes, is_scan, isotropic, resample, stem
+from ..data.scans import Reading, Scan, is_scan, stem
 from ..data.scans.nifti import write_nifti
 from ..data.split import in_colours
 from ..runs.trained import Trained, load, model_file
@@ -71,17 +71,22 @@ def find_files(paths: Sequence[Path], space_dim: int) -> tuple[list[Path], list[
     def fits(path: Path) -> bool:
         return is_scan(path) if space_dim == 3 else path.suffix.lower() in (*SUFFIXES, *SLIDES)
 
+    def sort(path: Path) -> None:
+        if fits(path):
+            files.append(path)
+        elif path.is_dir():
+            for entry in sorted(path.iterdir()):
+                if not entry.name.startswith("."):
+                    sort(entry)
+        else:
+            others.append(path)
+
     files: list[Path] = []
     others: list[Path] = []
     for path in paths:
         if not path.exists():
             raise DataError(f"{path}: does not exist")
-        if path.is_dir() and not fits(path):
-            inside = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
-            files += [entry for entry in inside if fits(entry)]
-            others += [entry for entry in inside if not fits(entry)]
-        else:
-            files.append(path)
+        sort(path) if path.is_dir() else files.append(path)
     if not files:
         raise DataError(f"{paths[0]}: has no {'volumes' if space_dim == 3 else 'images'} in it")
     return files, [f"{len(others)} entries are left out: {others[0].name}"] if others else []
@@ -140,10 +145,5 @@ def _answer(trained: Trained, samples: Array, file: Path, side: int | None) -> A
 
 def _volume(trained: Trained, scan: Scan, side: int | None) -> Array:
     """The mask on the volume's own grid: made on cubes of the size that the network learned, and brought back."""
-    values, wanted = Intensity(trained.config.window)(scan.values), trained.signature.spacing
-    space = values.shape[1:]
-    if wanted is None or not isotropic(scan.spacing, wanted)[1]:
-        return _answer(trained, values, Path("volume"), side)
-    sizes, steps = cubes(scan, wanted)
-    mask = _answer(trained, resample(values, sizes, steps), Path("volume"), side)
-    return resample(mask[None], space, [1 / step for step in steps], nearest=True)[0]
+    reading = Reading(trained.config.window, trained.signature.spacing)
+    return reading.on_own_grid(scan, _answer(trained, reading.samples(scan), Path("volume"), side))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -14,7 +15,13 @@ from ..runs.trained import Trained
 from ..tasks import find_task
 
 BATCH = 256
+MOST_VOXELS = 2**20
 SHOWN_MISTAKES = 12
+
+
+def at_once(space: Sequence[int], most: int) -> int:
+    """How many images make a batch: of volumes fewer, by how many voxels they have."""
+    return most if len(space) < 3 else max(1, min(most, MOST_VOXELS // math.prod(space)))
 
 
 def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -23,7 +30,7 @@ def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Te
     rows = torch.arange(count)
     if limit is not None and limit < count:
         rows = (torch.arange(limit) * count / limit).long()
-    for part in torch.split(rows, BATCH):
+    for part in torch.split(rows, at_once(split.space, BATCH)):
         images, targets = split.__getitems__(part.tolist())
         yield as_float(images), targets
 

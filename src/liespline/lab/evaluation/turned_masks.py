@@ -32,10 +32,7 @@ def turned_image(images: Tensor, group: Group, element: Tensor) -> Tensor:
     far = math.ceil(max(images.shape[2:]) * (math.sqrt(d) - 1) / 2) + EDGE
     around = [min(n - 1, far) for n in images.shape[2:]]
     wide = nn.functional.pad(images, [a for margin in reversed(around) for a in (margin, margin)], mode="reflect")
-    out = moved(wide, group, element)
-    for axis, margin in enumerate(around, 2):
-        out = out.narrow(axis, margin, images.shape[axis])
-    return out
+    return moved(wide, group, element, images.shape[2:])
 
 
 @torch.no_grad()

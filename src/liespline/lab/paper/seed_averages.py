@@ -37,7 +37,7 @@ class Study:
     split: str
     images: int
     synthetic: bool
-    size: int | None
+    size: int | tuple[int, ...] | None
     data: str | None
     """Fingerprint of the images and their splits; None for runs that were begun before runs knew it."""
     training: Training

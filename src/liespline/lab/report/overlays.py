@@ -14,7 +14,7 @@ from .svg import Pixels, picture, strip
 from .views import image_pixels
 
 SHOWN = 6
-# Told apart by people who do not see red and green apart, too (Okabe and Ito).
+# Colours that people who cannot tell red from green can tell apart (Okabe and Ito).
 COLOURS = np.array([[0.90, 0.62, 0.0], [0.34, 0.71, 0.91], [0.0, 0.62, 0.45], [0.80, 0.47, 0.65], [0.94, 0.89, 0.26]])
 MISSED, INVENTED = np.array([0.84, 0.37, 0.0]), np.array([0.0, 0.45, 0.70])
 

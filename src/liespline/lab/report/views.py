@@ -139,7 +139,7 @@ def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Secti
 
 
 def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:
-    """Test images that the network is most sure about, and wrong."""
+    """Wrong answers about which the network is most sure."""
     figures = []
     for row, answer, confidence in mistakes:
         images, targets = split.__getitems__([int(row)])

@@ -1,4 +1,4 @@
-"""The data of a run: looked at before it starts, kept as a record, compared with the record ever after."""
+"""The data of a run: looked at before it starts, kept as a record, compared with the record afterwards."""
 
 from __future__ import annotations
 

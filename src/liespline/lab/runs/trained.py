@@ -125,7 +125,7 @@ def model_file(path: Path) -> Path:
 def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
     """Give a network the weights of the run that `start_from` names; remarks on what could not be taken over.
 
-    All tensors must fit, but for the last layer, which begins anew where the classes are others.
+    All tensors must fit, except those of the last layer, which starts anew if the classes differ.
     """
     if config.training.start_from is None:
         return ()

@@ -1,4 +1,4 @@
-"""What a run is. A new setting is one line here: its default, its meaning, its limits, and where it applies."""
+"""What a run is: its task, its data, its network and its training, each setting on a line of its own."""
 
 from __future__ import annotations
 
@@ -8,131 +8,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
-from .counts import Counts, total, written
+from .counts import written
 from .definition import Setting, checked_settings, setting
+from .kinds import Interval, Number, Size
+from .parts import Network, Training
 from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
-MOST_PAIRS = 2 * 10**7
-GENERAL = ("digits", "rotmnist", "images", "volumes")
-SIZED = (*GENERAL, "segment")
-"""Tasks whose network is the general classifier; those of the paper are built as its tables say."""
 USUAL: dict[str, dict[str, Any]] = {
     "sim2": {"n_h": (8, 3), "kernel": "local"},
     "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
 }
-"""What a user who asks for a large group, and for nothing else, gets: dense kernels would be slow."""
-
-
-def _number(value: object) -> object:
-    """YAML reads 1e-3 as text."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _numbers(value: object) -> object:
-    """`8,12,16` of the command line, and lists of YAML, as a tuple."""
-    if isinstance(value, str) and all(part.strip().isdigit() for part in value.split(",")):
-        return tuple(int(part[:20]) for part in value.split(","))
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _interval(value: object) -> object:
-    """`-160,240` of the command line, and lists of YAML, as a pair."""
-    if isinstance(value, str) and value.count(",") == 1:
-        value = value.split(",")
-    return tuple(map(_number, value)) if isinstance(value, list) else value
-
-
-Number = Annotated[float, BeforeValidator(_number)]
-Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
-Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_numbers)]
-
-
-@checked_settings
-class Network:
-    """Which network: the group, how finely it is sampled, and the kernels on it."""
-
-    group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
-        "so2", "What the network is equivariant to."
-    )
-    n_h: Counts = setting(
-        8,
-        "Number of group elements; o2: of turns, each also mirrored; sim2: turns x scales, such as 8x4; "
-        "gl2: turns x zooms x squeezes x squeezes, such as 8x1x3x3.",
-        metavar="N|NxN",
-    )
-    kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
-    n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
-    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
-    stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
-    scale: Number = setting(
-        1.0,
-        "The smallest of the scales, and the only one of the 2-D network.",
-        gt=0,
-        le=16,
-        only=("celeba", "landmarks"),
-    )
-    widths: Widths = setting(
-        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, only=SIZED
-    )
-    weights: int | None = setting(
-        None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
-    )
-    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=GENERAL)
-
-    @model_validator(mode="after")
-    def _few_enough(self) -> Network:
-        n_k = self.n_k or self.n_h
-        if total(self.n_h) ** 2 * total(n_k) > MOST_PAIRS:
-            raise ConfigError(
-                f"n_h = {written(self.n_h)} with n_k = {written(n_k)}: too many to compare each with each"
-            )
-        return self
-
-
-@checked_settings
-class Training:
-    """How it is trained."""
-
-    epochs: int = setting(20, "Times to go through the images.", ge=1, le=10**9, later=True)
-    batch: int = setting(64, "Images in a batch, over all devices.", ge=1, le=10**9)
-    optimiser: Literal["adamw", "sgd"] = setting("adamw", "How to step.")
-    lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
-    decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
-    augment: str = setting("none", "Augmentation: none, or one that the task offers (rotate, zoom, …).", metavar="NAME")
-    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=(*SIZED, "pcam"))
-    patience: int | None = setting(
-        None, "Stop after this many epochs without a better validation score.", ge=1, le=10**9, later=True
-    )
-    start_from: str | None = setting(None, "Begin with the weights of this run (its folder or file).", metavar="RUN")
-    precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = setting("32-true", "Number format.")
-    accelerator: Literal["auto", "cpu", "gpu"] = setting("auto", "Where to compute.", machine=True)
-    devices: int = setting(1, "Processes (GPUs) on this machine.", ge=1, le=1024, machine=True)
-    nodes: int = setting(1, "Machines, when started by torchrun or srun.", ge=1, le=10_000, machine=True)
-    workers: int = setting(0, "Reader processes; 0 reads between steps.", ge=0, le=512, machine=True)
-    compile: bool = setting(False, "Compile the network with torch.compile.", machine=True)
-    deterministic: bool | None = setting(
-        None, "The same numbers every time, at some cost; by default on CPUs only.", machine=True
-    )
-    nan_guard: bool = setting(True, "Stop at the first value that is not finite, and keep its batch.", machine=True)
-    logger: Literal["tensorboard", "wandb", "mlflow"] = setting(
-        "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", machine=True
-    )
-
-    @model_validator(mode="after")
-    def _shared_equally(self) -> Training:
-        if self.batch % (self.devices * self.nodes):
-            raise ConfigError(
-                f"batch = {self.batch} cannot be shared equally by {self.nodes} × {self.devices} devices; "
-                "choose a multiple"
-            )
-        return self
+"""What a user gets who asks for a large group and nothing else: dense kernels would be slow."""
 
 
 def _part(kind: type[Any]) -> Callable[[object], object]:
@@ -146,32 +36,39 @@ class Config:
 
     task: str
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
-    size: int | None = setting(None, "Scale images of mixed sizes to this side.", ge=1, le=8192, only=("images",))
+    size: Size = setting(
+        None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
+        metavar="N|NxNxN", only=("images", "volumes"),
+    )  # fmt: skip
     labels: str | None = setting(
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, only=("images", "segment", "landmarks"),
+        metavar="FILE", later=True, only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     labels_are: Literal["classes", "tags", "numbers"] | None = setting(
-        None, "What the labels of the table are, where it could be either.", only=("images",)
+        None, "What the labels of the table are, where it could be either.", only=("images", "volumes")
     )
     folds: int | None = setting(
         None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
-        only=("images", "segment", "landmarks"),
+        only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        only=("images", "segment", "landmarks"),
+        only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     patch: int | None = setting(
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
     )
     window: Interval = setting(
         None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
-        metavar="LOW,HIGH", only=("segment",),
+        metavar="LOW,HIGH", only=("segment", "volumes"),
     )  # fmt: skip
     spacing: Number | None = setting(
         None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
-        allow_inf_nan=False, only=("segment",),
+        allow_inf_nan=False, only=("segment", "volumes"),
+    )  # fmt: skip
+    about: Literal["image", "mass"] = setting(
+        "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
+        only=("rotmnist",),
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
         "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
@@ -185,6 +82,8 @@ class Config:
         for name, one in SETTINGS.items():
             if (reason := one.refusal(self.task)) and self[name] != one.default:
                 raise ConfigError(reason)
+        if self.training.shift and self.network.group == "none":
+            raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
         try:
             f"{self.data} {self.training.start_from}".encode()
         except UnicodeEncodeError:
@@ -215,6 +114,8 @@ class Config:
         for name in {"n_h", "kernel", "n_k"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
+        if config.network.network == "resnet" and "stride" in options:
+            raise ConfigError("--stride does nothing with --network resnet, which halves by itself; leave out stride")
         return config
 
     def to_yaml(self) -> str:
@@ -224,6 +125,7 @@ class Config:
         for name in ("n_h", "n_k"):
             if isinstance(values["network"][name], tuple):
                 values["network"][name] = written(values["network"][name])
+        values["size"] = written(self.size) if isinstance(self.size, tuple) else self.size
         values["window"] = None if self.window is None else list(self.window)
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
@@ -276,6 +178,6 @@ SETTINGS = {
     name: Setting.of(name, part, found)
     for part, kind in {"": Config, "network": Network, "training": Training}.items()
     for name, found in kind.__pydantic_fields__.items()  # type: ignore[attr-defined]
-    if name not in ("task", "network", "training")
+    if part or name not in ("task", "network", "training")
 }
-"""Every setting by its name, which is its own in all of the file."""
+"""Every setting by its name; names are unique in the whole file."""

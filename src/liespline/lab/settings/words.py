@@ -1,4 +1,4 @@
-"""What is said of a setting that is wrong: one sentence that names it, repeats it, and says what would be right."""
+"""The message about a wrong setting: one sentence that names it, repeats it, and says what would be right."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def suggestion(value: str, choices: Iterable[str]) -> str:
 
 
 def unknown(name: str, value: object, choices: Iterable[str]) -> str:
-    """That a word is none of the choices, with the near miss."""
+    """The message that a word is not one of the choices, with the nearest one."""
     return f"{name} {shown(value)} is unknown; choose one of {', '.join(choices)}.{suggestion(str(value), choices)}"
 
 

@@ -18,7 +18,8 @@ from .objectives import Classification, Objective
 
 def classification(config: Config, signature: Signature) -> Objective:
     """The objective of every task that sorts images into classes."""
-    return Classification(signature.classes, config.training.class_weights)
+    training = config.training
+    return Classification(signature.classes, training.class_weights, training.label_smoothing)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Task:
     prepared: Callable[[Array, Config], Array] = lambda pixels, config: pixels
     """What training does to an image (H, W) or (H, W, 3) before the network sees it."""
     remarks: Callable[[Path], list[str]] | None = None
-    """What one should know about the data and what stops nothing."""
+    """Remarks on the data that do not stop training."""
     whole: Callable[[Config], Split] | None = None
     """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
@@ -56,7 +57,7 @@ class Task:
         return self.defaults.task
 
     def load(self, config: Config, split: str) -> Split:
-        """A split of the task's data, or "all" of it; without a `--data` that it needs, the error says what is."""
+        """A split of the task's data, or "all" of it; if `--data` is missing, the error says what it must be."""
         self.data_path(config)
         if split != ALL:
             return self.load_split(config, split)

@@ -30,7 +30,7 @@ SCALES = {"paper": tuple(2 ** (i / 2) for i in range(5)), "released": (1.0, 1.6,
 def paper_runs(base: Config) -> dict[str, Config]:
     """The paper's runs: two to five scales with N_k = 1, 3 and N_h; 2-D networks at five scales, with zoom or not.
 
-    Whoever stops early has comparisons that are whole: all kernels of most scales first, then of fewer, then 2-D.
+    A sweep that is stopped early leaves whole comparisons: all kernels of most scales first, then of fewer, then 2-D.
     """
     scales = (5, 3, 2, 4)
     networks = [(*kind, n_h) for n_h in scales for kind in (("local", 3), ("dense", n_h), ("local", 1))]

@@ -6,7 +6,7 @@ SUMMARIES = {
     "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
     "rotmnist": "rotated MNIST, generated from the official MNIST files: 12,000 train, 50,000 test",
     "images": "your own images, one folder per class",
-    "volumes": "your own volumes, an .npz file in MedMNIST's layout",
+    "volumes": "your own volumes: NIfTI, DICOM or .npy, one folder per class; or an .npz file in MedMNIST's layout",
     "segment": "your own images or volumes with masks, in folders images and masks",
     "landmarks": "points of your own on images of one size, from a table (the paper's CelebA network)",
     "pcam": "PatchCamelyon tissue patches (paper, section 4)",
@@ -18,7 +18,7 @@ DEFAULTS = {
     "digits": Config("digits").updated(n_h=8, widths=(6, 8, 12, 16), epochs=12, batch=32),
     "rotmnist": Config("rotmnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
     # Small batches: some hundred steps even for a folder of sixty images.
-    "images": Config("images").updated(n_h=8, widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
+    "images": Config("images").updated(n_h=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
     "volumes": Config("volumes").updated(
         group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=16
     ),

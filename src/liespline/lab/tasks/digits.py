@@ -1,12 +1,12 @@
 """Handwritten digits that ship with scikit-learn: the first thing to try."""
 
 from ..data import digits
-from ..data.augment import Plain, Rotate
+from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 
 TASK = Task(
     defaults=DEFAULTS["digits"],
     load_split=lambda config, split: digits.load(split),
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+    augmentations=MOVES,
 )

@@ -1,21 +1,18 @@
 """One's own images, one folder per class."""
 
+from functools import partial
 from pathlib import Path
 
-from torch import nn
-
 from ..data import DataError, Split, images
-from ..data.augment import Plain, Rotate
 from ..data.folds import PARTS
 from ..data.labelled import load_labelled
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
-from ..settings import Config
-from .base import Task, classification
+from ..settings import Config, ConfigError, written
+from .augmentations import MOVES
+from .base import Task
 from .defaults import DEFAULTS
-from .labelled import InUnits, Numbers, Tags
-from .networks import Signature
-from .objectives import Objective
+from .labelled import by_labels
 from .own import fitting_network, parts_of, with_notes
 
 NETWORK = DEFAULTS["images"].network
@@ -24,20 +21,27 @@ NETWORK = DEFAULTS["images"].network
 def load(config: Config, split: str) -> Split:
     """A split of the folder."""
     if config.labels is None:
-        found = images.load(Path(str(config.data)), split, config.size, *parts_of(config))
+        found = images.load(Path(str(config.data)), split, side_of(config), *parts_of(config))
     else:
         kind, (fold, folds) = config.labels_are, parts_of(config)
         found = load_labelled(
-            Path(str(config.data)), Path(config.labels), split, kind=kind, size=config.size, fold=fold,
+            Path(str(config.data)), Path(config.labels), split, kind=kind, size=side_of(config), fold=fold,
             folds=folds or PARTS,
         )  # fmt: skip
     return with_notes(NETWORK, config, found) if split == "train" else found
 
 
+def side_of(config: Config) -> int | None:
+    """The side of the squares that images become."""
+    if isinstance(config.size, tuple):
+        raise ConfigError(f"size = {written(config.size)}: images become squares; give one number")
+    return config.size
+
+
 def check(path: Path, config: Config) -> list[str]:
     """Every problem that would stop training."""
     if config.labels is None:
-        return images.check(path, config.size)
+        return images.check(path, side_of(config))
     try:
         load(config, ALL)
     except DataError as error:
@@ -61,29 +65,16 @@ def splits(config: Config) -> tuple[str, ...]:
     return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 
-def network(config: Config, signature: Signature) -> nn.Module:
-    """The general classifier; for numbers, in their units."""
-    made = fitting_network(NETWORK, config, signature)
-    return nn.Sequential(made, InUnits(signature.scaling)) if signature.kind == "numbers" else made
-
-
-def objective(config: Config, signature: Signature) -> Objective:
-    """By what the labels are."""
-    if signature.kind == "numbers":
-        return Numbers(signature.classes, signature.scaling)
-    return Tags(signature.classes) if signature.kind == "tags" else classification(config, signature)
-
-
 TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
     check=check,
-    prepared=lambda pixels, config: pixels if config.size is None else images.square(pixels, config.size),
+    prepared=lambda pixels, config: pixels if (side := side_of(config)) is None else images.square(pixels, side),
     remarks=transparent,
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
-    network=network,
-    objective=objective,
+    augmentations=MOVES,
+    network=partial(fitting_network, NETWORK),
+    objective=by_labels,
 )

@@ -9,6 +9,9 @@ from torch import Tensor, nn
 from torchmetrics import MeanAbsoluteError, Metric, MetricCollection, R2Score
 from torchmetrics.classification import MultilabelAUROC, MultilabelF1Score
 
+from ..settings import Config, ConfigError
+from .base import classification
+from .networks import Signature
 from .objectives import Objective
 
 
@@ -94,3 +97,12 @@ class InUnits(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, names)."""
         return x * self.std + self.mean
+
+
+def by_labels(config: Config, signature: Signature) -> Objective:
+    """The objective for what the labels are."""
+    if signature.kind in ("numbers", "tags") and (share := config.training.label_smoothing):
+        raise ConfigError(f"label_smoothing = {share}: is for classes, not for {signature.kind}; leave it out")
+    if signature.kind == "numbers":
+        return Numbers(signature.classes, signature.scaling)
+    return Tags(signature.classes) if signature.kind == "tags" else classification(config, signature)

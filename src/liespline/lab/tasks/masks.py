@@ -63,15 +63,16 @@ class MaskScores(MulticlassConfusionMatrix):
 class Segmentation(Objective):
     """A class for every voxel: cross-entropy plus one minus the mean Dice of all classes but the first.
 
-    `weighted`: in training, voxels of a class count 1/√(share of the class).
+    `weighted`: in training, voxels of a class count 1/√(share of the class). `smoothing`: in training, that much of the
+    target of the cross-entropy is shared out over all classes.
     """
 
     monitor = "dice"
     weights: Tensor
 
-    def __init__(self, classes: Sequence[str], weighted: bool = False) -> None:
+    def __init__(self, classes: Sequence[str], weighted: bool = False, smoothing: float = 0.0) -> None:
         super().__init__()
-        self.classes, self.weighted = tuple(classes), weighted
+        self.classes, self.weighted, self.smoothing = tuple(classes), weighted, smoothing
         self.register_buffer("weights", torch.ones(len(self.classes)), persistent=False)
 
     def look_at(self, targets: Tensor) -> None:
@@ -84,9 +85,10 @@ class Segmentation(Objective):
         weights = self.weights.to(output.device) if self.weighted and self.training else None
         output = output.to(torch.promote_types(output.dtype, torch.float32))
         shown = (target != IGNORE).any()
-        entropy = (
-            nn.functional.cross_entropy(output, target, weights, ignore_index=IGNORE) if shown else output.sum() * 0
-        )
+        entropy = output.sum() * 0
+        if shown:
+            share = self.smoothing if self.training else 0.0
+            entropy = nn.functional.cross_entropy(output, target, weights, ignore_index=IGNORE, label_smoothing=share)
         return entropy + 1 - soft_dice(output, target, range(1, len(self.classes))).mean()
 
     def scores(self) -> MetricCollection:
@@ -95,6 +97,6 @@ class Segmentation(Objective):
 
 
 def balanced_weights(counts: Tensor) -> Tensor:
-    """Class weights 1/√share of mean 1: between none, which drowns rare classes, and 1/share, which shouts them."""
+    """Class weights 1/√share of mean 1: no weights would drown rare classes, and 1/share would overstate them."""
     weights = (1 / counts.double().clamp_min(1)).sqrt()
     return (weights / weights.mean()).float()

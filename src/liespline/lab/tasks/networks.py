@@ -8,8 +8,10 @@ from typing import Any
 from torch import nn
 
 from ...models.classifier import classifier
+from ...models.resnet import resnet
 from ..data import DataError, Split
 from ..settings import Config, ConfigError, written
+from .defaults import DEFAULTS
 from .grids import make_grid
 
 MOST_SAMPLES = 10**8
@@ -37,8 +39,7 @@ class Signature:
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
-        side, classes = getattr(split, "side", None), tuple(split.classes)
-        return Signature(split.in_channels, tuple(split.space), classes, side, split.kind, scaling)
+        return Signature(split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling)
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:
@@ -60,7 +61,7 @@ class Signature:
 
 
 def make_classifier(config: Config, signature: Signature) -> nn.Module:
-    """The general classifier with the group, kernels and sizes of a configuration."""
+    """The general classifier, or the residual one, with the group, kernels and sizes of a configuration."""
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
     grid = make_grid(network, len(signature.space))
@@ -68,15 +69,10 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         raise ConfigError(
             f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
         )
-    return classifier(
-        signature.in_channels,
-        len(signature.classes),
-        grid,
-        widths=network.widths,
-        kernel_size=network.kernel_size,
-        kernel=network.kernel,
-        n_k=None if network.group == "none" else network.n_k,
-        stride=network.stride,
-        dropout=network.dropout,
-        parameters=network.weights,
-    )
+    shape = signature.in_channels, len(signature.classes), grid
+    options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel, "dropout": network.dropout}
+    options |= {"n_k": None if network.group == "none" else network.n_k, "parameters": network.weights}
+    if network.network == "resnet":
+        usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers
+        return resnet(*shape, **options if usual else options | {"widths": network.widths})
+    return classifier(*shape, widths=network.widths, stride=network.stride, **options)

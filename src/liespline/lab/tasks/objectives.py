@@ -37,14 +37,15 @@ class Classification(Objective):
 
     Where one class has `UNEVEN` times the images of another, accuracy rewards forgetting the rare one: the best epoch
     is then that of the best AUC, or for more than two classes of the best balanced accuracy. `weighted`: in training,
-    every image counts N / (classes · images of its class).
+    every image counts N / (classes · images of its class); `smoothing` shares out that much of the target over classes.
     """
 
     weights: Tensor
 
-    def __init__(self, classes: Sequence[str], weighted: bool = False) -> None:
+    def __init__(self, classes: Sequence[str], weighted: bool = False, smoothing: float = 0.0) -> None:
         super().__init__()
         self.classes, self.weighted, self.monitor = tuple(classes), weighted, "accuracy"
+        self.smoothing = smoothing
         self.register_buffer("weights", torch.ones(len(self.classes)), persistent=False)
 
     def look_at(self, targets: Tensor) -> None:
@@ -56,12 +57,14 @@ class Classification(Objective):
             self.weights = len(targets) / (len(counts) * counts.clamp_min(1)).to(self.weights)
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Softmax cross-entropy of logits (B, classes) against class numbers (B,); weighted in training alone."""
+        """Cross-entropy of logits (B, classes) against class numbers (B,); weighted and smoothed in training alone."""
+        smoothing = self.smoothing if self.training else 0.0
         if not (self.weighted and self.training):
-            return nn.functional.cross_entropy(output, target)
+            return nn.functional.cross_entropy(output, target, label_smoothing=smoothing)
         weights = self.weights.to(output)
         # Not divided by the weights of the batch, or two processes would not train as one.
-        return nn.functional.cross_entropy(output, target, weights, reduction="sum") / len(target)
+        entropy = nn.functional.cross_entropy(output, target, weights, reduction="sum", label_smoothing=smoothing)
+        return entropy / len(target)
 
     def scores(self) -> MetricCollection:
         """Accuracy over all images, over classes, and the AUC where there are two of them."""

@@ -1,4 +1,4 @@
-"""What users' own data have in common: sizes and numbers of images that nobody knew when the defaults were chosen."""
+"""What users' own data have in common: their sizes and numbers were unknown when the defaults were chosen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split
 from ..settings import Config, ConfigError, Network
+from .labelled import InUnits
 from .networks import Signature, make_classifier
 
-# A network that has taken fewer steps has learned little, however few images there are.
+# A network that has taken fewer steps has learned little, even from few images.
 FEWEST_STEPS = 150
 
 
@@ -26,9 +27,14 @@ def parts_of(config: Config) -> tuple[int, int | None]:
 
 
 def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
-    """The general classifier; of the default layers, as many as the images have room for."""
-    widths = fitting_widths(defaults, config.network, signature.space)
-    return make_classifier(config.updated(widths=widths), signature)
+    """The general classifier; of the default layers, as many as the images have room for. A ResNet fits any image.
+
+    Numbers come out in their units.
+    """
+    if config.network.network != "resnet":
+        config = config.updated(widths=fitting_widths(defaults, config.network, signature.space))
+    made = make_classifier(config, signature)
+    return nn.Sequential(made, InUnits(signature.scaling)) if signature.kind == "numbers" else made
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
@@ -49,12 +55,12 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
     a_step = min(training.batch, len(split))
     an_epoch = len(split) // max(1, a_step)
     steps = an_epoch * training.epochs
-    text = f"{len(split):,} for training, {a_step} a step: {steps:,} steps in {training.epochs} epochs"
+    text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
     if 0 < steps < FEWEST_STEPS:
         text += f"; few to learn from, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
     notes.append(text)
     widths = fitting_widths(defaults, config.network, split.space)
-    if widths != config.network.widths:
+    if widths != config.network.widths and config.network.network == "classifier":
         size = "×".join(map(str, split.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
     split.notes = (*split.notes, *notes)

@@ -32,7 +32,7 @@ PAPER: tuple[Run, ...] = (
     *((kernel, *pair) for pair in COARSE for kernel in ("dense", "atrous")),
     *(("local", n_h, n_k) for n_h in (8, 12, 16) for n_k in (3, 5)),
 )
-# Whoever stops early has comparisons that are whole: each network comes with the one it is compared to.
+# A sweep that is stopped early leaves whole comparisons: each network comes with the one it is compared to.
 SHORT: tuple[Run, ...] = (
     ("dense", 1, 1), ("dense", 12, 12), ("unturned", 1, 1), ("unturned", 12, 12),
     ("dense", 8, 8), ("dense", 16, 8), ("atrous", 16, 8),

@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from ..data import mnist
-from ..data.augment import Plain, Rotate
+from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
+
+VARIANT = {"image": "rotated", "mass": "rotated about mass"}
 
 TASK = Task(
     defaults=DEFAULTS["rotmnist"],
     data_help="the folder with MNIST's four idx files (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
-    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, "rotated"),
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, VARIANT[config.about]),
+    augmentations=MOVES,
 )

@@ -7,10 +7,11 @@ from pathlib import Path
 from torch import nn
 
 from ...models import unet
+from ..data import DataError
 from ..data.mask_augment import MasksToo
 from ..data.mask_split import MaskSplit
-from ..data.pair_decode import Reading
 from ..data.pairs import given_splits, load_pairs
+from ..data.scans import Reading
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError
@@ -25,7 +26,10 @@ from .own import parts_of
 def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
     path = Path(str(config.data))
-    pairs = load_pairs(path, Reading(config.window, config.spacing))
+    try:
+        pairs = load_pairs(path, Reading(config.window, config.spacing))
+    except DataError as error:  # one report of all that is wrong
+        raise DataError([*error.problems, *_wrong_in_table(config)]) from error
     if config.labels is not None:
         pairs = pairs.as_in(Path(config.labels), path)
     chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
@@ -36,6 +40,15 @@ def load(config: Config, split: str) -> MaskSplit:
             f"take a multiple of {multiple_of(config)}"
         )
     return found
+
+
+def _wrong_in_table(config: Config) -> list[str]:
+    try:
+        if config.labels is not None:
+            read_table(Path(config.labels), Path(str(config.data)) / "images")
+    except DataError as error:
+        return error.problems
+    return []
 
 
 def splits(config: Config) -> tuple[str, ...]:
@@ -79,5 +92,7 @@ TASK = Task(
     },
     multiple=multiple_of,
     network=network,
-    objective=lambda config, signature: Segmentation(signature.classes, config.training.class_weights),
+    objective=lambda config, signature: Segmentation(
+        signature.classes, config.training.class_weights, config.training.label_smoothing
+    ),
 )

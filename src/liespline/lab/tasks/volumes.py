@@ -1,29 +1,76 @@
-"""One's own volumes, in MedMNIST's layout."""
+"""One's own volumes: scans in one folder per class or with a table, or one file in MedMNIST's layout."""
 
 from functools import partial
 from pathlib import Path
 
-from ..data import Split, volumes
-from ..data.augment import Plain, Rotate
-from ..settings import Config
+from ..data import DataError, Split, volumes
+from ..data.scan_folders import load_scans, table_of
+from ..data.scans import Reading
+from ..data.split import ALL, SPLITS, Joined
+from ..settings import SETTINGS, Config, ConfigError
+from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
-from .own import fitting_network, with_notes
+from .labelled import by_labels
+from .own import fitting_network, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
+OF_FOLDERS = ("labels", "labels_are", "folds", "fold", "size", "window", "spacing")
 
 
 def load(config: Config, split: str) -> Split:
-    """A split of the file."""
-    found = volumes.load(Path(str(config.data)), split)
+    """A split of the folder or of the file."""
+    path = Path(str(config.data))
+    if path.is_dir():
+        fold, folds = parts_of(config)
+        found = load_scans(
+            path, split, Reading(config.window, config.spacing), labels=Path(config.labels) if config.labels else None,
+            kind=config.labels_are, size=config.size, fold=fold, folds=folds,
+        )  # fmt: skip
+    else:
+        _only_for_folders(config, path)
+        if split == ALL:
+            return Joined({name: volumes.load(path, name) for name in SPLITS})
+        found = volumes.load(path, split)
     return with_notes(NETWORK, config, found) if split == "train" else found
+
+
+def _only_for_folders(config: Config, path: Path) -> None:
+    if given := [name for name in OF_FOLDERS if config[name] is not None]:
+        options = ", ".join(SETTINGS[name].option for name in given)
+        raise ConfigError(f"{options}: for folders of scans; {path} is no folder, but one file that says all of this")
+
+
+def check(path: Path, config: Config) -> list[str]:
+    """Every problem that would stop training."""
+    if not path.is_dir():
+        _only_for_folders(config, path)
+        return volumes.check(path)
+    try:
+        for split in splits(config):
+            load(config, split)
+    except DataError as error:
+        return error.problems
+    return []
+
+
+def splits(config: Config) -> tuple[str, ...]:
+    """A table that says which split a scan is of may leave testing out."""
+    if config.labels is None:
+        return SPLITS
+    table = table_of(Path(str(config.data)), Path(config.labels), config.labels_are)
+    return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 
 TASK = Task(
     defaults=DEFAULTS["volumes"],
-    data_help="an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
-    check=lambda path, config: volumes.check(path),
+    data_help="a folder with one folder per class of NIfTI files, .npy files or folders of DICOM slices, any folder of "
+    "them with --labels, or an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
+    check=check,
     load_split=load,
-    augmentations={"none": lambda config: Plain(), "rotate": lambda config: Rotate()},
+    whole=lambda config: load(config, ALL),
+    splits=splits,
+    augmentations=MOVES,
     network=partial(fitting_network, NETWORK),
+    objective=by_labels,
 )

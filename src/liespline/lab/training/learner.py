@@ -9,27 +9,36 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader, DistributedSampler, Sampler
 from torchmetrics import MeanMetric
 
+from ...nn import shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
 from ..data.patches import Drawn
 from ..runs.checkpoint import check_fit
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
-from .optimisers import optimiser, schedule
+from .optimisers import optimiser, rate
+from .shifting import a_shift
 
 Batch = tuple[Tensor, Tensor]
 
 
 class Learner(LightningModule):
-    """A network with its loss, its scores and its optimiser."""
+    """A network with its loss, its scores and its optimiser.
 
-    def __init__(self, network: nn.Module, objective: Objective, training: Training) -> None:
+    `averaged` is the moving average of weights and norms' statistics, where one is asked for: it is scored and kept.
+    """
+
+    def __init__(self, network: nn.Module, objective: Objective, training: Training, seed: int = 0) -> None:
         super().__init__()
-        self.network, self.objective, self.settings = network, objective, training
+        self.network, self.objective, self.settings, self.seed = network, objective, training, seed
+        self.averaged: AveragedModel | None = None
+        if training.ema:
+            average = get_ema_multi_avg_fn(training.ema)
+            self.averaged = AveragedModel(network, multi_avg_fn=average, use_buffers=True).requires_grad_(False)
         self.valid_scores = objective.scores().clone(prefix="valid_")
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
         self._losses: list[Tensor] = []
@@ -45,20 +54,36 @@ class Learner(LightningModule):
     def output(self, x: Tensor) -> Tensor:
         """What the network makes of a batch."""
         # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
-        return (self._compiled if self._compiled and self.training else self.network)(x)
+        if self.training:
+            return (self._compiled or self.network)(x)
+        output: Tensor = (self.averaged or self.network)(x)
+        return output
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a batch."""
+        """The loss of a batch, on grids that are moved anew if asked for."""
+        # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
+        torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
+        if self.settings.shift:
+            shift(self.network, a_shift(self.network, stable_hash(self.seed, self.global_step, 1)))
         loss = self.objective.loss(self.output(batch[0]), batch[1])
         self._losses.append(loss.detach())
         return loss
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Take the new weights into their average."""
+        if self.averaged is not None:
+            if self.settings.shift:
+                shift(self.network, None)  # or the samples of moved kernels would be averaged too
+            self.averaged.update_parameters(self.network)
 
     def on_train_epoch_start(self) -> None:
         """Forget the losses of the epoch before."""
         self._losses = []
 
     def on_validation_epoch_start(self) -> None:
-        """Log the epoch's mean loss once: logging every step takes as long as a small network's step."""
+        """Put the grids back, and log the mean loss: logging every step takes as long as a small network's step."""
+        if self.settings.shift:
+            shift(self.network, None)
         if self._losses:
             self.log("train_loss", torch.stack(self._losses).mean(), sync_dist=True, prog_bar=True)
 
@@ -83,8 +108,8 @@ class Learner(LightningModule):
         self.trainer.fit_loop.setup_data()
         steps = int(self.trainer.num_training_batches)
         chosen = optimiser(self.network, self.settings)
-        rate = LambdaLR(chosen, schedule(self.settings, steps))
-        return {"optimizer": chosen, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
+        moves = rate(chosen, self.settings, steps)
+        return {"optimizer": chosen, "lr_scheduler": {"scheduler": moves, "interval": "step"}}
 
 
 class Batches(LightningDataModule):
@@ -139,7 +164,6 @@ class Batches(LightningDataModule):
         if self._generator is None or self._generator.device != images.device:
             self._generator = torch.Generator(images.device)
         self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
-        torch.manual_seed(stable_hash(self.seed, trainer.global_step, trainer.global_rank))  # for dropout
         draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
         images, targets = self.augment(images, targets, draws)
         return images.to(dtype), targets

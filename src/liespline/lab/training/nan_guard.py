@@ -77,7 +77,7 @@ class StopAtNaN(Callback):
         self._look(trainer, pl_module, 0)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The same, should there be nothing to validate on."""
+        """The same, if there is nothing to validate on."""
         self._look(trainer, pl_module, 0)
 
     def _look(self, trainer: Trainer, learner: LightningModule, behind: int) -> None:
@@ -137,7 +137,7 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
 
     def looked_at(module: nn.Module, inputs: Any, output: Any) -> None:
         order.append(module)
-        # Buffers too: a batch norm forgives a variance that overflows, its running mean of variances does not.
+        # Buffers too: a batch norm hides a variance that overflows, its running mean of variances does not.
         if not all(bool(v.isfinite().all()) for v in (output, *module.buffers(recurse=False)) if isinstance(v, Tensor)):
             bad.append(names[module])
 
@@ -152,7 +152,7 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
         return bad[0] if bad else "the loss of finite outputs"
     network.zero_grad(set_to_none=True)
     value.backward()
-    # A gradient that is not finite spreads towards the input: the layer nearest to the loss made it.
+    # A gradient that is not finite spreads towards the input: it came from the layer nearest to the loss.
     for module in reversed(order):
         gradients = [p.grad for p in module.parameters(recurse=False) if p.grad is not None]
         if not all(bool(gradient.isfinite().all()) for gradient in gradients):
@@ -161,7 +161,7 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
 
 
 def steps_behind(device: torch.device) -> int:
-    """How many steps later a loss is looked at: a GPU has then long had it, so that nothing waits."""
+    """How many steps later a loss is looked at: by then a GPU has computed it, and nothing waits."""
     return 3 if device.type == "cuda" else 0
 
 

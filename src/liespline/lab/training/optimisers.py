@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler, OneCycleLR
 
 from ...nn import GConv, Lift
 from ..settings import Training
@@ -79,3 +80,19 @@ def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]
         return 0.5 * (1 + math.cos(math.pi * (position - WARM_UP) / (1 - WARM_UP)))
 
     return halving if training.optimiser == "sgd" else rise_and_fall
+
+
+def rate(chosen: torch.optim.Optimizer, training: Training, steps_per_epoch: int) -> LRScheduler:
+    """What moves the learning rate, and in one cycle the momentum against it, at every step."""
+    if training.schedule == "one-cycle":
+        return OneCycle(chosen, training.lr, total_steps=training.epochs * steps_per_epoch)
+    return LambdaLR(chosen, schedule(training, steps_per_epoch))
+
+
+class OneCycle(OneCycleLR):
+    """torch's one cycle; resumed with more epochs, it goes on at its place in the longer cycle."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the step, and keep the length."""
+        length = {name: vars(self)[name] for name in ("total_steps", "_schedule_phases")}
+        super().load_state_dict(state_dict | length)

@@ -75,7 +75,7 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
 
 
 def check_same_data(run: Run, config: Config, look: Look) -> None:
-    """Refuse to go on with other data than the run began with; one that has no record of them yet gets it."""
+    """Refuse to continue with other data than the run began with; a run without a record of them gets one."""
     record = read_record(run.path)
     if record is None:
         look.record.write(data_file(run.path))

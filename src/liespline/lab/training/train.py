@@ -43,7 +43,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
                 objective.look_at(splits["train"].targets)
-                learner = Learner(task.network(config, signature), objective, config.training)
+                learner = Learner(task.network(config, signature), objective, config.training, config.seed)
                 warm_start(learner.network, config)
                 if config.training.compile:
                     learner.compile_network()
@@ -64,6 +64,8 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
 def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
     """Write the weights of the best epoch into the file that `liespline.load` reads."""
     best, prefix = SafeCheckpoints().load_checkpoint(run.best_checkpoint), "network."
+    if config.training.ema:
+        prefix = "averaged.module."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
     save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": score})
 
@@ -75,7 +77,7 @@ def is_first() -> bool:
 
 @contextmanager
 def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
-    """Say, if training is stopped, how to go on; and let the processes that Lightning starts find the folder."""
+    """If training is stopped, say how to continue; and let the processes that Lightning starts find the folder."""
     if first:
         os.environ[SHARED_FOLDER] = str(run.path)
     try:

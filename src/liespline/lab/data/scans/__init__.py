@@ -2,7 +2,8 @@
 
 from .intensity import Intensity
 from .read import is_scan, read_scan, stem
+from .reading import Reading
 from .scan import Scan
 from .spacing import cubes, isotropic, resample
 
-__all__ = ["Intensity", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem"]
+__all__ = ["Intensity", "Reading", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem"]

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..files import DataError
 from ..rows import Array
 from .scan import Scan
 
+MOST_VOXELS = 2**30
 ALIKE = 0.01  # sides within one percent are called equal
 
 
@@ -44,4 +46,7 @@ def cubes(scan: Scan, side: float) -> tuple[list[int], list[float]]:
     """Sizes and steps for `resample` that give the scan voxels of this side."""
     steps = [side / own for own in scan.spacing]
     sizes = [max(1, round(n / step)) for n, step in zip(scan.values.shape[1:], steps, strict=True)]
+    if math.prod(sizes) > MOST_VOXELS:
+        size = "×".join(map(str, sizes))
+        raise DataError(f"spacing {side:g} mm: a volume would have {size} voxels, too many; choose larger ones")
     return sizes, steps

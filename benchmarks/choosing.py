@@ -1,9 +1,11 @@
-"""Measure what N_h, kernels and windows cost and bring, for the table of guide/choosing.md: python docs/choosing.py."""
+"""What N_h, kernels and windows cost and bring: `python benchmarks/choosing.py [benchmarks/results/choosing.json]`.
+
+`python benchmarks/page.py` then writes the tables of docs/guide/choosing.md.
+"""
 
 from __future__ import annotations
 
-import platform
-import subprocess
+import sys
 import time
 
 import torch
@@ -12,6 +14,7 @@ from torch import nn
 import liespline as ls
 from liespline.lab.data import as_float, digits
 from liespline.models.kernels import h_basis
+from timing import write_tables
 
 STEPS = 200
 
@@ -42,7 +45,8 @@ def accuracy(net: nn.Module, rotated: bool) -> float:
     return float((net(x).argmax(-1) == y).double().mean())
 
 
-def row(name: str, n_h: int, kernel: str, n_k: int | None, window: int, weights: int | None) -> int:
+def row(name: str, n_h: int, kernel: str, n_k: int | None, window: int, weights: int | None) -> tuple[list[str], int]:
+    """Train one network; its line, and how many weights it has."""
     torch.manual_seed(0)
     grid = ls.uniform(ls.SO2(), n_h)
     options = {"kernel": kernel, "n_k": n_k, "kernel_size": window, "parameters": weights}
@@ -50,13 +54,14 @@ def row(name: str, n_h: int, kernel: str, n_k: int | None, window: int, weights:
     train(net)
     net.eval()
     count = sum(p.numel() for p in net.parameters())
-    scores = " | ".join(f"{100 * accuracy(net, rotated):.1f} %" for rotated in (False, True))
-    print(f"| {name} | {window}×{window} | {count:,} | {scores} |", flush=True)
-    return count
+    scores = [f"{100 * accuracy(net, rotated):.1f} %" for rotated in (False, True)]
+    cells = [name, f"{window}×{window}", f"{count:,}", *scores]
+    print(" | ".join(cells), flush=True)
+    return cells, count
 
 
-def timing() -> None:
-    """Print the time of one layer, forward and backward, against that of N_h = 1; all in turn, the best of each."""
+def costs() -> list[list[str]]:
+    """The time of one layer, forward and backward, against that of N_h = 1; all in turn, the best of each."""
     kinds: dict[str, tuple[int, str, int | None]] = {"2-D": (1, "dense", 1)}
     for n in (4, 8, 16):
         kinds |= {f"N_h = {n}, dense": (n, "dense", None), f"N_h = {n}, local N_k = 3": (n, "local", 3)}
@@ -68,31 +73,34 @@ def timing() -> None:
     best = dict.fromkeys(layers, float("inf"))
     for _ in range(12):
         for name, (layer, x) in layers.items():
-            begun = time.perf_counter()
+            begun = time.process_time()
             layer(x).sum().backward()
-            best[name] = min(best[name], time.perf_counter() - begun)
-    print("\n| layer, 16 → 16 channels, 5×5 | time against 2-D |\n|---|---|")
-    for name, seconds in best.items():
-        print(f"| {name} | {seconds / best['2-D']:.1f} |")
+            best[name] = min(best[name], time.process_time() - begun)
+    return [[name, f"{seconds / best['2-D']:.1f}"] for name, seconds in best.items()]
 
 
-def main() -> None:
+NETWORKS = (
+    ("2-D", 1, "dense", None, 5),
+    ("SE(2), N_h = 4, dense", 4, "dense", None, 5),
+    ("SE(2), N_h = 8, local N_k = 3", 8, "local", 3, 5),
+    ("SE(2), N_h = 8, atrous N_k = 4", 8, "atrous", 4, 5),
+    ("SE(2), N_h = 8, local N_k = 3", 8, "local", 3, 3),
+    ("SE(2), N_h = 16, local N_k = 3", 16, "local", 3, 5),
+)
+
+
+def main(path: str) -> None:
+    """Measure, print, write."""
     torch.set_num_threads(1)
-    print("| network | window | weights | upright | rotated |\n|---|---|---|---|---|")
-    weights = row("SE(2), N_h = 8, dense", 8, "dense", None, 5, None)
-    row("2-D", 1, "dense", None, 5, weights)
-    row("SE(2), N_h = 4, dense", 4, "dense", None, 5, weights)
-    row("SE(2), N_h = 16, local N_k = 3", 16, "local", 3, 5, weights)
-    row("SE(2), N_h = 8, local N_k = 3", 8, "local", 3, 5, weights)
-    row("SE(2), N_h = 8, atrous N_k = 4", 8, "atrous", 4, 5, weights)
-    row("SE(2), N_h = 8, local N_k = 3", 8, "local", 3, 3, weights)
-    timing()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    print(
-        f"\nTrained on upright digits of scikit-learn, {STEPS} steps of 64, seed 0; one thread of a "
-        f"{platform.machine()} CPU, torch {torch.__version__}, commit {commit.stdout.strip()}."
-    )
+    first, weights = row("SE(2), N_h = 8, dense", 8, "dense", None, 5, None)
+    scores = [first, *(row(*network, weights)[0] for network in NETWORKS)]
+    tables = {
+        "scores": [["network", "window", "weights", "upright", "rotated"], *scores],
+        "costs": [["layer, 16 → 16 channels, 5×5", "time against 2-D"], *costs()],
+    }
+    about = f"`python benchmarks/choosing.py`: digits of scikit-learn, {STEPS} steps of 64, one seed"
+    write_tables(path, tables, about)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/results/choosing.json")

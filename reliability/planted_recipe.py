@@ -1,0 +1,39 @@
+"""Faults to plant in what trains well, and in the networks that are converted."""
+
+from planted import Fault
+
+_RECIPE = "lab/test_recipe::"
+_KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
+_SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
+_OWN = "test_converting_own"
+
+FAULTS = [
+    Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
+          "the last weights are scored, not their average", _RECIPE + "test_the_average_is_the_closed_form"),
+    Fault("lab/training/learner.py", "use_buffers=True", "use_buffers=False",
+          "statistics of norms are not averaged", _RECIPE + "test_statistics_of_norms_are_averaged_too"),
+    Fault("lab/training/learner.py", "stable_hash(self.seed, self.global_step, 2, self.global_rank)",
+          "stable_hash(self.seed, id(self))", "dropout drawn anew when a run is resumed", "lab/test_resume"),
+    Fault("lab/training/learner.py", "stable_hash(self.seed, self.global_step, 1)",
+          "stable_hash(self.seed, self.global_step, self.global_rank)", "each process moves its grids elsewhere",
+          _RECIPE + "test_processes_draw_the_same_shift"),
+    Fault("lab/training/learner.py", "stable_hash(self.seed, self.global_step, 1)", "stable_hash(self.seed)",
+          "grids moved once, not at every step", _SHIFTED),
+    Fault("lab/training/shifting.py", "- 0.5) * steps", ") * steps", "grids moved to one side",
+          _RECIPE + "test_shifts_are_uniform_within_one_step_of_the_grid"),
+    Fault("lab/training/optimisers.py", "super().load_state_dict(state_dict | length)",
+          "super().load_state_dict(state_dict)", "a longer run keeps the shorter cycle",
+          _RECIPE + "test_one_cycle_goes_on_in_a_longer_one"),
+    Fault("lab/tasks/objectives.py", "smoothing = self.smoothing if self.training else 0.0",
+          "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
+    Fault("lab/tasks/masks.py", "share = self.smoothing if self.training else 0.0", "share = 0.0",
+          "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
+    Fault("converting.py", "return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])", "return True",
+          "convert: layers that mix positions stay", _OWN),
+    Fault("converting.py", "if type(layer).forward not in [kind.forward for kind in _CONV]:", "if False:",
+          "convert: a convolution's own forward is forgotten", _OWN),
+    Fault("converting.py", "return nn.Sequential(norm, *after) if after else norm", "return norm",
+          "convert: the activation inside a norm is lost", _OWN),
+    Fault("converting.py", 'raise _Cannot("has weights beside those of its layers: put them into a layer")', "pass",
+          "convert: weights in the shape of images stay", _OWN),
+]  # fmt: skip

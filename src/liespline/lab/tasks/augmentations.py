@@ -1,0 +1,17 @@
+"""The augmentations of images and volumes that are sorted into classes."""
+
+from collections.abc import Callable, Mapping
+
+from torch import nn
+
+from ..data.augment import Affine, FlipRotate, Flips, Plain, Rotate
+from ..settings import Config
+
+MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
+    "none": lambda config: Plain(),
+    "turns": lambda config: Rotate(),
+    "rotate": lambda config: Rotate(),  # the same, as older configurations call it
+    "flips": lambda config: Flips(),
+    "flips-turns": lambda config: FlipRotate(),
+    "affine": lambda config: Affine(),
+}

@@ -1,0 +1,21 @@
+"""Where the grids of a network stand in a step of training: anywhere within one step of the grid."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ...nn import GConv, Lift
+
+
+def a_shift(network: nn.Module, seed: int) -> Tensor:
+    """An element h = Exp(a), each coordinate of a uniform in half a step of the grid to either side; on the CPU.
+
+    On SO(2) all angles come up alike: h·H is uniform over the circle. Drawn on the CPU by a seed of its own, h is the
+    same on every process and machine.
+    """
+    grids = (layer.grid for layer in network.modules() if isinstance(layer, (Lift, GConv)))
+    grid = next(grid for grid in grids if grid.group.dim)
+    generator = torch.Generator().manual_seed(seed)
+    steps = torch.tensor(grid.steps, dtype=torch.float64)
+    return grid.group.exp((torch.rand(len(steps), generator=generator, dtype=torch.float64) - 0.5) * steps)

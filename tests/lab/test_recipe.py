@@ -1,0 +1,264 @@
+"""What it takes to train well, against formulas and torch: averages, smoothed labels, one cycle, moved grids."""
+
+import math
+import shutil
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from lab.small_runs import new_run, resumed_run
+from liespline.lab import load
+from liespline.lab.runs.checkpoint import SafeCheckpoints
+from liespline.lab.settings import Config, ConfigError, Network, Training
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.masks import Segmentation
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.tasks.objectives import Classification
+from liespline.lab.training import learner as learners
+from liespline.lab.training.learner import Learner
+from liespline.lab.training.optimisers import rate
+from liespline.lab.training.shifting import a_shift
+from liespline.nn import shift
+
+SMALL = find_task("digits").defaults.updated(n_h=4, widths=(2, 2, 3), epochs=2, batch=128, accelerator="cpu", seed=1)
+
+
+# ---- the moving average of weights ----
+
+
+def averaged_learner(decay, network=None):
+    return Learner(network or nn.Linear(2, 1, bias=False).double(), Classification("ab"), Training(ema=decay))
+
+
+def test_the_average_is_the_closed_form():
+    """After weights w₀ … w_n: dⁿ w₀ + (1 − d) Σ d^(n−i) w_i."""
+    decay, draws = 0.9, torch.randn(6, 1, 2, dtype=torch.float64)
+    learner = averaged_learner(decay)
+    for weight in draws:
+        learner.network.weight.data.copy_(weight)
+        learner.on_train_batch_end(None, None, 0)
+    expected = decay**5 * draws[0] + sum((1 - decay) * decay ** (5 - i) * draws[i] for i in range(1, 6))
+    assert torch.allclose(learner.averaged.module.weight, expected, atol=1e-14)
+    x = torch.randn(3, 2, dtype=torch.float64)
+    assert torch.allclose(learner.eval().output(x), x @ expected.T)
+    assert torch.allclose(learner.train().output(x), x @ draws[-1].T)
+    assert not any(parameter.requires_grad for parameter in learner.averaged.parameters())
+
+
+def test_statistics_of_norms_are_averaged_too():
+    learner = averaged_learner(0.5, nn.BatchNorm1d(1, momentum=1.0))
+    for value in (4.0, 8.0):
+        learner.network(torch.tensor([[value], [value]]))
+        learner.on_train_batch_end(None, None, 0)
+    assert learner.averaged.module.running_mean.item() == 6.0
+
+
+def test_the_average_is_what_is_kept_scored_and_resumed(tmp_path):
+    """The network that is kept is the averaged one; a run in two pieces ends with the same bits as one in one piece."""
+    config = SMALL.updated(ema=0.8, shift=True, schedule="one-cycle", label_smoothing=0.1, augment="affine")
+    whole = new_run(config, tmp_path / "whole")
+    states = SafeCheckpoints().load_checkpoint(whole.best_checkpoint)["state_dict"]
+    kept = load(whole.path).network.state_dict()
+    assert all(torch.equal(value, states[f"averaged.module.{name}"]) for name, value in kept.items())
+    assert any(not torch.equal(value, states[f"network.{name}"]) for name, value in kept.items())
+
+    interrupted = tmp_path / "interrupted"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Learner, "training_step", stops_in_the_second_epoch(Learner.training_step))
+        with pytest.raises(Stopped):
+            new_run(config, interrupted)
+    other = resumed_run(interrupted)
+    assert other.model_file.read_bytes() == whole.model_file.read_bytes()
+    last, wanted = (SafeCheckpoints().load_checkpoint(run.last_checkpoint)["state_dict"] for run in (other, whole))
+    assert all(torch.equal(value, last[name]) for name, value in wanted.items())
+
+
+class Stopped(Exception):
+    pass
+
+
+def stops_in_the_second_epoch(real):
+    def training_step(self, batch, batch_idx):
+        if self.trainer.current_epoch == 1 and batch_idx == 2:
+            raise Stopped
+        return real(self, batch, batch_idx)
+
+    return training_step
+
+
+# ---- smoothed labels ----
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smoothed_labels_by_hand(weighted):
+    """(1 − ε) of the target on its class, ε/K on each; each class by its weight; in training alone."""
+    torch.manual_seed(0)
+    logits, target, share = torch.randn(6, 3, dtype=torch.float64), torch.tensor([0, 0, 0, 1, 1, 2]), 0.2
+    objective = Classification("abc", weighted, share)
+    objective.look_at(target)
+    weights = [6 / (3 * n) if weighted else 1.0 for n in (3, 2, 1)]
+    expected = plain = 0.0
+    for row, number in zip(logits.tolist(), target.tolist(), strict=True):
+        log_sum = math.log(sum(map(math.exp, row)))
+        plain -= (row[number] - log_sum) / 6
+        for k in range(3):
+            expected -= (share / 3 + (1 - share) * (k == number)) * weights[k] * (row[k] - log_sum) / 6
+    assert objective.train().loss(logits, target).item() == pytest.approx(expected, abs=1e-7)
+    assert objective.eval().loss(logits, target).item() == pytest.approx(plain, abs=1e-12)
+
+
+def test_masks_are_smoothed_where_they_are_known():
+    torch.manual_seed(0)
+    logits, target = torch.randn(1, 2, 3, 3, dtype=torch.float64), torch.randint(2, (1, 3, 3))
+    target[0, 0, 0] = 255
+    sharp, smooth = (Segmentation("ab", smoothing=share).train().loss(logits, target) for share in (0.0, 0.3))
+    log = logits.log_softmax(1)[0].flatten(1)[:, 1:]
+    hit = log.gather(0, target.flatten()[None, 1:])[0]
+    assert (smooth - sharp).item() == pytest.approx((0.3 * (hit - log.mean(0)).mean()).item(), abs=1e-12)
+
+
+def test_tags_and_numbers_have_no_labels_to_smooth():
+    config = Config("images", training=Training(label_smoothing=0.1))
+    for kind in ("tags", "numbers"):
+        with pytest.raises(ConfigError, match=r"label_smoothing = 0\.1"):
+            find_task("images").objective(config, Signature(1, (8, 8), ("a", "b"), kind=kind, scaling=((0, 1), (0, 1))))
+
+
+# ---- one cycle ----
+
+
+def stepper():
+    return torch.optim.AdamW([nn.Parameter(torch.zeros(1))], lr=0.02)
+
+
+def rates(optimiser, schedule, steps):
+    seen = []
+    for _ in range(steps):
+        group = optimiser.param_groups[0]
+        seen.append((group["lr"], group["betas"][0]))
+        optimiser.step()
+        schedule.step()
+    return seen
+
+
+def test_one_cycle_is_torchs():
+    mine, theirs = stepper(), stepper()
+    chosen = rate(mine, Training(lr=0.02, epochs=5, schedule="one-cycle"), 8)
+    reference = torch.optim.lr_scheduler.OneCycleLR(theirs, 0.02, total_steps=40)
+    found = rates(mine, chosen, 40)
+    assert found == rates(theirs, reference, 40)
+    assert max(found)[0] == pytest.approx(0.02)
+    assert found[-1][0] < 1e-6 < found[0][0]
+
+
+def test_one_cycle_goes_on_in_a_longer_one():
+    """A run resumed with more epochs; torch's own schedule would keep the shorter length and stop with an error."""
+    short, longer = Training(epochs=2, schedule="one-cycle"), Training(epochs=4, schedule="one-cycle")
+    first = rate(stepper(), short, 5)
+    for _ in range(10):
+        first.optimizer.step()
+        first.step()
+    optimiser, whole = stepper(), stepper()
+    second = rate(optimiser, longer, 5)
+    second.load_state_dict(first.state_dict())
+    expected = rates(whole, rate(whole, longer, 5), 20)
+    assert [lr for lr, _ in rates(optimiser, second, 10)][1:] == pytest.approx([lr for lr, _ in expected[11:]])
+
+
+# ---- moved grids ----
+
+
+def test_shifts_are_uniform_within_one_step_of_the_grid():
+    network = ls.models.classifier(1, 2, ls.uniform(ls.SO2(), 8), widths=(2, 2))
+    found = torch.cat([a_shift(network, seed) for seed in range(400)]).sort().values
+    step = math.pi / 4
+    assert found.abs().max() <= step / 2
+    even = (torch.arange(400, dtype=torch.float64) + 0.5) / 400 * step - step / 2
+    assert (found - even).abs().max() < 1.63 / 20 * step  # Kolmogorov and Smirnov, at one in a hundred
+    assert torch.equal(a_shift(network, 3), a_shift(network, 3))
+
+
+@pytest.mark.filterwarnings("ignore:.*falls outside.*")
+def test_shifts_follow_the_group():
+    scales = ls.models.celeba(2, 1, "local")
+    assert all(2**-0.25 <= a_shift(scales, seed).item() <= 2**0.25 for seed in range(50))
+    turned = a_shift(ls.models.classifier(1, 2, ls.uniform(ls.SO3(), 12), widths=(1, 1)), 0)
+    assert torch.allclose(turned @ turned.T, torch.eye(3, dtype=torch.float64), atol=1e-12)
+
+
+def test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid(tmp_path, monkeypatch):
+    """Two runs of one seed agree to the bit; validation sees the network as built; another seed moves elsewhere."""
+    angles, scored = [], []
+    real_train, real_valid = Learner.training_step, Learner.validation_step
+
+    def training_step(self, batch, batch_idx):
+        loss = real_train(self, batch, batch_idx)
+        grids = {layer.grid for layer in self.network.modules() if isinstance(layer, (ls.Lift, ls.GConv, ls.Project))}
+        assert len(grids) == 1
+        angles.append(next(iter(grids)).elements[0].item())
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        fresh = find_task("digits").network(config, Signature(1, (24, 24), tuple("0123456789")))
+        fresh.load_state_dict(self.network.state_dict())
+        scored.append(torch.equal(fresh.eval()(batch[0]), self.output(batch[0])))
+        real_valid(self, batch, batch_idx)
+
+    monkeypatch.setattr(Learner, "training_step", training_step)
+    monkeypatch.setattr(Learner, "validation_step", validation_step)
+    config = SMALL.updated(shift=True)
+    runs = [new_run(config, tmp_path / name) for name in ("one", "two")]
+    half = len(angles) // 2
+    assert angles[:half] == angles[half:]
+    assert len(set(angles)) == half
+    assert all(scored)
+    assert runs[0].model_file.read_bytes() == runs[1].model_file.read_bytes()
+    network, x = load(runs[0].path).network, torch.rand(2, 1, 24, 24)
+    before = network(x)
+    with shift(network, torch.tensor([0.3])):
+        assert not torch.allclose(network(x), before)
+    assert torch.equal(network(x), before)
+
+    scored.clear()
+    monkeypatch.setattr(learners, "shift", lambda net, h: None if h is None else shift(net, h))
+    new_run(config, tmp_path / "planted: never put back")
+    assert not any(scored)
+
+
+def test_processes_draw_the_same_shift(monkeypatch):
+    """The seed is that of the run and the step: nothing of a process goes into it."""
+    seen = []
+    monkeypatch.setattr(learners, "a_shift", lambda network, seed: seen.append(seed))
+    monkeypatch.setattr(Learner, "global_step", 7)
+    for rank in (0, 1):
+        network = ls.models.classifier(1, 2, ls.uniform(ls.SO2(), 2), widths=(2, 2))
+        learner = Learner(network, Classification("ab"), Training(shift=True), seed=5)
+        monkeypatch.setattr(Learner, "global_rank", rank)
+        learner.training_step((torch.randn(4, 1, 14, 14), torch.tensor([0, 1, 0, 1])), 0)
+    assert seen[0] == seen[1]
+
+
+def test_a_network_without_a_group_has_nothing_to_move():
+    with pytest.raises(ConfigError, match="--shift does nothing with --group none"):
+        Config("digits", network=Network(group="none"), training=Training(shift=True))
+
+
+# ---- residual networks ----
+
+
+def test_the_residual_network_is_one_word_away(tmp_path):
+    signature = Signature(1, (28, 28), tuple("0123456789"))
+    for task in ("rotmnist", "images", "volumes"):
+        config = find_task(task).defaults.given(network="resnet", **({"group": "so2"} if task == "volumes" else {}))
+        made = find_task(task).network(config.updated(n_h=4), signature)
+        assert type(made) is type(ls.models.resnet(1, 2, ls.uniform(ls.SO2(), 2), widths=(2,)))
+        assert made.stages[-1][-1].branch[-1].weight.shape[0] == 48
+    asked = find_task("rotmnist").network(config.updated(n_h=4, widths=(2, 3)), signature)
+    assert asked.stages[-1][-1].branch[-1].weight.shape[0] == 3
+    with pytest.raises(ConfigError, match="--stride does nothing with --network resnet"):
+        find_task("images").defaults.given(network="resnet", stride=2)
+    run = new_run(SMALL.updated(network="resnet", widths=(2, 3), epochs=1), tmp_path / "run")
+    assert load(run.path).network.stages[0] is not None
+    shutil.rmtree(run.path)

@@ -1,0 +1,327 @@
+"""Scans with labels in users' own folders: what the network sees of them, and what is refused before training."""
+
+import csv
+import gzip
+import json
+
+import nibabel
+import numpy as np
+import pytest
+import torch
+
+import liespline as liespline_package
+from lab.scan_files import dicom_series, nifti
+from lab.small_runs import new_run
+from liespline.lab.data import DataError
+from liespline.lab.data.centred import centred
+from liespline.lab.data.scan_folders import load_scans
+from liespline.lab.data.scans import Reading
+from liespline.lab.evaluation.external import score_file
+from liespline.lab.evaluation.predict import about, predict_files
+from liespline.lab.tasks import find_task
+
+DRAW = np.random.default_rng(0)
+PLACE = np.array([2.0, -1.0, 3.0])  # of a blob in the patient, in mm from the middle: right, back, up
+CT = (-1000.0, 1000.0)
+
+
+def blob(points, place=PLACE, width=4.0):
+    """Hounsfield units at points (..., 3) in mm."""
+    return -1000 + 1500 * np.exp(-((points - place) ** 2).sum(-1) / (2 * width**2))
+
+
+def places(shape, affine):
+    """Where the voxels lie, in mm from the middle of the volume."""
+    voxels = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1)
+    points = voxels @ affine[:3, :3].T
+    return points - points.reshape(-1, 3).mean(0)
+
+
+def blob_nifti(path, shape, affine, dtype=np.int16, **how):
+    return nifti(path, np.rint(blob(places(shape, affine), **how)).astype(dtype), affine)
+
+
+def blob_dicom(folder, shape, step, spacing, **how):
+    """Axial slices (rows, columns, slices): DICOM's x points left and its y back."""
+    affine = np.diag([1.0, 1.0, 1.0, 1.0])
+    affine[:3, :3] = np.array([[0, -spacing[1], 0], [-spacing[0], 0, 0], [0, 0, step]])
+    return dicom_series(
+        folder, np.rint(blob(places(shape, affine), **how)) + 1024, step=step, spacing=spacing, shift=-1024
+    )
+
+
+def four_ways(root):
+    """The same blob, 24 mm wide in all directions, as four scanners write it; and as it should come out on 1.5 mm."""
+    (root / "one").mkdir(parents=True)
+    (root / "two").mkdir()
+    flat = np.diag([0.75, 0.75, 3.0, 1.0])
+    mixed = np.array([[0, 0, -2.0, 5], [-1.0, 0, 0, 7], [0, 1.5, 0, 0], [0, 0, 0, 1]])  # back, up, left
+    blob_nifti(root / "one" / "flat.nii.gz", (32, 32, 8), flat)
+    blob_nifti(root / "one" / "mixed.nii", (24, 16, 12), mixed, np.float32)
+    blob_dicom(root / "two" / "ct", (24, 32, 12), 2.0, (1.0, 0.75))
+    cubes = np.diag([1.5, 1.5, 1.5, 1.0])
+    truth = blob(places((16, 16, 16), cubes))
+    np.savez(root / "two" / "cubes.npz", volume=truth.astype(np.float32), spacing=[1.5] * 3)
+    return (truth - CT[0]) / (CT[1] - CT[0])
+
+
+def test_one_blob_from_four_scanners_is_one_volume(tmp_path):
+    truth = four_ways(tmp_path / "scans")
+    found = load_scans(tmp_path / "scans", "all", Reading(CT, 1.5))
+    assert (found.space, found.in_channels, found.side) == ((16, 16, 16), 1, 1.5)
+    images, _ = found.__getitems__(range(4))
+    assert images.dtype == torch.float32
+    inside = (slice(2, -2),) * 3  # the edge of a coarse scan says nothing beyond its last slice
+    for name, image in zip(found.names, images, strict=True):
+        apart = np.abs(image[0].numpy() - truth)[inside].max()
+        assert apart < (1e-4 if "cubes" in name else 0.06), name
+    # The other way round the blob would be elsewhere.
+    assert np.abs(truth - truth[::-1])[inside].max() > 0.3
+
+
+def test_without_a_window_units_do_not_matter(tmp_path):
+    for i, (slope, shift) in enumerate([(1, 0), (0.01, 5), (40, -3000)]):
+        (tmp_path / "s" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+        values = blob(places((12, 12, 12), np.eye(4))) * slope + shift
+        np.save(tmp_path / "s" / "ab"[i % 2] / f"{i}.npy", values.astype(np.float32))
+    images, _ = load_scans(tmp_path / "s", "all").__getitems__(range(3))
+    assert torch.allclose(images[0], images[1], atol=1e-3)
+    assert torch.allclose(images[0], images[2], atol=1e-3)
+    assert abs(float(images.mean())) < 1e-3
+
+
+def test_the_usual_voxel_keeps_its_volume(tmp_path):
+    four_ways(tmp_path / "scans")
+    side = load_scans(tmp_path / "scans", "all").side
+    # Right, forward and up: (0.75, 0.75, 3), (2, 1, 1.5), (0.75, 1, 2) and (1.5, 1.5, 1.5) mm.
+    assert side == pytest.approx((1.125 * 1.0 * 1.75) ** (1 / 3), abs=1e-3)
+
+
+@pytest.mark.parametrize("space", [(8, 8, 8), (5, 9, 4), (3, 3, 3), (6, 5, 8)])
+def test_the_middle_stays_in_the_middle(space):
+    values = DRAW.normal(size=(2, 5, 6, 7)).astype(np.float32)
+    found = centred(values, space)
+    for channel, low in zip(range(2), values.min((1, 2, 3)), strict=True):
+        wanted = values[channel]
+        for axis, (own, side) in enumerate(zip(wanted.shape, space, strict=True)):
+            if side > own:
+                widths = [(0, 0)] * 3
+                widths[axis] = ((side - own) // 2, side - own - (side - own) // 2)
+                wanted = np.pad(wanted, widths, constant_values=low)
+            else:
+                wanted = np.take(wanted, np.arange(side) + (own - side) // 2, axis)
+        assert np.array_equal(found[channel], wanted)
+
+
+@pytest.fixture(scope="module")
+def heads(tmp_path_factory):
+    """Sixteen NIfTI files and eight DICOM series of two classes, of different sizes, in flat voxels."""
+    root = tmp_path_factory.mktemp("set") / "heads"
+    affine = np.diag([-1.0, 1.0, 2.0, 1.0])  # right to left
+    for i in range(24):
+        kind = ("narrow", "wide")[i % 2]
+        folder = root / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        how = {"place": DRAW.uniform(-2, 2, 3), "width": 2.0 if kind == "narrow" else 4.0}
+        if i < 16:
+            blob_nifti(folder / f"{i:02}.nii.gz", (12 + i % 3, 14, 7), affine, **how)
+        else:
+            blob_dicom(folder / f"p{i}", (14, 13, 7), 2.0, (1.0, 1.0), **how)
+    (root / "wide" / "notes.txt").write_text("not a scan")
+    return root
+
+
+def settings(data, **changes):
+    small = {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense", "stride": 1, "widths": (4, 6), "dropout": 0.0}
+    small |= {"accelerator": "cpu", "batch": 4, "epochs": 15, "data": str(data), "window": CT}
+    return find_task("volumes").defaults.updated(**small | changes)
+
+
+@pytest.fixture(scope="module")
+def run(heads, tmp_path_factory):
+    return new_run(settings(heads), tmp_path_factory.mktemp("runs") / "heads")
+
+
+def test_classes_of_folders_are_learned(run, heads, capsys):
+    assert run.read_results("scores")["scores"]["accuracy"] == 1
+    record = json.loads((run.path / "data.json").read_text())
+    for names in record["splits"].values():
+        for name, (label, _) in names.items():
+            assert name.startswith(f"{label}/")
+    assert sum(map(len, record["splits"].values())) == 24
+    assert "confusion" in run.report_file.read_text().lower()
+
+
+def test_what_is_said_before_training(heads, tmp_path, capsys):
+    new_run(settings(heads, epochs=1), tmp_path / "run")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "voxels are cubes of 1.26 mm; intensities are normalised window (-1000.0, 1000.0)" in said
+    assert "volumes are smaller than 11×11×11: around them is their lowest value" in said
+    assert "1 entry is left out, not NIfTI, .npy, .npz or folders of DICOM slices: wide/notes.txt" in said
+
+
+def by_hand(trained, path):
+    """The answer for a RAS+ NIfTI file of cubes, brought to the network in NumPy alone."""
+    values = np.asarray(nibabel.load(path).dataobj).astype(np.float64)
+    values = np.clip((values - CT[0]) / (CT[1] - CT[0]), 0, 1)
+    box = np.full(trained.signature.space, values.min())
+    before = [(side - own) // 2 for side, own in zip(box.shape, values.shape, strict=True)]
+    box[tuple(slice(b, b + n) for b, n in zip(before, values.shape, strict=True))] = values
+    with torch.no_grad():
+        return trained(torch.tensor(box, dtype=torch.float32)[None, None]).softmax(-1)[0].tolist()
+
+
+def test_predict_brings_new_scans_as_training_did(run, heads, tmp_path, liespline):
+    trained = liespline_package.load(run.path)
+    new = tmp_path / "new"
+    new.mkdir()
+    path = blob_nifti(new / "a.nii.gz", (8, 11, 9), np.diag([1.26, 1.26, 1.26, 1.0]))
+    blob_nifti(new / "b.nii.gz", (13, 14, 7), np.diag([1.0, 1.0, 2.0, 1.0]))
+    for i in (16, 17):
+        (new / f"p{i}").symlink_to(heads / ("narrow", "wide")[i % 2] / f"p{i}")
+    status, text = liespline("predict", run.path, new, "--json")
+    assert status == 0, text
+    rows = {row["image"].removeprefix(f"{new}/"): row for row in json.loads(text)}
+    assert list(rows) == ["a.nii.gz", "b.nii.gz", "p16", "p17"]
+    assert list(rows["a.nii.gz"]["probabilities"].values()) == pytest.approx(by_hand(trained, path), abs=1e-5)
+    assert (rows["p16"]["class"], rows["p17"]["class"]) == ("narrow", "wide")
+    # Four channels, where the network learned from one.
+    nifti(new / "c.nii", np.zeros((4, 4, 4, 4), np.float32), np.eye(4))
+    status, text = liespline("predict", run.path, new)
+    assert status == 2
+    assert "c.nii: has 4 channels; the network learned from 1" in text
+
+
+def test_another_set_comes_as_training_did(run, tmp_path):
+    """Its voxels and sizes are others; the scores are still those of what `predict` answers."""
+    losses = []
+    for i, name in enumerate(("narrow", "wide")):
+        (tmp_path / "other" / name).mkdir(parents=True)
+        for side in (0.5, 0.75):
+            path = tmp_path / "other" / name / f"{side}.nii"
+            blob_nifti(path, (20, 22, 18), np.diag([side, side, side, 1]), width=2.0 + 2 * i)
+            (row,), _ = predict_files(run.path, [path])
+            losses.append(-np.log(row["probabilities"][name]))
+    results, _ = score_file(run.path, tmp_path / "other", "all")
+    assert results["scores"]["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_later_and_larger_scans_do_not_spoil_the_run_s_own(run, heads, tmp_path):
+    later = blob_nifti(heads / "wide" / "later.nii", (40, 40, 40), np.eye(4))
+    try:
+        results, remarks = score_file(run.path, None, "test")
+    finally:
+        later.unlink()
+    assert results["scores"]["accuracy"] == run.read_results("scores")["scores"]["accuracy"]
+    assert "wide/later.nii" in remarks[0]
+
+
+def test_onnx_files_say_how_scans_are_brought(run):
+    known = about(liespline_package.load(run.path))
+    assert known["spacing_mm"] == "1.26"
+    assert known["scaling"] == "from -1000.0 to 1000.0 mapped to 0 to 1, and cut"
+    assert json.loads(known["shape"]) == [1, 11, 11, 11]
+
+
+def test_a_table_of_scans_gives_numbers_and_keeps_patients_together(heads, tmp_path):
+    files = sorted(heads.rglob("*.nii.gz")) + [folder for folder in heads.rglob("p*") if folder.is_dir()]
+    width = {file: 1.5 if "narrow" in str(file) else 6.5 for file in files}
+    rows = [(file.relative_to(heads), width[file], f"g{i // 2}") for i, file in enumerate(files)]
+    with open(tmp_path / "labels.csv", "w", newline="") as stream:
+        csv.writer(stream).writerows([("file", "mm", "group"), *rows])
+    seen = {}
+    for split in ("train", "valid", "test"):
+        part = load_scans(heads, split, labels=tmp_path / "labels.csv")
+        for name, target in zip(part.names, part.targets, strict=True):
+            assert float(target[0]) == (1.5 if "narrow" in name else 6.5)
+            group = next(group for file, _, group in rows if str(file) == name)
+            assert seen.setdefault(group, split) == split
+    assert len(seen) == 12
+    run = new_run(settings(heads, labels=str(tmp_path / "labels.csv"), epochs=1, size="11x10x9"), tmp_path / "run")
+    assert liespline_package.load(run.path).signature.space == (11, 10, 9)
+    tested = [heads / name for name in json.loads((run.path / "data.json").read_text())["splits"]["test"]]
+    answers, _ = predict_files(run.path, tested)
+    errors = [abs(row["values"]["mm"] - width[file]) for row, file in zip(answers, tested, strict=True)]
+    assert run.read_results("scores")["scores"]["mean_absolute_error"] == pytest.approx(np.mean(errors), rel=1e-4)
+
+
+def test_folders_train_valid_and_test(tmp_path):
+    for number, split in enumerate(("train", "val", "test")):
+        for name in ("a", "b"):
+            (tmp_path / "s" / split / name).mkdir(parents=True)
+            for i in range(3):
+                np.save(tmp_path / "s" / split / name / f"{i}.npy", np.full((4 + number, 5, 5), i, np.int16))
+    for split in ("train", "valid", "test"):
+        part = load_scans(tmp_path / "s", split)
+        assert (len(part), part.space, part.dealt) == (6, (6, 5, 5), False)
+        assert all(name.startswith(split[:3]) for name in part.names)
+
+
+def bad_folder(root):
+    """Twelve good scans, and one of each kind of bad ones."""
+    for name in ("a", "b"):
+        (root / name).mkdir(parents=True)
+        for i in range(6):
+            nifti(root / name / f"{i}.nii", DRAW.normal(size=(5, 5, 5)).astype(np.float32), np.eye(4))
+    values = DRAW.normal(size=(5, 5, 5)).astype(np.float32)
+    nifti(root / "a" / "nowhere.nii", values, None)
+    whole = gzip.compress((root / "a" / "0.nii").read_bytes())
+    (root / "a" / "cut.nii.gz").write_bytes(whole[: len(whole) // 2])
+    nifti(root / "a" / "series.nii", DRAW.normal(size=(5, 5, 5, 7)).astype(np.float32), np.eye(4))
+    np.save(root / "b" / "flat.npy", values[0])
+    files = dicom_series(root / "b" / "ct", np.zeros((4, 4, 6), int))
+    files[3].unlink()
+    values[1, 2, 3] = np.nan
+    np.save(root / "b" / "nan.npy", values)
+    return root
+
+
+def test_bad_scans_get_one_report_before_training(tmp_path, liespline):
+    data = bad_folder(tmp_path / "bad")
+    out = tmp_path / "run"
+    for command in (("train", "volumes", "--data", data, "--out", out), ("data", "check", "volumes", data)):
+        status, text = liespline(*command)
+        assert status == 2
+        for words in (
+            "nowhere.nii: has no affine",
+            "cut.nii.gz: cannot be read as NIfTI",
+            "series.nii: has 7 channels (a fourth axis) where 12 volumes have 1; save one volume per file",
+            "flat.npy: has shape (5, 5); expected (D, H, W)",
+            "mm apart, the others 2.50 mm; a slice is missing or double",
+            "nan.npy: 1 voxels are NaN or infinite, (1, 2, 3) first",
+        ):
+            assert words in text
+        assert "Traceback" not in text
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--window", "5,1"), "the first number must be below the second"),
+        (("--size", "4x4"), "size = (4, 4): must be from 1 to 8,192, or three of them for volumes"),
+        (("--size", "0"), "size = 0: must be from 1 to 8,192"),
+        (("--spacing", "0.0001"), "too many"),
+    ],
+)
+def test_settings_that_cannot_be(heads, tmp_path, liespline, options, says):
+    status, text = liespline("train", "volumes", "--data", heads, "--out", tmp_path / "run", *options)
+    assert status == 2
+    assert says in text
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_table_that_names_no_scans(heads, tmp_path):
+    (tmp_path / "t.csv").write_text("file,label\nwide/notes.txt,a\nnarrow/00.nii.gz,b\nabsent.nii,b\n")
+    with pytest.raises(DataError, match=r"row 4: 'absent.nii' does not exist"):
+        load_scans(heads, "all", labels=tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("file,label\nwide/notes.txt,a\nnarrow/00.nii.gz,b\n")
+    with pytest.raises(DataError, match=r"notes.txt: is no volume; expected NIfTI"):
+        load_scans(heads, "all", labels=tmp_path / "t.csv")
+
+
+def test_one_file_takes_no_options_of_folders(tmp_path, liespline):
+    np.savez(tmp_path / "v.npz", train_images=np.zeros((2, 5, 5, 5), np.uint8))
+    status, text = liespline("train", "volumes", "--data", tmp_path / "v.npz", "--window", "0,1", "--size", 9)
+    assert status == 2
+    assert "--size, --window: for folders of scans" in text
