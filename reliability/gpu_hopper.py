@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import liespline as ls
 from liespline import paths
-from liespline.hopper import operators, tiles
+from liespline.hopper import operators
 from liespline.models.kernels import h_basis
 
 TOLERANCE = 1e-2  # relative; operands and results are rounded to 8 bits, sums are float32
@@ -81,7 +81,6 @@ def cases() -> list[Case]:
         Case("network", _network, (8, 3, 26, 26), path="auto", layout="contiguous"),
         Case("network, compiled", _network, (8, 3, 26, 26), path="auto", layout="contiguous", compiled=True),
         Case("volume, C 16, batch 2", _volume(16, 16), (2, 16, 24, 10, 11, 12)),
-        Case("volume, C 16, batch 2, samples in registers", _volume(16, 16), (2, 16, 24, 10, 11, 12)),
         Case("norm", lambda: ls.nn.NormReLU(23), (4, 23, 16, 9, 7), path="auto"),
         Case("norm with pooling", lambda: ls.nn.NormReLU(23, 3), (4, 23, 16, 9, 6), path="auto"),
         Case("norm of volumes", lambda: ls.nn.NormReLU(5), (2, 5, 24, 4, 5, 6), path="auto"),
@@ -97,7 +96,7 @@ def cases() -> list[Case]:
         Case("C 24, as large as its window", _layer(24, 24, 8), (8, 24, 8, 5, 5)),
         Case("C 24, any memory", _layer(24, 24, 8), (8, 24, 8, 9, 9), layout="contiguous"),
         Case("volume, C 16, batch 1, same", _volume(16, 16, padding="same"), (1, 16, 24, 9, 8, 7)),
-        Case("volume, C 8 to 16, 3³, batch 3", _volume(8, 16, 3, padding=1), (3, 8, 24, 9, 9, 9)),
+        Case("volume, C 8 to 16, 3³, batch 3", _volume(8, 16, 3, padding=1), (3, 8, 24, 9, 9, 9), path="auto"),
         Case("volume, C 24, 3³, batch 2", _volume(24, 24, 3, padding=1), (2, 24, 24, 7, 9, 8)),
         Case("depthwise, 3 × 3, any memory", _depthwise(8, 8, 3), (2, 8, 8, 5, 4), path="auto", layout="contiguous"),
         Case("depthwise, compiled", _depthwise(8, 8, 3, padding=1), (2, 8, 8, 9, 9), path="auto", compiled=True),
@@ -121,7 +120,6 @@ def check(index: int, told: Any) -> None:
 
 
 def _checked(case: Case) -> tuple[str, str | None]:
-    tiles.KEEP_SLAB = case.name.endswith("in registers")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -148,11 +146,13 @@ def _compare(case: Case) -> str | None:
     deep = 8 if case.name.startswith("network") else 1
     if case.layout == "innermost" and not operators.innermost(found[0]) and case.name.startswith(("C ", "norm", "vol")):
         return f"fields lie apart: strides {found[0].stride()}"
-    for name, one, other in zip(
-        ("output", "gradient of x", *dict(module.named_parameters())), found, right, strict=True
-    ):
+    names = ("output", "gradient of x", *dict(module.named_parameters()))
+    sizes = sorted(float(g.detach().norm()) / g.numel() ** 0.5 for g in right[1:])
+    for index, (name, one, other) in enumerate(zip(names, found, right, strict=True)):
         one, other = one.detach().double().cpu(), other.detach()
-        error = float((one - other).norm() / other.norm().clamp_min(1e-6))
+        # A gradient that is zero but for rounding, as of a bias before a norm, is compared with the others' size.
+        least = 0.1 * sizes[len(sizes) // 2] * other.numel() ** 0.5 if index else 1e-6
+        error = float((one - other).norm() / other.norm().clamp_min(least))
         if one.shape != other.shape or not error < TOLERANCE * deep:
             return f"{name} off by {error:.2g}"
     return None

@@ -20,7 +20,7 @@ from liespline import paths
 from liespline.hopper import operators, tiles
 from liespline.models.kernels import h_basis
 from liespline.models.unet import _joined
-from liespline.paths import decide
+from liespline.paths import decide, dense
 
 SIXTEEN = ls.uniform(ls.SO2(), 16)
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -152,6 +152,22 @@ def test_what_lies_between_layers_keeps_fields_together() -> None:
     assert not operators.innermost(_joined(x, x.contiguous()))
 
 
+@pytest.mark.parametrize("together", [True, False], ids=["innermost", "planes"])
+@pytest.mark.parametrize("window", [1, 3])
+def test_the_dense_path_on_a_gpu_keeps_the_order_of_memory(together: bool, window: int) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 8, 5, 4, dtype=torch.float64)
+    x = (innermost(x) if together else x).requires_grad_()
+    kernel = torch.randn(5, 8, 3, 8, window, window, dtype=torch.float64, requires_grad=True)
+    found = dense.convolve(x, kernel, ((window, window),) * 8, ["cudnn"], (1, 1), (0, 0))
+    right = torch.nn.functional.conv2d(x.flatten(1, 2), kernel.flatten(2, 3).flatten(0, 1)).unflatten(1, (5, 8))
+    torch.testing.assert_close(found, right, **EXACT)
+    assert operators.innermost(found) == together
+    gradients = [torch.autograd.grad(y, (x, kernel), torch.ones_like(y)) for y in (found, right)]
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, **EXACT)
+
+
 def test_one_window_is_chosen_where_it_pays() -> None:
     def chosen(channels: int, **changes: Any) -> decide.Choice:
         own = ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
@@ -161,20 +177,29 @@ def test_one_window_is_chosen_where_it_pays() -> None:
         )  # fmt: skip
         return decide._decide(question._replace(**changes), own.plan)
 
-    ours, dense = decide.Choice(False, ("hopper",)), decide.Choice(True, ("cudnn",))
+    ours, whole = decide.Choice(False, ("hopper",)), decide.Choice(True, ("cudnn",))
     for channels in (16, 23, 32, 64):
         assert chosen(channels) == ours
     assert chosen(32, innermost=False) == ours
     assert chosen(16, batch=48) == ours
-    assert chosen(16, batch=48, innermost=False) == dense  # a copy first does not pay
-    assert chosen(23, space=(5, 5)) == dense  # one sample: seven of eight columns would be wasted
-    assert chosen(4) == dense
+    assert chosen(16, batch=48, innermost=False) == whole  # a copy first does not pay
+    assert chosen(23, space=(5, 5)) == whole  # one sample: seven of eight columns would be wasted
+    assert chosen(4) == whole
     assert chosen(23, hopper=False) != ours
     for change in ({"stride": (2, 1)}, {"batch": 3}, {"transformed": True}, {"padding": (5, 0)}):
         assert chosen(32, **change) != ours
         with pytest.raises(ValueError, match="path 'hopper' does not take"):
             chosen(32, forced="hopper", triton=False, **change)
     assert chosen(65) != ours
+
+
+def test_volumes_are_taken_as_far_as_they_were_shown_right() -> None:
+    def cost(channels: int, outputs: int, window: int) -> float:
+        shape = 2, (24, 24, 24), (window,) * 3, (1, 1, 1), (0, 0, 0)
+        return tiles.terms(*shape, 24, 24, channels, outputs, 7, 7.0)
+
+    assert max(cost(16, 16, 5), cost(24, 24, 3), cost(32, 24, 5)) < float("inf")
+    assert min(cost(8, 16, 3), cost(16, 16, 3), cost(16, 8, 5), cost(16, 24, 5)) == float("inf")
 
 
 @pytest.mark.parametrize(("channels", "elements"), [(16, 16), (23, 16), (24, 8), (5, 8), (64, 16), (40, 12)])

@@ -11,7 +11,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from ..sizes import Size
-from . import line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
+from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
 from .tiles import Slab, aligned, covers, padded, slab, tile, weight_tile
 
 
@@ -136,7 +136,7 @@ def _slab(
         x_desc, w_desc, starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
         *out.stride()[:5], count,
         S=spans, KD=window[0], KH=window[1], KW=window[2], PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes,
-        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, KEEP=tiles.KEEP_SLAB, num_warps=4, maxnreg=168,
+        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, num_warps=4, maxnreg=168,
     )  # fmt: skip
 
 

@@ -66,13 +66,12 @@ def _products(
     units, taps, ready, empty, out, tiles, sizes, batch, size_d, size_h, size_w, out_b, out_d, out_h, out_w, out_a,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, PAIRS: gl.constexpr, OUT: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, WIDE: gl.constexpr, ROWS: gl.constexpr,
-    STAGES: gl.constexpr, KEEP: gl.constexpr, WARPS: gl.constexpr,
+    STAGES: gl.constexpr, WARPS: gl.constexpr,
 ):  # fmt: skip
     BM: gl.constexpr = WT * PT * BB
     LINES: gl.constexpr = 2 * PAIRS + KH - 1
     flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=32, element_bitwidth=16, rank=2)
     layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, 32, 16])
-    operand: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=layout, k_width=2)
     row = gl.arange(0, BM, layout=gl.SliceLayout(1, layout))
     column = gl.arange(0, 32, layout=gl.SliceLayout(0, layout))
     o = column % 16
@@ -85,49 +84,23 @@ def _products(
         for step in range(KD * S):
             stage = count % STAGES
             mbarrier.wait(ready.index(stage), (count // STAGES) & 1)
-            if KEEP:
-                kept = ()
+            for y in gl.static_range(KH + 1):
                 for t in gl.static_range(KW):
-                    a = units.index(stage * LINES * WIDE + t)._reinterpret(gl.bfloat16, [BM, 16], flat)
-                    kept = kept + (a.load(operand),)
-                # Samples of a line wait in registers for the pairs that read it: wgmma would read them for each one.
-                for y in gl.static_range(LINES):
+                    b = taps.index(stage * (ROWS // 32) + y * KW + t).permute((1, 0))
+                    added = ()
                     for p in gl.static_range(PAIRS):
-                        if y >= 2 * p and y - 2 * p <= KH:
-                            total = sums[p]
-                            for t in gl.static_range(KW):
-                                b = taps.index(stage * (ROWS // 32) + (y - 2 * p) * KW + t).permute((1, 0))
-                                total = warpgroup_mma(kept[t], b, total, is_async=True)
-                            sums = sums[:p] + (total,) + sums[p + 1 :]
-                    if y < LINES - 1:
-                        after = ()
-                        for t in gl.static_range(KW):
-                            a = units.index((stage * LINES + y + 1) * WIDE + t)._reinterpret(
-                                gl.bfloat16, [BM, 16], flat
-                            )
-                            after = after + (a.load(operand),)
-                        kept = after
-                    sums = warpgroup_mma_wait(0, deps=sums)
-                mbarrier.arrive(empty.index(stage), count=1)
-            else:
-                for y in gl.static_range(KH + 1):
-                    for t in gl.static_range(KW):
-                        b = taps.index(stage * (ROWS // 32) + y * KW + t).permute((1, 0))
-                        added = ()
-                        for p in gl.static_range(PAIRS):
-                            a = units.index((stage * LINES + 2 * p + y) * WIDE + t)
-                            a = a._reinterpret(gl.bfloat16, [BM, 16], flat)
-                            added = added + (warpgroup_mma(a, b, sums[p], is_async=True),)
-                        sums = added
-                    if y == 0:  # what the step before read is free
-                        sums = warpgroup_mma_wait(5, deps=sums)
-                        if step > 0:
-                            mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), count=1)
-                sums = warpgroup_mma_wait(5, deps=sums)
+                        a = units.index((stage * LINES + 2 * p + y) * WIDE + t)
+                        a = a._reinterpret(gl.bfloat16, [BM, 16], flat)
+                        added = added + (warpgroup_mma(a, b, sums[p], is_async=True),)
+                    sums = added
+                if y == 0:  # what the step before read is free
+                    sums = warpgroup_mma_wait(5, deps=sums)
+                    if step > 0:
+                        mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), count=1)
+            sums = warpgroup_mma_wait(5, deps=sums)
             count += 1
         sums = warpgroup_mma_wait(0, deps=sums)
-        if not KEEP:
-            mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), count=1)
+        mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), count=1)
         b = b0 + row % BB
         d = d0 + (row // BB) % PT
         w = w0 + row // (PT * BB)
@@ -148,7 +121,7 @@ def correlate(
     out_b, out_d, out_h, out_w, out_a, tiles,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, PAIRS: gl.constexpr, OUT: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, WIDE: gl.constexpr, ROWS: gl.constexpr,
-    STAGES: gl.constexpr, KEEP: gl.constexpr, num_warps: gl.constexpr,
+    STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """out[b,p,a,o] = Σ over spans, taps y and channels k of x[b, p + y − pad, start + k] · weight[a,span,y,k,o]."""
     LINES: gl.constexpr = 2 * PAIRS + KH - 1
@@ -171,7 +144,7 @@ def correlate(
                 (units, taps, ready, empty, out, tiles, sizes, gl.to_tensor(batch), gl.to_tensor(size_d),
                  gl.to_tensor(size_h), gl.to_tensor(size_w), gl.to_tensor(out_b), gl.to_tensor(out_d),
                  gl.to_tensor(out_h), gl.to_tensor(out_w), gl.to_tensor(out_a),
-                 S, KD, KH, KW, PAIRS, OUT, WT, PT, BB, WIDE, ROWS, STAGES, KEEP, num_warps),
+                 S, KD, KH, KW, PAIRS, OUT, WT, PT, BB, WIDE, ROWS, STAGES, num_warps),
             ),
             (
                 _copies,

@@ -43,9 +43,6 @@ class Tile(NamedTuple):
         return min(168, 65536 // self.each // 384 // 8 * 8)
 
 
-KEEP_SLAB = False  # whether a slab's samples wait in registers
-
-
 class Slab(NamedTuple):
     """A program's share of a correlation of volumes: eight columns of PAIRS · 2 output lines."""
 
@@ -168,9 +165,8 @@ def tile(batch: int, size: Size, taps: int, elements: int, outputs: int, width: 
 
 
 def slab(batch: int, size: Size, window: Size, outputs: int, width: int) -> Slab | None:
-    """The tile of volumes with few channels, None for all else."""
-    fits = width == 16 and outputs <= 16 and window[1] in (3, 5) and window[2] <= 5
-    if size[0] == 1 or not fits:
+    """The tile of volumes with 16 channels, None for all else."""
+    if size[0] == 1 or window[1:] != (5, 5) or (outputs, width) != (16, 16):
         return None
     images = 2 if batch > 1 else 1
     return Slab(8 // images, images, min((6, 5, 4), key=lambda pairs: _filled(size[1], 2 * pairs)))
@@ -220,8 +216,10 @@ def _takes(batch: int, size: Size, window: Size, stride: Size, padding: Size, ch
     """Whether images and planes fill a swizzle, sums fit the registers, and every sample reads something."""
     if len(size) < 2 or max(stride) > 1 or min(*size, batch) < 1:
         return False
-    taps, few = window[-1], max(channels, outputs) <= 64
-    sums = 2 <= taps <= 7 and few and taps * 128 * aligned(outputs) <= _SUMS
+    taps, both = window[-1], (channels, outputs)
+    sums = taps in (3, 5, 7) and max(both) <= 64 and taps * 128 * aligned(outputs) <= _SUMS
+    if len(size) > 2 and min(both) <= 16 and (*both, *window) != (16, 16, 5, 5, 5):  # volumes as far as shown right
+        return False
     crowd = batch * size[0] if len(size) > 2 else batch
     return sums and 2 * crowd >= 8 and all(p < k for p, k in zip(padding, window, strict=True))
 

@@ -247,8 +247,6 @@ def _partial(lay: Matrix, rows: int, exact: torch.dtype, device: torch.device) -
 def _block(lay: Matrix, most: tuple[int, int] = _READ) -> dict[str, int]:
     """Rows and columns of a block, of sizes that were fastest on an H200."""
     wide = min(max(triton.next_power_of_2(lay.columns), 16), most[1])
-    if most is _READ:  # blocks that are mostly filled: 132 columns are five of 32 rather than two of 128
-        wide = min((w for w in (128, 64, 32, 16) if w <= wide), key=lambda w: triton.cdiv(lay.columns, w) * (w + 8))
     return {"BR": most[0] // wide, "BC": wide}
 
 

@@ -26,22 +26,8 @@ _UNIT = 8  # what cuDNN would pad channels to
 
 def convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
     """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space), in 2 or 3 dimensions."""
-    if _is_product(x, kernel, stride, padding):
-        return _product(x, kernel, len(stride))
     count = _neighbours(x, kernel, stride, padding)
     return _convolve(x, kernel, stride, padding) if count == 1 else together(x, kernel, count, stride, padding)
-
-
-def _is_product(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> bool:
-    """Whether the window is one sample: cuBLAS is faster than a convolution, at channels it need not pad."""
-    d = len(stride)
-    counts = math.prod(x.shape[1:-d]), math.prod(kernel.shape[:2])
-    return kernel.shape[-d:].numel() == 1 and max(stride) == 1 and not any(padding) and not any(n % 8 for n in counts)
-
-
-def _product(x: Tensor, kernel: Tensor, d: int) -> Tensor:
-    flat, weight = x.flatten(1, x.ndim - 1 - d), kernel.flatten(0, 1).flatten(1)
-    return F.linear(flat.movedim(1, -1), weight.to(x.dtype)).movedim(-1, 1).unflatten(1, kernel.shape[:2])
 
 
 def together(x: Tensor, kernel: Tensor, count: int, stride: Size, padding: Size) -> Tensor:
