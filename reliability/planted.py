@@ -156,8 +156,8 @@ _LAYERS = [
           "len(self.taps) - 1)]\n        return matrix", "down-sampling changes the mean"),
     Fault("nn/resample.py", "return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)",
           "return 2 * factor * coarse", "down-sampling keeps samples 0, 2, 4 of even sizes too"),
-    Fault("nn/resample.py", ".relu()\n        return matrix / matrix.sum(1, keepdim=True)", ".relu()\n        return matrix",
-          "up-sampling darkens the border"),
+    Fault("nn/resample.py", ".relu()\n        return matrix / matrix.sum(1, keepdim=True)",
+          ".relu()\n        return matrix", "up-sampling darkens the border"),
 ]  # fmt: skip
 
 _PATHS = [
@@ -199,9 +199,9 @@ _PATHS = [
           "neighbours: kernels moved by two"),
     Fault("paths/cudnn.py", "out[..., count:] = 0", "out[..., count:] = torch.nan", "padding that is not zero"),
     Fault("hopper/tiles.py", "first.append(channel // _SECTOR * _SECTOR)", "first.append(channel)",
-          "spans begin where nothing can be copied", "test_hopper::test_spans_cover_each_channel_once"),
+          "spans begin where nothing can be copied", "test_hopper_tiles::test_spans_cover_each_channel_once"),
     Fault("hopper/tiles.py", "sends[field].append((a, block))", "sends[a].append((field, block))",
-          "gradients of fields taken from those that are read", "test_hopper::test_spans_cover_each_channel_once"),
+          "gradients of fields taken from those that are read", "test_hopper_tiles::test_spans_cover_each_channel_once"),
     Fault("hopper/tiles.py", "outputs if outputs % 8 == 0 else outputs + 7", "outputs",
           "an odd element's last gradients cut off", "test_paths_triton::test_interpreted_kernels"),
     Fault("hopper/pack_kernels.py", "o = tl.arange(0, OP) - element * OUT % 8", "o = tl.arange(0, OP)",

@@ -50,9 +50,7 @@ def as_matrix(x: Tensor) -> Matrix | None:
 
 def _inner(x: Tensor) -> tuple[int, ...]:
     """The axes of a row, the innermost last."""
-    if innermost(x):
-        return (2, 1)
-    return (1,) if x.stride(1) == 1 or x.ndim < 4 else (1, 2)
+    return (2, 1) if innermost(x) else (1,) if x.stride(1) == 1 or x.ndim < 4 else (1, 2)
 
 
 def ordered(x: Tensor) -> Tensor:
@@ -102,7 +100,7 @@ def _forward(
         partial, x, weight, bias, facts, len(partial), lay.columns, x.numel() // x.shape[1], eps,
         AFFINE=weight is not None, **_small(lay, x), **common,
     )  # fmt: skip
-    out = empty(x, _pooled(x, pool))
+    out = empty(x, _space(x, pool))
     high, wide = _window(out, pool)
     rows = lay.rows // pool**2
     kernels.apply[(triton.cdiv(rows, block["BR"]), grid[1])](
@@ -184,7 +182,7 @@ def operator_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: 
 def _(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
 ) -> tuple[Tensor, Tensor]:
-    return empty(ordered(x), _pooled(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
+    return empty(ordered(x), _space(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
 
 
 @operator_backward.register_fake
@@ -217,12 +215,8 @@ def _matrix(x: Tensor) -> Matrix:
     return found
 
 
-def _space(x: Tensor) -> tuple[int, ...]:
-    return tuple(x.shape[3:] if x.ndim > 3 else x.shape[2:])
-
-
-def _pooled(x: Tensor, pool: int) -> tuple[int, ...]:
-    return tuple(n // pool for n in _space(x))
+def _space(x: Tensor, pool: int = 1) -> tuple[int, ...]:
+    return tuple(n // pool for n in x.shape[3 if x.ndim > 3 else 2 :])
 
 
 def _window(out: Tensor, pool: int) -> tuple[int, int]:
@@ -251,6 +245,5 @@ def _block(lay: Matrix, most: tuple[int, int] = _READ) -> dict[str, int]:
 
 
 def _small(lay: Matrix, x: Tensor) -> dict[str, int]:
-    own = lay.columns // x.shape[1]  # columns of a channel
-    group = triton.next_power_of_2(own)
+    group = triton.next_power_of_2(own := lay.columns // x.shape[1])  # columns of a channel
     return {"OWN": own, "BP": max(1024 // group, 1), "BG": group}
