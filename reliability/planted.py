@@ -201,7 +201,7 @@ _PATHS = [
     Fault("hopper/tiles.py", "first.append(channel // _SECTOR * _SECTOR)", "first.append(channel)",
           "spans begin where nothing can be copied", "test_hopper_tiles::test_spans_cover_each_channel_once"),
     Fault("hopper/tiles.py", "sends[field].append((a, block))", "sends[a].append((field, block))",
-          "gradients of fields taken from those that are read", "test_hopper_tiles::test_spans_cover_each_channel_once"),
+          "gradients of fields taken from what they read", "test_hopper_tiles::test_spans_cover_each_channel_once"),
     Fault("hopper/tiles.py", "outputs if outputs % 8 == 0 else outputs + 7", "outputs",
           "an odd element's last gradients cut off", "test_paths_triton::test_interpreted_kernels"),
     Fault("hopper/pack_kernels.py", "o = tl.arange(0, OP) - element * OUT % 8", "o = tl.arange(0, OP)",

@@ -39,6 +39,7 @@ def test_one_window_is_chosen_where_it_pays() -> None:
         with pytest.raises(ValueError, match="path 'hopper' does not take"):
             chosen(32, forced="hopper", triton=False, **change)
     assert chosen(65) != ours
+    assert chosen(32, space=(2048, 2048)) != ours  # places in an image are counted by 32 bits
 
 
 def test_volumes_are_taken_as_far_as_they_were_shown_right() -> None:

@@ -5,6 +5,7 @@ Bandwidth is its limit, and cuDNN stays far from that. Fields lie innermost in m
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -24,7 +25,7 @@ def takes(x: Tensor, window: Size, stride: Size, padding: Size) -> bool:
     if not hopper.available(x.device, x.dtype) or len(window) != 2 or max(stride) > 1 or max(window) > _WIDEST:
         return False
     room = all(p < k <= n + 2 * p for n, k, p in zip(x.shape[2:], window, padding, strict=True))
-    return room and x.shape[0] > 0 and x.shape[1] % 8 == 0
+    return room and x.shape[0] > 0 and x.shape[1] % 8 == 0 and math.prod(x.shape[1:]) < 2**31
 
 
 def convolve(x: Tensor, kernel: Tensor, padding: Size) -> Tensor:

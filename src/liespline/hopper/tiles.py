@@ -205,7 +205,10 @@ def terms(
     size = tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
     if not _takes(batch, size, window, stride, padding, channels, outputs):
         return math.inf
-    if fields * channels % 8 or elements * outputs % 8:  # not a multiple of the 16 bytes that are copied
+    inside, outside = fields * channels, elements * outputs
+    if inside % 8 or outside % 8:  # not a multiple of the 16 bytes that are copied
+        return math.inf
+    if max(inside * math.prod(space), outside * math.prod(size)) >= 2**31:  # places in an image are 32 bits
         return math.inf
     spans = width * channels + (16 * runs if channels % _SECTOR else 0)
     waste = (_waste(space) + _waste(size)) / 2
