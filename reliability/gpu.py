@@ -22,6 +22,7 @@ from pathlib import Path
 
 import torch
 
+from gpu_hopper import check_hopper
 from gpu_lab import check_tasks
 from gpu_layers import check_all
 from record import RESULTS, Findings
@@ -128,6 +129,8 @@ def main() -> None:
             lab.start()
         note = record.note("layers")
         check_all(given.device, truths, seconds, given.jobs, given.only, not given.no_inductor, note)
+        if given.device == "cuda" and not given.only:
+            record.note("hopper")(check_hopper(90, given.jobs))
         if not given.no_lab:
             lab.join()
         record.write()

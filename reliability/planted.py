@@ -199,6 +199,19 @@ _PATHS = [
     Fault("paths/cudnn.py", "count * taps + 1 - width", "count * taps + 2 - width",
           "neighbours: kernels moved by two"),
     Fault("paths/cudnn.py", "out[..., count:] = 0", "out[..., count:] = torch.nan", "padding that is not zero"),
+    Fault("hopper/tiles.py", "first.append(channel // _SECTOR * _SECTOR)", "first.append(channel)",
+          "spans begin where nothing can be copied", "test_hopper_tiles::test_spans_cover_each_channel_once"),
+    Fault("hopper/tiles.py", "sends[field].append((a, block))", "sends[a].append((field, block))",
+          "gradients of fields taken from what they read", "test_hopper_tiles::test_spans_cover_each_channel_once"),
+    Fault("hopper/tiles.py", "outputs if outputs % 8 == 0 else outputs + 7", "outputs",
+          "an odd element's last gradients cut off", "test_paths_triton::test_interpreted_kernels"),
+    Fault("hopper/pack_kernels.py", "o = tl.arange(0, OP) - element * OUT % 8", "o = tl.arange(0, OP)",
+          "gradients of odd elements moved by some outputs", "test_paths_triton::test_interpreted_kernels"),
+    Fault("nn/norm.py", "if _again.seen and self.training and", "if False and self.training and",
+          "a stage computed again counts its batch twice",
+          "test_hopper::test_a_checkpointed_network_is_the_network_and_counts_a_batch_once"),
+    Fault("nn/norm_kernels.py", "inside * CHANNELS", "inside", "norms mix channels whose fields lie innermost",
+          "test_paths_triton::test_interpreted_kernels"),
 ]  # fmt: skip
 
 _ABOVE = [

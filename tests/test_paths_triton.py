@@ -31,6 +31,7 @@ def test_interpreted_kernels() -> None:
         "-p",
         "no:cacheprovider",
         Path(__file__).with_name("interpreted_triton.py"),
+        Path(__file__).with_name("interpreted_hopper.py"),
     ]
     environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

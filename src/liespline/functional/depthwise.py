@@ -5,8 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..hopper import depthwise as fast
+from ..hopper.operators import innermost
+from ..paths import decide
 from ..sizes import Size
 from .correlation import Padding, grouped, pad
+
+
+def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    """Filter (B, C, A, *space) by (C, A, *W), fields in the order in which they lie in memory."""
+    if innermost(x):
+        return _by_layout(x.transpose(1, 2), kernel.transpose(0, 1), stride, padding).transpose(1, 2)
+    fields, own = x.flatten(1, 2), kernel.flatten(0, 1)
+    if fast.takes(fields, tuple(own.shape[1:]), stride, padding) and not decide.transformed():
+        return fast.convolve(fields, own, padding).unflatten(1, kernel.shape[:2])
+    # Every field is a group of its own: one channel in, one out.
+    out = grouped(fields, own.unsqueeze(1).unsqueeze(1), len(own), stride, padding)
+    return out.squeeze(2).unflatten(1, kernel.shape[:2])
 
 
 def depthwise_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
@@ -33,7 +48,5 @@ def depthwise(
     """
     kernel = depthwise_kernel(weight, x_samples)
     x, zeros = pad(x, padding, padding_mode)
-    # Every field is a group of its own: one channel in, one out.
-    fields, own = x.flatten(1, 2), kernel.flatten(0, 1).unsqueeze(1).unsqueeze(1)
-    out = grouped(fields, own, len(own), stride, zeros).squeeze(2).unflatten(1, kernel.shape[:2])
+    out = _by_layout(x.to(decide.compute_dtype(x)) if x.is_cuda else x, kernel, stride, zeros)
     return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))

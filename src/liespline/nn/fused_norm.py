@@ -1,7 +1,7 @@
 """Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave.
 
-Either layout is a matrix whose columns lie next to each other in memory: C innermost, or C·N_h with N_h innermost and
-perhaps a gap after each row. Any other is copied into the second one first.
+Each layout is a matrix whose columns lie next to each other in memory: C innermost, N_h·C with C innermost, or C·N_h
+with N_h innermost, and perhaps a gap after each row. Any other is copied into the last one first.
 """
 
 import math
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..derivatives import again
+from ..hopper.operators import innermost
 from . import norm_kernels as kernels
 
 _PROGRAMS = 1024  # that share a sum
@@ -25,7 +26,7 @@ _WRITTEN = (1024, 512)  # of one whose windows are written as well
 
 
 class Matrix(NamedTuple):
-    """A feature map as rows × columns, column j of channel j // group."""
+    """A feature map as rows × columns, column j of channel j // group modulo the number of channels."""
 
     rows: int
     columns: int
@@ -35,31 +36,36 @@ class Matrix(NamedTuple):
 
 def as_matrix(x: Tensor) -> Matrix | None:
     """How `x` lies in memory, None for any other layout; no number is moved."""
-    group = 1 if x.stride(1) == 1 or x.ndim < 4 else x.shape[2]
-    inner = (1,) if group == 1 else (1, 2)
+    inner = _inner(x)
+    group = x.shape[2] if inner == (1, 2) else 1
     if x.stride(1) != group or (group > 1 and x.stride(2) != 1):
         return None
     outer = [(x.shape[i], x.stride(i)) for i in range(x.ndim) if i not in inner and x.shape[i] > 1]
     if any(before != size * after for (_, before), (size, after) in pairwise(outer)):
         return None
-    columns = x.shape[1] * group
+    columns = math.prod(x.shape[i] for i in inner)
     stride = outer[-1][1] if outer else columns
     return Matrix(x.numel() // columns, columns, stride, group) if stride >= columns else None
+
+
+def _inner(x: Tensor) -> tuple[int, ...]:
+    """The axes of a row, the innermost last."""
+    return (2, 1) if innermost(x) else (1,) if x.stride(1) == 1 or x.ndim < 4 else (1, 2)
 
 
 def ordered(x: Tensor) -> Tensor:
     """The feature map itself if it is a matrix, else its copy with channels and elements innermost."""
     if as_matrix(x) is not None:
         return x
-    inner = (1, 2) if x.ndim > 3 else (1,)
+    inner = (2, 1) if innermost(x) else (1, 2) if x.ndim > 3 else (1,)
     back = tuple(range(-len(inner), 0))
     return x.movedim(inner, back).contiguous().movedim(back, inner)
 
 
 def empty(x: Tensor, space: tuple[int, ...]) -> Tensor:
     """New memory for a feature map of another space, with the axes in the order of x and no gaps."""
-    inner = {1} if x.stride(1) == 1 or x.ndim < 4 else {1, 2}
-    order = [i for i in range(x.ndim) if i not in inner] + sorted(inner)
+    inner = _inner(x)
+    order = [*(i for i in range(x.ndim) if i not in inner), *inner]
     shape, strides, step = (*x.shape[: x.ndim - len(space)], *space), [0] * x.ndim, 1
     for i in reversed(order):
         strides[i], step = step, step * shape[i]
@@ -86,20 +92,20 @@ def _forward(
     partial, share = _partial(lay, lay.rows, exact, x.device)
     block = _block(lay)
     grid = (len(partial), triton.cdiv(lay.columns, block["BC"]))
-    common: dict[str, Any] = {"GROUP": lay.group, "EXACT": _tl(exact)}
+    common: dict[str, Any] = {"CHANNELS": x.shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
     unit = math.gcd(_UNIT, lay.stride, lay.columns)
     sizes = lay.stride // unit, lay.columns // unit
     kernels.moments[grid](x, partial, lay.rows, share, *sizes, UNIT=unit, **block, **common)
     kernels.finish_moments[(x.shape[1],)](
-        partial, x, weight, bias, facts, len(partial), lay.columns, lay.rows * lay.group, eps,
-        CHANNELS=x.shape[1], AFFINE=weight is not None, **_small(lay), **common,
+        partial, x, weight, bias, facts, len(partial), lay.columns, x.numel() // x.shape[1], eps,
+        AFFINE=weight is not None, **_small(lay, x), **common,
     )  # fmt: skip
-    out = empty(x, _pooled(x, pool))
+    out = empty(x, _space(x, pool))
     high, wide = _window(out, pool)
     rows = lay.rows // pool**2
     kernels.apply[(triton.cdiv(rows, block["BR"]), grid[1])](
         x, facts, out, rows, *sizes, high, wide,
-        CHANNELS=x.shape[1], POOL=pool, RELU=relu, UNIT=unit, **block, **common,
+        POOL=pool, RELU=relu, UNIT=unit, **block, **common,
     )  # fmt: skip
     return out, facts
 
@@ -109,7 +115,7 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> 
     x = ordered(x)
     lay, exact = _matrix(x), facts.dtype
     from_out = as_matrix(grad)
-    if from_out is None or from_out.group != lay.group:
+    if from_out is None or (from_out.group, from_out.columns) != (lay.group, lay.columns):
         grad = empty(x, _space(grad)).copy_(grad)
         from_out = _matrix(grad)
     terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
@@ -124,7 +130,7 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> 
         grad, x, facts, partial, from_out.rows, share, *sizes, high, wide, **block, **through
     )
     kernels.finish_gradient[(x.shape[1],)](
-        partial, facts, terms, len(partial), lay.columns, lay.rows * lay.group, **_small(lay), **common
+        partial, facts, terms, len(partial), lay.columns, x.numel() // x.shape[1], **_small(lay, x), **common
     )
     out = empty(x, _space(x))
     kernels.gradient[(triton.cdiv(from_out.rows, written["BR"]), triton.cdiv(lay.columns, written["BC"]))](
@@ -176,7 +182,7 @@ def operator_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: 
 def _(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
 ) -> tuple[Tensor, Tensor]:
-    return empty(ordered(x), _pooled(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
+    return empty(ordered(x), _space(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
 
 
 @operator_backward.register_fake
@@ -209,12 +215,8 @@ def _matrix(x: Tensor) -> Matrix:
     return found
 
 
-def _space(x: Tensor) -> tuple[int, ...]:
-    return tuple(x.shape[3:] if x.ndim > 3 else x.shape[2:])
-
-
-def _pooled(x: Tensor, pool: int) -> tuple[int, ...]:
-    return tuple(n // pool for n in _space(x))
+def _space(x: Tensor, pool: int = 1) -> tuple[int, ...]:
+    return tuple(n // pool for n in x.shape[3 if x.ndim > 3 else 2 :])
 
 
 def _window(out: Tensor, pool: int) -> tuple[int, int]:
@@ -242,6 +244,6 @@ def _block(lay: Matrix, most: tuple[int, int] = _READ) -> dict[str, int]:
     return {"BR": most[0] // wide, "BC": wide}
 
 
-def _small(lay: Matrix) -> dict[str, int]:
-    group = triton.next_power_of_2(lay.group)
-    return {"BP": max(1024 // group, 1), "BG": group}
+def _small(lay: Matrix, x: Tensor) -> dict[str, int]:
+    group = triton.next_power_of_2(own := lay.columns // x.shape[1])  # columns of a channel
+    return {"OWN": own, "BP": max(1024 // group, 1), "BG": group}

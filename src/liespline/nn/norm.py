@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.utils.checkpoint import checkpoint
 
 from ..paths import triton
 from ..paths.decide import transformed
 from .pool import MaxPool
+
+
+class _Again(threading.local):
+    seen = False  # whether a norm has met this batch before, and remembers it already
+
+
+_again = _Again()
+
+
+def recomputed(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+    """Return the function's value and keep nothing within it for the backward pass, which computes it again.
+
+    Norms count a batch once, not twice.
+    """
+    options: dict[str, Any] = {"use_reentrant": False, "context_fn": lambda: (nullcontext(), _seen_before())}
+    out: Tensor = checkpoint(function, *tensors, **options)
+    return out
+
+
+@contextmanager
+def _seen_before() -> Iterator[None]:
+    before, _again.seen = _again.seen, True
+    try:
+        yield
+    finally:
+        _again.seen = before
 
 
 class BatchNorm(_BatchNorm):
@@ -31,6 +62,9 @@ class BatchNorm(_BatchNorm):
         """Normalise each channel over the batch, the group and space."""
         if self.can_fuse(input):
             return self.normalise(input)
+        if _again.seen and self.training and self.running_mean is not None and self.running_var is not None:
+            lost = self.running_mean.clone(), self.running_var.clone()
+            return F.batch_norm(input.flatten(2), *lost, self.weight, self.bias, True, 0.0, self.eps).view_as(input)
         # As (B, C, everything else): cuDNN takes no more than five axes.
         return super().forward(input.flatten(2)).view(input.shape) if input.ndim > 3 else super().forward(input)
 
@@ -54,7 +88,7 @@ class BatchNorm(_BatchNorm):
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, unbiased: Tensor) -> None:
-        if self.running_mean is None or self.running_var is None:
+        if self.running_mean is None or self.running_var is None or _again.seen:
             return
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)

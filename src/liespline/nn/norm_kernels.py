@@ -1,7 +1,8 @@
 # mypy: ignore-errors
 """Triton kernels of batch norm with ReLU and max pooling behind it: two passes over memory each way.
 
-Feature maps are matrices: one row per sample, columns that are neighbours in memory, column j of channel j // GROUP.
+Feature maps are matrices: one row per sample, columns that are neighbours in memory, column j of channel j // GROUP
+modulo CHANNELS: either the GROUP columns of a channel are neighbours, or GROUP is 1 and they are CHANNELS apart.
 Pooling windows do not overlap, so every row of the input belongs to one row of the output; the pooled value is found
 again wherever it is needed, since reading the input twice costs less than keeping what was found. Strides and the
 number of columns come in units of UNIT numbers, which tells the compiler how many it may load at once.
@@ -44,14 +45,15 @@ def _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL: tl.c
 @triton.jit
 def moments(
     x, out, rows, share, row_stride, columns,
-    GROUP: tl.constexpr, UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr,
+    EXACT: tl.constexpr,
 ):  # fmt: skip
     """out[program, 0 and 1, column] = Σ (x − s) and Σ (x − s)², where s is the first sample of the channel."""
     row_stride *= UNIT
     columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     live = column < columns
-    start = tl.load(x + column // GROUP * GROUP, mask=live, other=0.0).to(EXACT)[None, :]
+    start = tl.load(x + column // GROUP % CHANNELS * GROUP, mask=live, other=0.0).to(EXACT)[None, :]
     first = tl.zeros((BR, BC), EXACT)
     second = tl.zeros((BR, BC), EXACT)
     end = tl.minimum((tl.program_id(0) + 1) * share, rows)
@@ -79,7 +81,7 @@ def gradient_sums(
     columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
     live = column < columns
-    channel = tl.minimum(column // GROUP, CHANNELS - 1)
+    channel = column // GROUP % CHANNELS
     mean = tl.load(facts + channel)[None, :]
     scale = tl.load(facts + 3 * CHANNELS + channel)[None, :]
     shift = tl.load(facts + 4 * CHANNELS + channel)[None, :]
@@ -102,15 +104,21 @@ def gradient_sums(
 
 
 @triton.jit
-def _totals(partial, programs, columns, GROUP: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr, EXACT: tl.constexpr):
-    # Both sums of this program's channel, over all partial sums and all columns of the channel.
+def _totals(
+    partial, programs, columns,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr,
+    EXACT: tl.constexpr,
+):  # fmt: skip
+    # Both sums of this program's channel, over all partial sums and all OWN columns of the channel.
     inside = tl.arange(0, BG)
     column = tl.program_id(0) * GROUP + inside
+    if GROUP == 1:
+        column = tl.program_id(0) + inside * CHANNELS
     first = tl.zeros((BP, BG), EXACT)
     second = tl.zeros((BP, BG), EXACT)
     for begin in range(0, programs, BP):
         program = begin + tl.arange(0, BP)
-        kept = (program < programs)[:, None] & (inside < GROUP)[None, :]
+        kept = (program < programs)[:, None] & (inside < OWN)[None, :]
         place = partial + program[:, None] * 2 * columns + column[None, :]
         first += tl.load(place, mask=kept, other=0.0)
         second += tl.load(place + columns, mask=kept, other=0.0)
@@ -120,12 +128,12 @@ def _totals(partial, programs, columns, GROUP: tl.constexpr, BP: tl.constexpr, B
 @triton.jit
 def finish_moments(
     partial, x, weight, bias, facts, programs, columns, count, eps,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, AFFINE: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr,
-    EXACT: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, AFFINE: tl.constexpr, BP: tl.constexpr,
+    BG: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """facts (5, C) = mean, variance, 1/√(variance + eps), scale and shift; one program per channel."""
     channel = tl.program_id(0)
-    first, second = _totals(partial, programs, columns, GROUP, BP, BG, EXACT)
+    first, second = _totals(partial, programs, columns, CHANNELS, GROUP, OWN, BP, BG, EXACT)
     away = first / count
     mean = tl.load(x + channel * GROUP).to(EXACT) + away
     variance = second / count - away * away
@@ -146,11 +154,12 @@ def finish_moments(
 @triton.jit
 def finish_gradient(
     partial, facts, terms, programs, columns, count,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr, EXACT: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr,
+    EXACT: tl.constexpr,
 ):  # fmt: skip
     """terms (4, C) = gradients of weight and bias, and slope and offset of dx = scale·g + slope·x + offset."""
     channel = tl.program_id(0)
-    first, second = _totals(partial, programs, columns, GROUP, BP, BG, EXACT)
+    first, second = _totals(partial, programs, columns, CHANNELS, GROUP, OWN, BP, BG, EXACT)
     mean = tl.load(facts + channel)
     inverse = tl.load(facts + 2 * CHANNELS + channel)
     scale = tl.load(facts + 3 * CHANNELS + channel)
@@ -171,7 +180,7 @@ def apply(
     row_stride *= UNIT
     columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
-    channel = tl.minimum(column // GROUP, CHANNELS - 1)
+    channel = column // GROUP % CHANNELS
     scale = tl.load(facts + 3 * CHANNELS + channel)[None, :]
     shift = tl.load(facts + 4 * CHANNELS + channel)[None, :]
     row = (tl.program_id(0) * BR + tl.arange(0, BR)).to(tl.int64)
@@ -194,7 +203,7 @@ def gradient(
     row_stride *= UNIT
     columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
-    channel = tl.minimum(column // GROUP, CHANNELS - 1)
+    channel = column // GROUP % CHANNELS
     scale = tl.load(facts + 3 * CHANNELS + channel)[None, :]
     shift = tl.load(facts + 4 * CHANNELS + channel)[None, :]
     slope = tl.load(terms + 2 * CHANNELS + channel)[None, :]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..hopper.operators import innermost
 from ..sizes import whole as count
 from .arguments import tell_off_centre
 
@@ -32,7 +33,9 @@ class OverSpace(nn.Module):
             raise ValueError(
                 f"{name}: x has shape {tuple(x.shape)}; expected (B, C, N_h, *space) with 1 to 3 space axes"
             )
-        if x.stride(1) == 1 and x.shape[2] > 1:  # channels innermost, as the Triton path leaves them: no copy this way
+        if innermost(x):  # all fields of a sample together: no copy this way
+            return space(x.transpose(1, 2).flatten(1, 2)).unflatten(1, (x.shape[2], x.shape[1])).transpose(1, 2)
+        if x.stride(1) == 1 and x.shape[2] > 1:  # channels innermost, as the Triton path leaves them: nor this way
             return space(x.transpose(1, 2).flatten(0, 1)).unflatten(0, (x.shape[0], x.shape[2])).transpose(1, 2)
         return space(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
 

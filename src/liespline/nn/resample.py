@@ -112,10 +112,12 @@ def _places(size: int, factor: int, device: torch.device) -> Tensor:
 
 
 def _along_axes(x: Tensor, matrix_of: Callable[[int], Tensor]) -> Tensor:
-    """Apply to every space axis of `(B, channels, *space)` its matrix."""
+    """Apply to every space axis of `(B, channels, *space)` its matrix; channels stay innermost if they are."""
+    last = int(x.stride(1) == 1 and x.shape[1] > 1)
+    x = x.movedim(1, -1) if last else x
     for axis in range(2, x.ndim):
         # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
         matrix = matrix_of(axis).to(x.dtype)
-        rest = x.shape[axis + 1 :]
-        x = (matrix @ x.flatten(axis + 1)).unflatten(-1, rest) if rest else x @ matrix.T
-    return x
+        rest = x.shape[axis + 1 - last :]
+        x = (matrix @ x.flatten(axis + 1 - last)).unflatten(-1, rest) if rest else x @ matrix.T
+    return x.movedim(-1, 1) if last else x

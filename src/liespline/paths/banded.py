@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..hopper import operators as hopper
 from ..sizes import Size
 from . import cudnn, dense, triton
 from .plan import Part, Plan, Table, crop, kept
@@ -43,7 +44,9 @@ def correlate(
         table = part.tables[group - 1]
         near, border = dense.fit(fields, tuple(x_samples.shape[2:-1]), part.window, padding)
         blocks = _blocks(weight, x_samples, h_samples, plan, part, group, method, keep)
-        if method == "triton":
+        if method == "hopper":
+            parts.append(hopper.gathered(near, blocks, table.lines, border))
+        elif method == "triton":
             parts.append(triton.gathered(near, blocks.to(x.dtype), table, stride, border))
         elif method == "separable":
             assert part.basis is not None
@@ -150,6 +153,10 @@ def _rows(h_samples: Tensor, rows: Tensor) -> Tensor:
 
 def _mix(x: Tensor, rows: Tensor) -> Tensor:
     # (R, N_in) applied along H of (B, C, N_in, *space), as matrix products over whichever axes lie innermost.
+    if hopper.innermost(x):  # products with zeros cost less than a product for each sample
+        wide = torch.kron(rows, torch.eye(x.shape[1], device=x.device, dtype=x.dtype))
+        mixed = F.linear(x.movedim((2, 1), (-2, -1)).flatten(-2), wide)
+        return mixed.unflatten(-1, (-1, x.shape[1])).movedim((-2, -1), (2, 1))
     if x.stride(1) == 1:
         last = x.movedim(1, -1)  # (B, N_in, *space, C)
         return torch.matmul(rows, last.flatten(2)).view(x.shape[0], -1, *last.shape[2:]).movedim(-1, 1)

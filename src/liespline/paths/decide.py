@@ -19,11 +19,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ..hopper import operators as hopper
+from ..hopper import tiles
 from ..sizes import Size
 from . import fourier, triton
 from .plan import Part, Plan, distinct
 
-_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton")
+_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
 _WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measured shapes was slower by Fourier
 
 
@@ -39,7 +41,7 @@ def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
-    take; "triton" raises for inputs it does not take.
+    take; "triton" and "hopper" raise for inputs it does not take.
     """
     before, _forced.path = _forced.path, _known(name)
     try:
@@ -91,7 +93,7 @@ class Choice:
     """The whole kernel, or a plan's fields alone, and for each size of window how its blocks are correlated."""
 
     whole: bool
-    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; "banded", "separable" or "triton"
+    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; else a path's name
     group: int = 1  # neighbouring elements that share the union of their fields
 
 
@@ -111,6 +113,8 @@ class Question(NamedTuple):
     padding: Size
     traced: bool  # by a compiler, which has no cost of launches, or by a tracer that follows shapes alone
     transformed: bool
+    hopper: bool = False  # whether the kernels for Hopper GPUs take such numbers
+    innermost: bool = False  # whether the fields of a sample lie together, as those need it
 
 
 def choose(
@@ -125,10 +129,11 @@ def choose(
     dtype, lead = compute_dtype(x), x.ndim - len(stride)
     fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
     own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
+    one = _forced.path in ("auto", "hopper") and plan is not None and hopper.available(x.device, dtype)
     question = Question(
         _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
         x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
-        traced, transformed(),
+        traced, transformed(), one, one and hopper.innermost(x),
     )  # fmt: skip
     return _decide(question, plan) if traced else _decided(question, plan)
 
@@ -151,8 +156,8 @@ def _decide(q: Question, plan: Plan | None) -> Choice:
         total = sum(price for _, price in best) + (0.0 if plan.rows is None else mixing(q, plan.fields))
         if total < lowest:
             lowest, found = total, Choice(False, tuple(method for method, _ in best), group)
-    if q.forced == "triton" and found.whole:
-        raise ValueError(f"path 'triton' does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
+    if q.forced in ("triton", "hopper") and found.whole:
+        raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
     return found
 
 
@@ -211,6 +216,13 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
         terms = width * samples * (1.4 * _tiles(channels) + 18)
         launch = 0.0 if q.traced or not q.cuda else 7e10 / max(q.batch * math.prod(q.space), 1)
         found["triton"] = elements * _tiles(outputs) * (terms + 2300) + launch
+    if q.hopper and group == 1 and not q.transformed and len(distinct(q.sizes)) == 1:
+        shapes = q.batch, q.space, part.window, q.stride, q.padding
+        table = part.tables[0]
+        terms = tiles.terms(*shapes, elements, len(table.readers), channels, outputs, width, table.runs)
+        moved = elements * (channels + outputs) + (0 if q.innermost else math.prod(q.inputs))
+        launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
+        found["hopper"] = terms + _move(q) * moved + launch
     return found
 
 

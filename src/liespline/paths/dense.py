@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from ..hopper import operators as hopper
 from ..sizes import Size
 from . import cudnn, fourier
 from .plan import Plan, crop, distinct, kept
@@ -102,7 +105,38 @@ def _one(x: Tensor, padding: Size, sampled: Tensor, stride: Size, method: str) -
     if method == "fourier":
         weight = sampled.flatten(2, sampled.ndim - 3).flatten(0, 1).to(x.dtype)
         return fourier.correlate(x.flatten(1, x.ndim - 3), weight, padding).unflatten(1, sampled.shape[:2])
-    return (cudnn.convolve if method == "cudnn" else cudnn.plain)(x, sampled, stride, padding)
+    if method == "plain":
+        return cudnn.plain(x, sampled, stride, padding)
+    d = len(stride)
+    convolve = _product if _is_product(x, sampled, stride, padding) else cudnn.convolve
+    if not _channels_innermost(x, sampled, d):
+        return convolve(x, sampled, stride, padding)
+    kernel = sampled.transpose(0, 1)
+    if x.ndim > 2 + d:
+        x, kernel = x.transpose(1, 2), kernel.transpose(2, 3)
+    return convolve(x, kernel, stride, padding).transpose(1, 2)
+
+
+def _is_product(x: Tensor, sampled: Tensor, stride: Size, padding: Size) -> bool:
+    """Whether the window is one sample, and channels need no padding: cuBLAS is faster than a convolution."""
+    d = len(stride)
+    counts = math.prod(x.shape[1 : x.ndim - d]), sampled.shape[0] * sampled.shape[1]
+    one = math.prod(sampled.shape[sampled.ndim - d :]) == max(stride) == 1 and not any(padding)
+    return one and not any(count % 8 for count in counts)
+
+
+def _product(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    d, weight = len(stride), kernel.flatten(0, 1).flatten(1).to(x.dtype)
+    out = F.linear(x.flatten(1, x.ndim - 1 - d).movedim(1, -1), weight)
+    return out.movedim(-1, 1).unflatten(1, kernel.shape[:2])
+
+
+def _channels_innermost(x: Tensor, sampled: Tensor, d: int) -> bool:
+    """Whether the result has the channels of an element together in memory: as x has, or, lifted, as the next wants."""
+    if x.ndim > 2 + d:
+        return x.stride(1) == 1 and x.shape[2] > 1
+    outputs, elements = sampled.shape[:2]
+    return elements > 1 and outputs * elements % 8 == 0 and hopper.available(x.device, x.dtype)
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:

@@ -32,6 +32,8 @@ class Table(NamedTuple):
     blocks: Tensor  # (R, reach) group·width + place, the block of the kernel between the two
     reads: Tensor  # (R,) entries of a line that are not filling
     start: int | None = None  # of a single group that reads neighbours, its first field
+    lines: Size = ()  # the fields, line after line, −1 for filling
+    runs: float = 0.0  # of neighbouring fields in a line, on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +202,8 @@ def _table(labels: Tensor, fields: int) -> Table:
         blocks=padded[..., 1].contiguous(),
         reads=torch.tensor([len(pairs) for pairs in read_by]),
         start=min(lines[0]) if together else None,
+        runs=sum(field - 1 not in line for line in reads for field in line) / len(reads),
+        lines=tuple(field for line in reads for field in (*line, *[-1] * (width - len(line)))),
     )
 
 

@@ -1,9 +1,12 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 (Triton adds tuples but does not unpack them)
-"""`line_weight.correlate_weight` with one warp that only copies, as in `stream_kernels`.
+"""The kernel's gradient of the banded correlation on Hopper, with the rows and the copying warp of `line_kernels`.
 
-With KEEP, samples go to registers KEEP rows at a time and serve all taps from there: at few outputs wgmma is limited
-by what it reads from shared memory, and it would read the samples again for each tap.
+Samples are the unshifted operand: M is made of MB blocks (plane, line, span) of KC channels that all meet one tile of
+gradients. The gradients have KW − 1 columns more, and tap t reads their rows PT·BB·(KW − 1 − t) further on. With KEEP,
+samples go to registers KEEP rows at a time and serve all taps from there: at few outputs wgmma is limited by what it
+reads from shared memory, and it would read the samples again for each tap. The copy engine starts at multiples of 16
+bytes, so an element's outputs may stand up to seven columns later than its sums.
 """
 
 from triton.experimental import gluon
@@ -47,7 +50,7 @@ def _copies(
         for i in gl.static_range(COLUMNS // WB):
             box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
             column = w0 + pad_w - (KW - 1) + i * WB
-            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT], bar, box)
+            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT // 8 * 8], bar, box)
 
 
 @gluon.jit
@@ -97,12 +100,16 @@ def _products(
 
 @gluon.jit
 def correlate_weight(
-    x_desc, g_desc, starts, partial, elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
+    x_desc,  # [H, W, D, B, R·C], boxes [1, WT, PT, BB, KC]
+    g_desc,  # [H, W, D, B, A·O], boxes [1, WB, PT, BB, OP]
+    starts,  # (A, S) first channel of each span
+    partial,  # (splits, A, groups, KW, MB·KC, OP)
+    elements, groups, places, share, tiles_w, size_h, tiles_d, pad_d, pad_h, pad_w,
     S: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, OUT: gl.constexpr, OP: gl.constexpr, MB: gl.constexpr,
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, KEEP: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
-    """The arguments of `line_weight.correlate_weight`."""
+    """partial[a, block, t, k, o] = Σ over b, p of x[b, p + y − pad, start + k] · grad[b, p, a, o], split over p."""
     pid = gl.program_id(0)
     group = pid % groups
     element = (pid // groups) % elements

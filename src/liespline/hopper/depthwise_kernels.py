@@ -8,8 +8,16 @@ is loaded before the present one is used. Only programs at an edge (EDGE) test c
 be such tests otherwise. WHOLE says that images and channels come in whole blocks.
 """
 
+import torch
 import triton
 import triton.language as tl
+
+_NAMES = {torch.bfloat16: tl.bfloat16, torch.float32: tl.float32, torch.float64: tl.float64}
+
+
+def dtype(found: torch.dtype) -> tl.dtype:
+    """The same number in Triton's language."""
+    return _NAMES[found]
 
 
 @triton.jit

@@ -2,7 +2,7 @@
 # ruff: noqa: RUF005 (Triton adds tuples but does not unpack them)
 """Banded correlation of volumes with few channels: a step holds all lines that a slab of output lines reads.
 
-`stream_kernels` copies a line of samples once per line of the kernel. Here a step is one plane of the kernel and one
+`line_kernels` copies a line of samples once per line of the kernel. Here a step is one plane of the kernel and one
 span of 16 channels; its lines serve all KH·KW taps from shared memory. Two output lines make the columns of a product,
 PAIRS such pairs are the sums of a program. WIDE columns are copied, WT + KW − 1 of them are used.
 """

@@ -1,8 +1,14 @@
 # mypy: ignore-errors
-"""`line_kernels.correlate` with one warp that only copies: it runs ahead over all tiles of a program.
+"""Banded correlation on Hopper in Gluon: every sample reaches shared memory once and serves all taps from there.
 
-The others multiply and store. A stage passes between them by two barriers: ready (the copy engine filled it) and
-empty (all its products are done).
+A tile is WT columns × PT planes × BB images of LINES output lines, its rows ordered so. Its samples lie in shared
+memory in the same order, KW − 1 columns more: those of tap t are the same rows PT·BB·t further on. That is a multiple
+of eight, which a swizzle repeats after, so the shifted rows are again an operand of wgmma. Padding is what the copy
+engine reads outside the tensor: zeros. LINES output lines make the columns of one product; input line y of a tile meets
+output line l in the kernel's line y − l.
+
+One warp only copies and runs ahead over all tiles of a program; the others multiply and store. A stage passes between
+them by two barriers: ready (the copy engine filled it) and empty (all its products are done).
 """
 
 from triton.experimental import gluon
@@ -118,13 +124,17 @@ def _products(
 
 @gluon.jit
 def correlate(
-    x_desc, w_desc, starts, out, elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h,
+    x_desc,  # [H, W, D, B, R·C], boxes [1, WB, PT, BB, KC]
+    w_desc,  # [A·STEPS·KW·N, KC], boxes [N, KC]; a step is (plane, line, span), N is (output line, output)
+    starts,  # (A, S) first channel of each span
+    out,  # (B, D, H, W, A, O) by its strides
+    elements, batch, size_d, size_h, size_w, tiles_d, tiles_w, tiles_h,
     pad_d, pad_h, pad_w, out_b, out_d, out_h, out_w, out_a, tiles, height,
     S: gl.constexpr, KD: gl.constexpr, KH: gl.constexpr, KW: gl.constexpr, LINES: gl.constexpr, OUT: gl.constexpr,
     OP: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr,
     STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
-    """The arguments of `line_kernels.correlate`, and how many tiles there are."""
+    """out[b,p,a,o] = Σ over spans, taps y and channels k of x[b, p + y − pad, start + k] · weight[a,span,y,k,o]."""
     N: gl.constexpr = LINES * OP
     flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=KC * 2, element_bitwidth=16, rank=2)
     units = gl.allocate_shared_memory(gl.bfloat16, [STAGES * (WT + KW - 1), PT * BB, KC], flat)

@@ -1,0 +1,116 @@
+"""Single layers by the path that is chosen against the dense path of the same shape, for `hopper_integrated.py`."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import liespline as ls
+from liespline import paths
+from liespline.hopper import operators
+from liespline.models.kernels import h_basis
+from timing import captured
+
+Ready = Callable[[], dict[str, Any]]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def so2(c: int, n_h: int, degree: int = 1) -> ls.GConv:
+    grid = ls.uniform(ls.SO2(), n_h)
+    return ls.GConv(c, c, 5, grid, h_basis=h_basis(grid, "local", 3, degree=degree), bias=False)
+
+
+def separable(c: int) -> nn.Module:
+    grid = ls.uniform(ls.SO2(), 16)
+    return ls.nn.SeparableGConv(c, c, 5, grid, h_basis=h_basis(grid, "local", 3, degree=1), bias=False)
+
+
+def se3() -> ls.GConv:
+    grid = ls.uniform(ls.SO3(), 24)
+    return ls.GConv(16, 16, 5, grid, h_basis=h_basis(grid, "local", 7, degree=2), bias=False)
+
+
+def _step(layer: nn.Module, c: int, space: tuple[int, ...], batch: int, path: str, inner: bool) -> Callable[[], Any]:
+    """Forward and backward from the layout that the path itself leaves."""
+    x = torch.randn(batch, c, len(layer.grid), *space, device=DEVICE).bfloat16()
+    order = ((2, 1), (-2, -1)) if inner else ((1, 2), (-2, -1))
+    x = x.movedim(*order).contiguous().movedim(order[1], order[0]).requires_grad_()
+
+    def forward() -> Tensor:
+        with paths.use(path), torch.autocast(DEVICE, torch.bfloat16):
+            return layer(x)
+
+    with torch.no_grad():
+        direction = torch.randn_like(forward())
+    weights = [p for p in layer.parameters() if p.requires_grad]
+
+    def step() -> None:
+        torch.autograd.grad(forward(), (x, *weights), direction)
+
+    return step
+
+
+def layer(
+    make: Callable[[], nn.Module], dense: Callable[[], nn.Module], c: int, space: tuple[int, ...], batch: int
+) -> Ready:
+    """The layer by the path that is chosen against the dense path of the same shape, both replayed as graphs."""
+    taken, gathered = [], operators.gathered
+    operators.gathered = lambda *arguments: (taken.append(1), gathered(*arguments))[1]
+    own = _step(make().to(DEVICE), c, space, batch, "auto", True)
+    own()
+
+    def measure() -> dict[str, Any]:
+        plain = _step(dense().to(DEVICE), c, space, batch, "dense", False)
+        before = operators.available
+        operators.available = lambda device, dtype: False
+        plain()
+        sides = {"dense": captured(plain)}
+        operators.available = before
+        sides["own"] = captured(own)
+        found = turns(sides)
+        return found | {"ratio": found["own"][1] / found["dense"][1], "kernels": bool(taken)}
+
+    return measure
+
+
+def depthwise(c: int, side: int) -> Ready:
+    """A depthwise layer against the time to read and write what it must, by the bandwidth of a copy."""
+    module = ls.nn.Depthwise(c, 5, ls.uniform(ls.SO2(), 16), bias=False).to(DEVICE)
+    own = _step(module, c, (side, side), 64, "auto", True)
+    own()
+
+    def measure() -> dict[str, Any]:
+        numel = 64 * c * 16 * (side**2 + (side - 4) ** 2)
+        a = torch.randn(3 * numel // 2, device=DEVICE, dtype=torch.bfloat16)
+        b = torch.empty_like(a)
+        found = turns({"own": captured(own), "copy of equal bytes": captured(lambda: b.copy_(a))})
+        floor = 3 * 2 * numel / 4.3e12 * 1e3  # three passes, each reads and writes both maps
+        return found | {"bytes_ms": floor, "against bytes": found["own"][1] / floor}
+
+    return measure
+
+
+def turns(steps: dict[str, Callable[[], Any]], seconds: float = 0.8) -> dict[str, list[float]]:
+    """10 %, median and 90 % of each step's milliseconds; steps take turns."""
+    for step in steps.values():
+        for _ in range(3):
+            step()
+    seen: dict[str, list[float]] = {name: [] for name in steps}
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds or len(next(iter(seen.values()))) < 8:
+        for name, step in steps.items():
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            step()
+            end.record()
+            end.synchronize()
+            seen[name].append(start.elapsed_time(end))
+    return {name: [round(v, 4) for v in _spread(values)] for name, values in seen.items()}
+
+
+def _spread(values: list[float]) -> list[float]:
+    values = sorted(values)
+    return [values[len(values) // 10], statistics.median(values), values[-1 - len(values) // 10]]

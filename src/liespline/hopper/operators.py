@@ -1,0 +1,174 @@
+"""The banded correlation of bfloat16 fields on a Hopper GPU, as operators that autograd and torch.compile know.
+
+Fields lie innermost in memory, (B, *space, N_h, C), and come out so: a plain tensor (B, C, N_h, *space) whose strides
+norms, pools and pointwise operators keep, so that a network of such layers moves nothing between them. This file can be
+read without Triton; the kernels are imported when one is first launched.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..derivatives import again
+from ..sizes import Size
+from .tiles import tables
+
+_TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
+
+
+def _installed() -> bool:
+    try:
+        return importlib.metadata.version("triton").startswith(_TESTED)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+_INSTALLED = _installed()
+
+
+def available(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
+    if not _INSTALLED or device.type != "cuda" or dtype != torch.bfloat16:
+        return False
+    found = torch.cuda.get_device_properties(device)
+    return (found.major, found.minor) == (9, 0)
+
+
+def innermost(x: Tensor) -> bool:
+    """Whether (B, C, N_h, *space) lies in memory with all fields of a sample together, channels innermost."""
+    return x.ndim > 3 and x.shape[2] > 1 and x.stride(1) == 1 and x.stride(2) == x.shape[1]
+
+
+def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tensor:
+    """Correlate gathered fields: element a with those of its line, −1 for none, A lines one after the other.
+
+    fields (B, C, R, *space), kernel (O, A, C, T, *W), lines (A·T) -> (B, O, A, *space).
+    """
+    missing = 3 - len(padding)
+    last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
+    last = last.reshape(len(last), *(1,) * missing, *last.shape[1:])
+    if not _readable(last):
+        last = last.contiguous()
+    kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
+    (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
+    found = _tables(lines, elements, rows, channels, outputs, fields.device)
+    out: Tensor = correlate(last, kernel, found, list(lines), [0] * missing + list(padding))
+    return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
+
+
+def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
+    return _kept_tables(lines, elements, fields, channels, outputs, device)
+
+
+# What torch.compiler.assume_constant_result does, which would import the whole compiler with us.
+_tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=256)
+def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor(tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
+
+
+# ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
+
+
+@torch.library.custom_op("liespline::hopper", mutates_args=())
+def correlate(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none, `table` theirs."""
+    from . import launch  # here, since importing it needs Triton
+
+    return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), padding)
+
+
+@torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
+def _input_gradient(
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
+) -> Tensor:
+    from . import launch
+
+    return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), size, fields, padding)
+
+
+@torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
+def _weight_gradient(
+    x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]
+) -> Tensor:
+    from . import launch
+
+    found = _like(kernel)
+    launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), padding)
+    return found
+
+
+@correlate.register_fake
+def _(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
+
+
+@_input_gradient.register_fake
+def _(grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any, size: list[int], fields: int) -> Tensor:
+    return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
+
+
+@_weight_gradient.register_fake
+def _(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any) -> Tensor:
+    return _like(kernel)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, kernel, table, ctx.lines, ctx.padding = inputs
+    ctx.save_for_backward(x, kernel, table)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, kernel, table = ctx.saved_tensors
+    needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
+    if torch.is_grad_enabled():  # the gradient itself will be differentiated
+        return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None, None
+    if needs[0]:
+        x_grad = _input_gradient(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
+    if needs[1]:
+        kernel_grad = _weight_gradient(x, grad, kernel, table, ctx.lines, ctx.padding)
+    return x_grad, kernel_grad, None, None, None
+
+
+correlate.register_autograd(_backward, setup_context=_remember)
+
+
+def _plain(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+    """The same by torch's own operators."""
+    table = torch.tensor(lines, device=x.device)
+    taken = x.index_select(4, table.clamp(min=0)) * (table >= 0).to(x.dtype).unsqueeze(-1)
+    weight = kernel.to(x.dtype).transpose(0, 1).transpose(2, 3).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
+    out = F.conv3d(taken.flatten(4).movedim(-1, 1), weight, None, 1, tuple(padding), groups=kernel.shape[1])
+    return out.movedim(1, -1).unflatten(-1, (kernel.shape[1], -1))
+
+
+def _size(x: Tensor, kernel: Tensor, padding: list[int]) -> list[int]:
+    return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:4], kernel.shape[4:], padding, strict=True)]
+
+
+def _like(kernel: Tensor) -> Tensor:
+    """Memory for a kernel's gradient, in the kernel's own order with taps evenly apart."""
+    return torch.empty_like(kernel.flatten(4)).unflatten(4, kernel.shape[4:])
+
+
+def _readable(x: Tensor) -> bool:
+    """Whether the copy engine reads x where it is: fields together, and steps of 16 bytes."""
+    fields, channels = x.shape[4:]
+    steps = all(x.stride(i) % 8 == 0 and x.stride(i) >= fields * channels for i in range(4) if x.shape[i] > 1)
+    together = x.stride(5) == 1 and (fields == 1 or x.stride(4) == channels)
+    return together and steps
+
+
+def _ready(x: Tensor) -> Tensor:
+    """Return x for the copy engine: itself, or where its memory is another, a copy."""
+    return x if _readable(x) and x.data_ptr() % 16 == 0 else x.clone(memory_format=torch.contiguous_format)
