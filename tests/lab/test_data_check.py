@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
+from lab.segment_folder import discs
 from liespline.lab.data import DataError
 from liespline.lab.data.pictures import has_transparency, read_array, strict_pillow
 
@@ -200,3 +201,16 @@ def deep_colour(path, pixels, orientation):
     (unit,) = (place for place in entries if struct.unpack_from("<H", raw, place)[0] == 296)
     struct.pack_into("<HHIHH", raw, unit, 274, 3, 1, orientation, 0)
     path.write_bytes(raw)
+
+
+def test_masks_are_checked_too(tmp_path, liespline):
+    data = discs(tmp_path / "discs", 8, 20)
+    status, text = liespline("data", "check", "segment", data)
+    assert status == 0
+    assert "8 images with masks" in text
+    Image.fromarray(noise(4, 5)).save(data / "masks" / "03.png")
+    (tmp_path / "who.csv").write_text("file,group\n00.png,a\nabsent.png,b\n")
+    status, text = liespline("data", "check", "segment", data, "--labels", tmp_path / "who.csv")
+    assert status == 2
+    assert text.count("03.png: is 5×4 and its image 03.png is 28×20") == 1
+    assert text.count("'absent.png' does not exist") == 1

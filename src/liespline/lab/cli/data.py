@@ -43,12 +43,16 @@ def check(
     config = chosen.defaults.updated(data=str(path), size=size, labels=None if labels is None else str(labels))
     if chosen.check is not None and (problems := chosen.check(path, config)):
         raise DataError(problems)
-    splits = {}
+    splits, missing = {}, {}
     for name in ("train", "valid", "test"):
         try:
             splits[name] = chosen.load(config, name)
         except DataError as error:
-            console.print(f"{name}: not there ({error.problems[0]})")
+            missing[name] = error.problems
+    if not splits:
+        raise DataError(list(dict.fromkeys(problem for found in missing.values() for problem in found)))
+    for name, problems in missing.items():
+        console.print(f"{name}: not there ({problems[0]})")
     look = look_over(config, splits)
     for name, found in look.surveys.items():
         shape, counts = "×".join(map(str, found.shape)), Counter(found.labels)

@@ -33,7 +33,7 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
         rows.append(("change of the output when moved", percent(moves["change"])))
     if turned := results.get("turned"):
-        these = f"in the disc that stays in view, {turned['images']:,} images"
+        these = f"in the part that stays in view, {turned['images']:,} images"
         rows.append((f"Dice as they lie, {these}", percent(turned["upright"])))
         rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
         rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
