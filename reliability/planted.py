@@ -157,6 +157,8 @@ _LAYERS = [
     Fault("nn/resample.py", "len(self.taps) - 1)]\n        return matrix / matrix.sum(1, keepdim=True)",
           "len(self.taps) - 1)]\n        return matrix", "down-sampling changes the mean"),
     Fault("nn/resample.py", "- kept(size, factor) + 1)", "- kept(size, factor) + 2)", "down-sampling shifts by half"),
+    Fault("nn/resample.py", "return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)",
+          "return 2 * factor * coarse", "down-sampling keeps samples 0, 2, 4 of even sizes too"),
     Fault("nn/resample.py", ".relu()\n        return matrix / matrix.sum(1, keepdim=True)",
           ".relu()\n        return matrix", "up-sampling darkens the border"),
 ]  # fmt: skip
