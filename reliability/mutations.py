@@ -47,7 +47,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "nn/pool": ["test_norm_pool"],
     "nn/norm": ["test_norm_pool"],
     "nn/centre": ["test_classifier"],
-    "nn/resample": ["test_resample", "test_backbones"],
+    "nn/resample": ["test_resample", "test_norm_pool", "test_backbones"],
     "nn/base": ["test_transforms", "test_layers", "test_compatibility", "test_portability"],
     "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
     "paths/fourier": ["test_paths_fourier"],
