@@ -15,6 +15,7 @@ from lab.made_up_runs import write
 from lab.small_runs import new_run
 from lab.test_data_mnist import idx
 from liespline.extras.figures import records as figure
+from liespline.extras.figures.style import THEMES
 from liespline.lab.data import Split, mnist
 from liespline.lab.data.augment import Affine, Draws
 from liespline.lab.data.matrices import Matrices, places
@@ -213,6 +214,9 @@ def test_the_picture_shows_what_the_runs_say(tmp_path):
     lines = figure.lines_of(list(networks.values()), "share")
     assert {group: [n.share for n in line] for group, line in lines.items()} == {"o2": [0.1, 1.0], "none": [0.1, 1.0]}
     assert figure.lines_of(list(networks.values()), "weights") == {}
+    panels = figure.draw(list(networks.values()), THEMES[0]).axes
+    assert [panel.axison for panel in panels] == [True, True, True, False], "no empty panel is shown"
+    assert panels[2].get_xlabel() == "share of the labels, %"
 
 
 class RightOrLeft(nn.Module):

@@ -58,12 +58,12 @@ def draw(networks: Sequence[Network], theme: Theme) -> Figure:
         panels.append(_labels)
     rows = (len(panels) + 1) // 2
     figure = canvas(PAGE, 2.6 * rows)
-    axes = figure.subplots(rows, 2, squeeze=False).flat
+    axes = list(figure.subplots(rows, 2, squeeze=False).flat)
     for one, panel in zip(axes, panels, strict=False):
         panel(one, networks, theme)
         one.grid(axis="y")
         one.set_axisbelow(True)
-    for unused in list(axes)[len(panels) :]:
+    for unused in axes[len(panels) :]:
         unused.set_axis_off()
     figure.subplots_adjust(hspace=0.5, wspace=0.3)
     return figure
@@ -141,6 +141,7 @@ def _learning(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
         stroke = _strokes(networks)[network.name]
         axes.plot(x, [100 * v for v in y], stroke, color=_colour(networks, network, theme), label=network.name)
     axes.set_xlabel("minutes of training")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_title(f"{_words(networks)}, validation images, %", loc="left")
     axes.legend(handlelength=2.4, borderaxespad=0.2)
 
