@@ -2,6 +2,8 @@
 
 from planted import Fault
 
+RECORDS = "lab/test_records::test_"
+
 _TRAINING = [
     Fault("lab/training/learner.py", "shuffle=True, seed=self.seed", "shuffle=False, seed=self.seed",
           "images not shuffled"),
@@ -19,7 +21,7 @@ _TRAINING = [
           'patience=settings.patience, mode="min"', "stops when the score rises"),
     Fault("lab/runs/checkpoint.py", 'monitor=monitor, mode="max"', 'monitor=monitor, mode="min"',
           "keeps the worst epoch"),
-    Fault("lab/training/train.py", "load_checkpoint(run.best_checkpoint)", "load_checkpoint(run.last_checkpoint)",
+    Fault("lab/training/train.py", "else run.best_checkpoint", "else run.last_checkpoint",
           "keeps the last epoch"),
     Fault("lab/training/train.py", "learner.compile_network()", "pass", "--compile compiles nothing"),
     Fault("lab/training/train.py", 'objective.look_at(splits["train"].targets)', "pass",
@@ -106,6 +108,33 @@ _DATA = [
     Fault("lab/paper/seed_averages.py", 'data=results.get("data")', "data=None", "runs on other data averaged"),
 ]  # fmt: skip
 
+_RECORDS = [
+    Fault("lab/data/matrices.py", "np.stack([cos, -sin, sin, cos], -1)", "np.stack([cos, sin, -sin, cos], -1)",
+          "generated digits turn clockwise"),
+    Fault("lab/data/matrices.py", "ranges = (self.turn, self.zoom, self.stretch, self.stretch, self.slant)",
+          "ranges = (self.turn, self.zoom, self.stretch, self.slant, self.slant)", "one stretch is a slant"),
+    Fault("lab/data/matrices.py", "limit - lit.max(0)", "limit + lit.max(0)", "affine digits leave the view"),
+    Fault("lab/data/turned.py", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"),
+    Fault("lab/data/mnist.py", 'if split == "test" else _framed(images)', 'if split != "test" else _framed(images)',
+          "affine digits in training"),
+    Fault("lab/data/split.py", ": max(1, round(share * len(members)))", ": round(share * len(targets))",
+          "a share of the labels not of each class"),
+    Fault("lab/training/train.py", "run.last_checkpoint if config.training.valid_too else run.best_checkpoint",
+          "run.best_checkpoint", "an epoch picked by images that were learned"),
+    Fault("lab/training/train.py", '"valid": splits["valid"]}) if training.valid_too', '}) if training.valid_too',
+          "--valid-too learns from nothing more"),
+    Fault("lab/evaluation/moves.py", "            if i:\n", "            if True:\n",
+          "upright images among the moved ones"),
+    Fault("lab/sweep/records.py", '"plain": {**PLAIN, "weights": 117_000}', '"plain": {**PLAIN, "weights": 60_000}',
+          "a plain network half as large"),
+    Fault("lab/sweep/records_page.py", "for row in epochs[-LAST:]", "for row in epochs[:LAST]",
+          "the first epochs for the last"),
+    Fault("lab/sweep/records_page.py", "combined([(1, pair[0]), (-1, pair[1])])", "combined([(1, pair[0])])",
+          "a difference with the interval of one"),
+    Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
+          '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
+]  # fmt: skip
+
 _MODELS = [
     Fault("models/celeba.py", "torch.cat((fine, self.finer.space(self.coarse(fine))), 1)",
           "torch.cat((fine, 0 * self.finer.space(self.coarse(fine))), 1)", "CelebA: coarse block unused"),
@@ -182,6 +211,19 @@ TESTS = {
     "splits of other ranges accepted": "lab/test_data_check::test_colours_in_one_split_only",
     "the same image in two classes unseen": "lab/test_data_check::test_copies_are_reported",
     "runs on other data averaged": "lab/test_results_page::test_runs_on_other_data_are_another_study",
+    "generated digits turn clockwise": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
+    "one stretch is a slant": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
+    "affine digits leave the view": RECORDS + "affine_digits_stay_in_view",
+    "shrunk digits aliased": RECORDS + "images_are_moved_by_their_matrices_and_not_aliased",
+    "affine digits in training": RECORDS + "affine_digits_stay_in_view",
+    "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
+    "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
+    "--valid-too learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
+    "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
+    "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
+    "the first epochs for the last": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
+    "a difference with the interval of one": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
+    "learning curves against the time of one epoch": RECORDS + "the_picture_shows_what_the_runs_say",
     "CelebA: coarse block unused": "test_models_parts",
     "CelebA: no skip connection": "test_models_parts",
     "CelebA: mean pooling": "test_models_parts",
@@ -193,4 +235,4 @@ TESTS = {
     "weights load where the splines on H differ": "test_finer_grids",
 }
 
-FAULTS = [f._replace(test=TESTS[f.what]) for f in (*_TRAINING, *_OBJECTIVES, *_EVALUATION, *_DATA, *_MODELS)]
+FAULTS = [f._replace(test=TESTS[f.what]) for f in (*_TRAINING, *_OBJECTIVES, *_EVALUATION, *_DATA, *_RECORDS, *_MODELS)]

@@ -98,7 +98,7 @@ def test_about_its_mass_a_digit_has_no_cue(tmp_path, monkeypatch):
 def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
     small_mnist(tmp_path, 150, 50)
     monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
-    monkeypatch.setattr(mnist, "turned", lambda images, angles, side: (images * 255).round().astype(np.uint8))
+    monkeypatch.setattr(mnist, "transformed", lambda images, *moves: (images * 255).round().astype(np.uint8))
     seen = [image.numpy().tobytes() for s in ("train", "valid", "test") for image, _ in mnist.load(tmp_path, s)]
     assert len(set(seen)) == len(seen) == 180
     monkeypatch.undo()

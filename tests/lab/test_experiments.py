@@ -13,10 +13,12 @@ import yaml
 from liespline.lab.paper.results_page import write_results_page
 from liespline.lab.paper.seed_averages import read_runs
 from liespline.lab.settings import Config
+from liespline.lab.sweep.records import RECORDS
+from liespline.lab.sweep.records_page import write_records_page
 
 ROOT = Path(__file__).parents[2] / "experiments"
 STUDIES = sorted(path.parent for path in ROOT.glob("**/study.yaml"))
-PLACES = r"(README\.md|(table|pack)\.py|.+/(study\.yaml|results\.md|results-light\.svg|runs/[\w-]+/seed-\d+/"
+PLACES = r"(README\.md|table\.py|pack\.py|.+/(study\.yaml|results\.md|(results|record)-light\.svg|runs/[\w-]+/seed-\d+/"
 PLACES += r"(config\.yaml|environment\.json|metrics\.jsonl|results\.json)))"
 
 
@@ -30,11 +32,14 @@ def test_nothing_lies_elsewhere():
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_a_page_is_what_its_runs_say(study, tmp_path):
-    assert yaml.safe_load((study / "study.yaml").read_text())["about"]
+    said = yaml.safe_load((study / "study.yaml").read_text())
+    assert said["about"]
     if not list(study.glob("runs/*/*/results.json")):
         assert not (study / "results.md").exists()
         return
-    assert write_results_page(read_runs(study), tmp_path).read_text() == (study / "results.md").read_text()
+    record = said["task"] == RECORDS
+    page = write_records_page(study, tmp_path) if record else write_results_page(read_runs(study), tmp_path)
+    assert page.read_text() == (study / "results.md").read_text()
 
 
 def test_the_list_of_studies_is_what_their_runs_say(monkeypatch):

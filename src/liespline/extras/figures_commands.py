@@ -63,3 +63,13 @@ def results(
     for path in drawings().draw_results(runs, out):
         console.print(str(path))
     console.print(str(write_results_page(read_runs(runs), out)))
+
+
+@figures_app.command()
+def record(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a sweep.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")] = Path("figures"),
+) -> None:
+    """Draw the networks of a sweep against angle or scale, training time, and weights or labels where these differ."""
+    for path in drawings().draw_record(study, out):
+        console.print(str(path))

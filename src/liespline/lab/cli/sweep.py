@@ -18,7 +18,7 @@ CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "s
 
 @opt.with_settings(*CHOSEN_BY_SET)
 def sweep(
-    task: opt.TaskName,
+    task: Annotated[str, typer.Argument(help="What to train, or `records`: ours beside plain networks.")],
     chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
     out: Annotated[Path | None, typer.Option(help="Folder of the study; default runs/sweep-TASK-SET.")] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
@@ -33,9 +33,15 @@ def sweep(
     *,
     given: dict[str, Any],
 ) -> None:
-    """Do all runs of a set, each once: finished runs are skipped, killed runs continue where they were."""
+    """Do all runs of a set, each once: finished runs are skipped, killed runs continue where they were.
+
+    The sets of `records` train our networks and plain ones of equal weights by one recipe, and write a table of them,
+    results.md: `liespline sweep records --set rotmnist --data MNIST`.
+    """
     from ..sweep.plan import plan
     from ..sweep.plan import sweep as do_all
+    from ..sweep.records import RECORDS
+    from ..sweep.records_page import write_records_page
     from ..sweep.study import write_study
 
     folder = out or Path(f"runs/sweep-{task}-{chosen}")
@@ -45,6 +51,14 @@ def sweep(
             console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
     write_study(folder, task, chosen, seeds, given)
-    failed = do_all(planned, lambda name, what: console.print(f"{name}: {what}"), jobs, engine)
+
+    def report(name: str, what: str) -> None:
+        console.print(f"{name}: {what}")
+        if task == RECORDS and what == "done":
+            write_records_page(folder)
+
+    failed = do_all(planned, report, jobs, engine)
+    if task == RECORDS:
+        console.print(f"table: {write_records_page(folder)}")
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

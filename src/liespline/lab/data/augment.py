@@ -68,7 +68,9 @@ class Rotate(nn.Module):
                 f"images of shape {tuple(x.shape)} cannot be turned; expected (B, C, H, W) or (B, C, D, H, W)"
             )
         colour = rim_colour(x)
-        return resampled(x - colour, self.matrices(x, draws)) + colour, targets
+        # As sharp as the images that are scored; in 3-D torch has no cubic interpolation.
+        mode = "bicubic" if x.ndim == 4 else "bilinear"
+        return resampled(x - colour, self.matrices(x, draws), mode=mode) + colour, targets
 
     def matrices(self, x: Tensor, draws: Draws) -> Tensor:
         """The matrices A (B, d, d) of f(Ax): uniform rotations."""
@@ -91,15 +93,21 @@ class FlipRotate(Rotate):
 class Affine(Rotate):
     """Turned by any rotation, zoomed by 0.9 to 1.1 and sheared by up to 0.1 in some direction; never shifted.
 
-    A = R (I + k e₀e₁ᵀ) / z: the centre, which an equivariant network turns about, stays where it is.
+    A = R (I + k e₀e₁ᵀ) / z: the centre, which an equivariant network turns about, stays where it is. R is the identity
+    if images should stay upright.
     """
+
+    def __init__(self, turned: bool = True) -> None:
+        super().__init__()
+        self.turned = turned
 
     def matrices(self, x: Tensor, draws: Draws) -> Tensor:
         """The matrices (B, d, d)."""
         zoom, shear = draws.uniform(x, 2)
         slanted = torch.eye(x.ndim - 2, device=x.device).repeat(len(x), 1, 1)
         slanted[:, 0, 1] = 0.2 * shear - 0.1
-        return super().matrices(x, draws) @ slanted / (0.9 + 0.2 * zoom).view(-1, 1, 1)
+        slanted = slanted / (0.9 + 0.2 * zoom).view(-1, 1, 1)
+        return super().matrices(x, draws) @ slanted if self.turned else slanted
 
 
 class Flips(nn.Module):

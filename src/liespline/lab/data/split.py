@@ -94,7 +94,20 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     def named(self, names: Sequence[str]) -> Split:
         """The images of these names, in this order; all must be there."""
         at = {name: index for index, name in enumerate(self.names)}
-        chosen = np.array([at[name] for name in names], np.int64)
+        return self._part(np.array([at[name] for name in names], np.int64))
+
+    def share(self, share: float) -> Split:
+        """A share of the images, of each class alike, always the same ones; a smaller share is part of a larger one."""
+        if share == 1:
+            return self
+        targets = self.targets.numpy() if self.kind == "classes" else np.zeros(len(self), np.int64)
+        chosen = []
+        for label in np.unique(targets):
+            members = np.random.default_rng([2, int(label)]).permutation(np.flatnonzero(targets == label))
+            chosen.append(members[: max(1, round(share * len(members)))])
+        return self._part(np.sort(np.concatenate(chosen)))
+
+    def _part(self, chosen: Array) -> Split:
         part = copy(self)
         part._rows, part.targets = self._rows[chosen], self.targets[torch.from_numpy(chosen)]
         return part

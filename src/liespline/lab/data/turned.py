@@ -1,4 +1,4 @@
-"""Small grey images turned in one interpolation, for sets that are rotated once."""
+"""Small grey images moved in one interpolation, for sets that are moved once."""
 
 import numpy as np
 import torch
@@ -7,7 +7,33 @@ from numpy.typing import NDArray
 from ..moving import resampled, rotations
 from .rows import Array
 
-_BLOCK = 4096
+_BLOCK_SAMPLES = 1 << 22
+_ROUNDING = 1e-6
+
+
+def transformed(
+    images: Array, matrices: NDArray[np.float64], side: int, offsets: NDArray[np.float64] | None = None
+) -> NDArray[np.uint8]:
+    """Images f(Ax + b) of f (N, H, W) in [0, 1], one matrix A and offset b each, x in samples from the centre.
+
+    Bicubic, straight from the stored pixels, black around: (N, side, side). Where A reaches further than a pixel, the
+    image shrinks, and each new pixel is the mean over all that it covers.
+    """
+    out = np.empty((len(images), side, side), np.uint8)
+    reach = np.linalg.norm(matrices.astype(np.float32), 2, (1, 2))
+    finer = np.maximum(1, np.ceil(reach - _ROUNDING)).astype(int)  # samples per new pixel along an axis
+    for times in np.unique(finer):
+        every = np.flatnonzero(finer == times)
+        step = max(1, _BLOCK_SAMPLES // (int(times) * side) ** 2)
+        for start in range(0, len(every), step):
+            rows = every[start : start + step]
+            block = torch.from_numpy(images[rows].astype(np.float32)).unsqueeze(1)
+            matrix = torch.from_numpy(matrices[rows].astype(np.float32)) / int(times)
+            offset = None if offsets is None else torch.from_numpy(offsets[rows].astype(np.float32))
+            fine = resampled(block, matrix, (int(times) * side,) * 2, "bicubic", offset)
+            moved = torch.nn.functional.avg_pool2d(fine, int(times)) if times > 1 else fine
+            out[rows] = (moved[:, 0].clamp(0, 1) * 255).round().to(torch.uint8).numpy()
+    return out
 
 
 def turned(
@@ -19,21 +45,13 @@ def turned(
 ) -> NDArray[np.uint8]:
     """Images (N, H, W) in [0, 1], magnified by one factor or each by its own, turned by `angles`, centred on black.
 
-
-    Counter-clockwise, bicubic, straight from the stored pixels: (N, side, side). What comes to lie in the centre is
-    the old centre, or points `about` (N, 2) in samples from it.
+    Counter-clockwise: (N, side, side). What comes to lie in the centre is the old centre, or points `about` (N, 2) in
+    samples from it.
     """
-    out = np.empty((len(images), side, side), np.uint8)
     factors = np.broadcast_to(np.asarray(magnification, np.float32), len(images))
-    for start in range(0, len(images), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        block = torch.from_numpy(images[rows].astype(np.float32)).unsqueeze(1)
-        angle = torch.from_numpy(angles[rows].astype(np.float32))
-        factor = torch.from_numpy(factors[rows].copy())
-        offset = None if about is None else torch.from_numpy(about[rows].astype(np.float32))
-        moved = resampled(block, rotations(angle) / factor.view(-1, 1, 1), (side, side), "bicubic", offset)
-        out[rows] = (moved[:, 0].clamp(0, 1) * 255).round().to(torch.uint8).numpy()
-    return out
+    angle = torch.from_numpy(angles.astype(np.float32))
+    matrices = rotations(angle) / torch.from_numpy(factors.copy()).view(-1, 1, 1)
+    return transformed(images, matrices.numpy(), side, about)
 
 
 def centres_of_mass(images: Array) -> NDArray[np.float64]:

@@ -144,7 +144,9 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
-    if "selected_by" in results:
+    if trained.config.training.valid_too:
+        text += " This is the last epoch; it learned from the validation images too."
+    elif "selected_by" in results:
         text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."

@@ -14,7 +14,10 @@ from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ..data import Split
 from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
-from .scores import batches
+from .scores import batches, scores
+
+AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2", "affine": "gl2"}
+"""The group by which a generated set moves its images."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class Moves:
 
 
 def moves_of(trained: Trained) -> Moves:
-    """How images are moved to test a network: by all that its group does, and turned if it has none.
+    """How images are moved to test a network: by all that its group does; if it has none, as its data are, or turned.
 
     Turned, in 3-D turned every way, mirrored or not; shrunk for scales; squeezed for GL(2).
     """
-    d, group = len(trained.signature.space), trained.config.network.group
+    d, group = len(trained.signature.space), str(trained.config.network.group)
+    if group == "none":
+        group = AS_DATA.get(trained.config.moved, group)
     if group == "scale":
         elements = (-math.log(2) * torch.arange(9, dtype=torch.float64) / 8).exp().unsqueeze(-1)
         return Moves(Scale(d), elements, tuple(f"{float(e):.2f}" for e in elements[:, 0]), "scale")
@@ -78,11 +83,12 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
     Each image is first cut to the largest disc that stays in view however it is moved; around it lies the mean
     colour of the disc's rim. So nothing moves in or out, and upright images are cut like all others. The change is
     √(Σ‖f(h·x) − f(x)‖² / Σ‖f(x)‖²), over images and moves: zero for an invariant network. `upright` is the accuracy
-    on the same images as they are.
+    on the same images as they are, `scores` are those of all moved images together, each as often as it was moved.
     """
     device = next(trained.parameters()).device
     count, stretch = len(moves.elements), magnification(moves.group, moves.elements)
     right, whole, change, size, seen = torch.zeros(count), 0, 0.0, 0.0, 0
+    answers: list[tuple[Tensor, Tensor]] = []
     for images, targets in batches(split, limit):
         images, targets = images.to(device), targets.to(device)
         inside, around = in_disc(images, max(1.0, stretch))
@@ -91,9 +97,12 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
         seen, size = seen + len(images), size + (count - 1) * float(reference.square().sum())
         for i, element in enumerate(moves.elements):
             outputs = trained(moved(inside, moves.group, element) + around) if i else reference
+            if i:
+                answers.append((outputs.float().cpu(), targets.cpu()))
             right[i] += (outputs.argmax(-1) == targets).sum().cpu()
             change += float((outputs.double() - reference).square().sum())
     accuracy = [float(value) for value in right / seen]
+    moved_scores = scores(trained, answers)
     return {
         "axis": moves.axis,
         "labels": list(moves.labels),
@@ -102,4 +111,5 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
         "upright": whole / seen,
         "change": math.sqrt(change / size),
         "images": seen,
+        "scores": {name: value for name, value in moved_scores.items() if name != "loss"},
     }

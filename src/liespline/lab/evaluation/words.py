@@ -31,6 +31,9 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
         if "upright" in moves:
             rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
         rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
+        moved_scores = moves.get("scores", {})
+        for name in ("balanced_accuracy", "auc") if "auc" in moved_scores else ():
+            rows.append((f"{NAMES[name]}, moved", percent(moved_scores[name])))
         rows.append(("change of the output when moved", percent(moves["change"])))
     if turned := results.get("turned"):
         these = f"in the part that stays in view, {turned['images']:,} images"

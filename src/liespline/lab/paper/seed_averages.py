@@ -160,7 +160,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         "weights": results["weights"],
         "speed": statistics.median(speeds) if speeds else None,
         "seconds": results.get("seconds"),
-        **_origin(run.path / "environment.json"),
+        **origin(run.path / "environment.json"),
     }
 
 
@@ -198,7 +198,7 @@ def _order(average: Average) -> tuple[Any, ...]:
     return place, repr(study), total(net.n_h), *ways, repr(variant)
 
 
-def _origin(file: Path) -> dict[str, str | None]:
+def origin(file: Path) -> dict[str, str | None]:
     """The machine and commit of a run as its own file names them; None where that file lacks them or is damaged."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))

@@ -53,6 +53,8 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
         if name not in RESULTS or not _fits(value, RESULTS[name]):
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
     moves = results.get("moves")
+    if moves is not None and not _fits(moves.get("scores", {}), {str: NUMBER}):
+        raise DataError(f"{path}: 'moves' has scores {str(moves['scores'])[:80]}, which are no numbers")
     if moves is not None and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
         raise DataError(f"{path}: 'moves' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
     return results

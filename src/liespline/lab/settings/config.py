@@ -70,6 +70,10 @@ class Config:
         "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
         only=("rotmnist",),
     )  # fmt: skip
+    moved: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
+        "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: upright in training, moved in the test.",
+        only=("mnist",),
+    )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
         "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
     )

@@ -12,8 +12,9 @@ from .kinds import Number, Widths
 from .words import ConfigError
 
 MOST_PAIRS = 2 * 10**7
-GENERAL = ("digits", "rotmnist", "images", "volumes")
-SIZED = (*GENERAL, "segment")
+GENERAL = ("digits", "rotmnist", "mnist", "images", "volumes")
+SORTED = (*GENERAL, "pcam")
+SIZED = (*SORTED, "segment")
 """Tasks whose network is the general classifier; those of the paper are built as its tables say."""
 
 
@@ -24,7 +25,9 @@ class Network:
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
         "so2", "What the network is equivariant to."
     )
-    network: Literal["classifier", "resnet"] = setting("classifier", "A chain, or residual blocks.", only=GENERAL)
+    network: Literal["classifier", "resnet"] = setting(
+        "classifier", "A chain (pcam: the paper's), or residual blocks.", only=SORTED
+    )
     n_h: Counts = setting(
         8,
         "Number of group elements; o2: of turns, each also mirrored; sim2: turns x scales, such as 8x4; "
@@ -48,7 +51,7 @@ class Network:
     weights: int | None = setting(
         None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
     )
-    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=GENERAL)
+    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)
 
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
@@ -76,15 +79,19 @@ class Training:
         0.0, "Keep and score a moving average of the weights with this decay, such as 0.99; 0 takes the last ones.",
         ge=0, lt=1,
     )  # fmt: skip
-    label_smoothing: Number = setting(
-        0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=(*SIZED, "pcam")
-    )
+    label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=SIZED)
     shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
     augment: str = setting(
         "none", "Augmentation: none, or one that the task offers (flips, turns, flips-turns, affine, zoom, …).",
         metavar="NAME",
     )  # fmt: skip
-    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=(*SIZED, "pcam"))
+    share: Number = setting(
+        1.0, "Learn from this share of the training images, of each class alike.", gt=0, le=1, only=SORTED
+    )
+    valid_too: bool = setting(
+        False, "Learn from the validation images too, and keep the last epoch: none is picked.", only=SORTED
+    )
+    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=SIZED)
     patience: int | None = setting(
         None, "Stop after this many epochs without a better validation score.", ge=1, le=10**9, later=True
     )

@@ -14,6 +14,7 @@ from ..runs.folder import Run
 from ..settings import Config, ConfigError, one_of
 from ..tasks import find_task
 from ..training.start import preflight
+from . import records
 
 Report = Callable[[str, str], None]
 NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
@@ -31,9 +32,12 @@ class Planned:
 
 def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
     """All runs of a task's set, seed by seed, so that every network has one run before any has two."""
-    sets = find_task(task).sets
-    one_of(f"set (task {task})", chosen, sets)
-    configs = sets[chosen](find_task(task).defaults.given(**changes))
+    if task == records.RECORDS:
+        configs = records.configs(chosen, changes)
+    else:
+        sets = find_task(task).sets
+        one_of(f"set (task {task})", chosen, sets)
+        configs = sets[chosen](find_task(task).defaults.given(**changes))
     return [
         Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
         for seed in range(seeds)

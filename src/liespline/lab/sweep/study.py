@@ -10,15 +10,19 @@ import yaml
 
 from ..data.files import write_text
 from ..runs.folder import git_commit
+from .records import RECORDS, SETS
 
 
 def write_study(folder: Path, task: str, chosen: str, seeds: int, settings: Mapping[str, Any]) -> Path:
-    """Write what the last command asked for; the words of `about`, added by hand, stay."""
+    """Write what the last command asked for, but for where the data are: that is everyone's own.
+
+    The words of `about`, added by hand, stay; a record brings its own.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "study.yaml"
-    asked = {name: value for name, value in settings.items() if value is not None}
+    asked = {name: value for name, value in settings.items() if value is not None and name != "data"}
     study = {"task": task, "set": chosen, "seeds": seeds, "settings": asked, "commit": git_commit()}
-    about = _about(path)
+    about = _about(path) or (SETS[chosen].about if task == RECORDS else None)
     write_text(path, yaml.safe_dump(study | ({"about": about} if about else {}), sort_keys=False, allow_unicode=True))
     return path
 

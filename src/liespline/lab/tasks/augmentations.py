@@ -14,4 +14,5 @@ MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     "flips": lambda config: Flips(),
     "flips-turns": lambda config: FlipRotate(),
     "affine": lambda config: Affine(),
+    "slant": lambda config: Affine(turned=False),
 }

@@ -5,6 +5,7 @@ from ..settings import Config
 SUMMARIES = {
     "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
     "rotmnist": "rotated MNIST, generated from the official MNIST files: 12,000 train, 50,000 test",
+    "mnist": "MNIST or Fashion-MNIST, generated from the official files: rotated, scaled, both, or affine",
     "images": "your own images, one folder per class",
     "volumes": "your own volumes: NIfTI, DICOM or .npy, one folder per class; or an .npz file in MedMNIST's layout",
     "segment": "your own images or volumes with masks, in folders images and masks",
@@ -17,6 +18,7 @@ _PAPER = {"epochs": 100, "optimiser": "sgd", "lr": 0.01, "decay": 5e-4}
 DEFAULTS = {
     "digits": Config("digits").updated(n_h=8, widths=(6, 8, 12, 16), epochs=12, batch=32),
     "rotmnist": Config("rotmnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
+    "mnist": Config("mnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
     # Small batches: some hundred steps even for a folder of sixty images.
     "images": Config("images").updated(n_h=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
     "volumes": Config("volumes").updated(

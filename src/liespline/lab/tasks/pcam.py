@@ -8,16 +8,25 @@ from torch import nn
 from ... import models
 from ..data import pcam
 from ..data.augment import Plain
-from ..settings import Config
+from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
 from .grids import of_the_paper
-from .networks import Signature
+from .networks import Signature, make_classifier
 
 
 def network(config: Config, signature: Signature) -> nn.Module:
-    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column."""
+    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column.
+
+    Or a residual network: it halves with smoothing and its windows hold their splines whole.
+    """
     choice = config.network
+    if choice.network == "resnet":
+        return make_classifier(config, signature)
+    for name in ("kernel_size", "widths", "weights", "dropout"):
+        if config[name] != TASK.defaults[name]:
+            option = SETTINGS[name].option
+            raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")
     n_h, n_k = of_the_paper(config, "so2")
     return models.pcam(n_h, n_k, choice.kernel)
 

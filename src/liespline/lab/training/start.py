@@ -91,6 +91,8 @@ def preflight(config: Config) -> Look:
     check_machine(config)
     task = find_task(config.task)
     task.augmentation(config)
+    if config.training.valid_too and task.data_path(config) and "test" not in task.splits(config):
+        raise ConfigError("--valid-too: these data have no test images; the validation images are needed for scoring")
     look = look_at(config)
     split = look.surveys["train"].split
     network = task.network(config, Signature.of(split)).eval()

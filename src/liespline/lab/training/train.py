@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import seed_everything
 from torch import distributed
 
+from ..data import Split
+from ..data.split import Joined
 from ..evaluation.evaluate import evaluate_run, report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
 from ..runs.trained import save_trained, warm_start
 from ..screen import Screen
-from ..settings import Config
+from ..settings import Config, Training
 from ..tasks import find_task
 from ..tasks.networks import Signature
 from .learner import Batches, Learner
@@ -38,6 +40,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
         if not run.finished:
             task = find_task(config.task)
             splits = splits_of(config, read_record(run.path), "train", "valid")
+            splits["train"] = to_learn_from(config.training, splits)
             signature = Signature.of(splits["train"])
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
@@ -61,9 +64,16 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
             report_run(run, config)
 
 
+def to_learn_from(training: Training, splits: Mapping[str, Split]) -> Split:
+    """The training images that are asked for: a share of them, or the validation images too."""
+    train = splits["train"].share(training.share)
+    return Joined({"train": train, "valid": splits["valid"]}) if training.valid_too else train
+
+
 def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
-    """Write the weights of the best epoch into the file that `liespline.load` reads."""
-    best, prefix = SafeCheckpoints().load_checkpoint(run.best_checkpoint), "network."
+    """Write the weights of the best epoch into the file that `liespline.load` reads; of the last, if none is picked."""
+    kept = run.last_checkpoint if config.training.valid_too else run.best_checkpoint
+    best, prefix = SafeCheckpoints().load_checkpoint(kept), "network."
     if config.training.ema:
         prefix = "averaged.module."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}

@@ -1,0 +1,154 @@
+"""The sets of `liespline sweep records`: ours and the plain network of equal weights, one recipe for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..settings import Config, one_of
+from ..tasks import find_task
+
+RECORDS = "records"
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of the table: a task, what all its networks share, and the networks, the decisive ones first."""
+
+    about: str
+    task: str
+    shared: Changes
+    networks: Mapping[str, Changes]
+    pairs: tuple[tuple[str, str], ...] = field(default=())
+    """Ours and the network beside it, whose difference is given."""
+
+    def configs(self, changes: Changes) -> dict[str, Config]:
+        """Every network's configuration; what a user asks for comes last."""
+        base = find_task(self.task).defaults.updated(**self.shared)
+        return {name: base.updated(**own).given(**changes) for name, own in self.networks.items()}
+
+
+def configs(chosen: str, changes: Changes) -> dict[str, Config]:
+    """The networks of a set."""
+    return SETS[one_of("set (records)", chosen, SETS)].configs(changes)
+
+
+FAST = {"precision": "bf16-mixed", "compile": True}
+RECIPE = {"schedule": "one-cycle", "lr": 5e-3, "batch": 128, "label_smoothing": 0.1, "ema": 0.995, **FAST}
+CHAIN = {"widths": (24, 32, 36, 36, 48, 64)}
+PLAIN = {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense"}
+LOCAL = {"kernel": "local"}
+
+# As many weights as `models.classifier` has with 16 orientations. No epoch is picked, so all 12,000 digits are learned.
+_DIGITS = {**RECIPE, **CHAIN, "augment": "affine", "epochs": 32, "valid_too": True}
+_FULL = {"so2-16": {"n_h": 16, "kernel": "dense"}, "plain": {**PLAIN, "weights": 1_750_000}}
+_LONGER = {"plain-long": {**_FULL["plain"], "epochs": 96}}  # about the time of ours
+_TURNED = "Rotated MNIST, generated: 12,000 digits to train on, 50,000 to test"
+_PAIR = (("so2-16", "plain"),)
+
+
+def _budgets(*weights: int) -> dict[str, Changes]:
+    """Local kernels on 16 orientations, and the plain network, of several sizes."""
+    ours = {"n_h": 16, "n_k": 5, **LOCAL}
+    return {
+        f"{name}-{w // 1000}k": {**how, "weights": w}
+        for w in weights
+        for name, how in (("so2-16", ours), ("plain", PLAIN))
+    }
+
+
+def _shares(networks: Mapping[str, Changes], shares: Mapping[float, int]) -> dict[str, Changes]:
+    """Each network with shares of the labels, for so many epochs: with fewer images, an epoch has fewer steps."""
+    return {
+        f"{name}-{round(100 * share)}": {**how, "share": share, "epochs": epochs}
+        for share, epochs in shares.items()
+        for name, how in networks.items()
+    }
+
+
+_TISSUE = {**RECIPE, "optimiser": "adamw", "decay": 0.01, "network": "resnet", "augment": "rot90", "epochs": 40}
+_PCAM = {
+    "o2-8": {"group": "o2", "n_h": 8, "n_k": 8, "kernel": "dense", "weights": 110_000},
+    "plain": {**PLAIN, "weights": 117_000},
+}
+_PAPER = {
+    "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12},
+    "paper-2d": {"network": "classifier", **PLAIN},
+}
+
+_SHAPES = {**RECIPE, "batch": 32, "ema": 0.99, "epochs": 40, "widths": (8, 12, 16, 24), "weights": 60_000}
+_SO3 = {"group": "so3", "n_h": 24, "n_k": 7, **LOCAL}
+_VOLUMES = {
+    "so3-24": _SO3, "plain": PLAIN,
+    "so3-24-turned": {**_SO3, "augment": "turns"}, "plain-turned": {**PLAIN, "augment": "turns"},
+}  # fmt: skip
+_VOLUME_PAIRS = (("so3-24", "plain"), ("so3-24", "plain-turned"), ("so3-24-turned", "plain-turned"))
+
+
+def _volumes(about: str, stride: int = 2) -> Record:
+    words = f"{about} Trained upright, or on turned volumes; scored upright and in random orientation."
+    return Record(words, "volumes", {**_SHAPES, "stride": stride}, _VOLUMES, _VOLUME_PAIRS)
+
+
+def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Changes) -> Record:
+    """A generated set: networks of a group, and the plain one, of as many weights."""
+    networks = {**ours, "plain": PLAIN}
+    shared = {**RECIPE, **CHAIN, "moved": moved, "weights": weights, **shared}
+    return Record(about, "mnist", shared, networks, tuple((name, "plain") for name in ours))
+
+
+_SIZES = {"augment": "slant", "epochs": 40}
+_SCALES: Changes = {"group": "scale", "n_h": 4, "n_k": 3, **LOCAL}
+_SIMILAR: Changes = {"group": "sim2", "n_h": (8, 4), "n_k": (3, 3), **LOCAL}
+_TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
+_NEAR: Changes = {"group": "gl2", "n_h": (8, 1, 3, 3), **LOCAL}
+
+SETS = {
+    "rotmnist": Record(f"{_TURNED}.", "rotmnist", _DIGITS, {**_FULL, **_LONGER}, (*_PAIR, ("so2-16", "plain-long"))),
+    "rotmnist-no-cue": Record(
+        f"{_TURNED}, turned about their own mass: no offset tells what was up.", "rotmnist",
+        {**_DIGITS, "about": "mass"}, _FULL, _PAIR,
+    ),
+    "rotmnist-small": Record(
+        f"{_TURNED}; at most 30,000 weights.", "rotmnist", {**_DIGITS, "epochs": 64}, _budgets(29_000),
+        (("so2-16-29k", "plain-29k"),),
+    ),
+    "rotmnist-weights": Record(
+        f"{_TURNED}; error against weights.", "rotmnist", _DIGITS, _budgets(29_000, 120_000, 480_000),
+        tuple((f"so2-16-{k}k", f"plain-{k}k") for k in (29, 120, 480)),
+    ),
+    "rotmnist-labels": Record(
+        f"{_TURNED}; 10 %, 25 % and all of the 10,000 labels.", "rotmnist", {**_DIGITS, "valid_too": False},
+        _shares(_FULL, {0.1: 128, 0.25: 64, 1.0: 32}), tuple((f"so2-16-{s}", f"plain-{s}") for s in (10, 25, 100)),
+    ),
+    "pcam": Record(
+        "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights; all, 10 % and 25 % "
+        "of the labels.", "pcam", _TISSUE,
+        {**_shares(_PCAM, {1.0: 40, 0.1: 160}), **_PAPER, **_shares(_PCAM, {0.25: 80})},
+        (*((f"o2-8-{s}", f"plain-{s}") for s in (100, 10, 25)), ("paper-12", "paper-2d"), ("o2-8-100", "paper-2d")),
+    ),
+    "modelnet10": _volumes("ModelNet10, voxels of 30³, a split of our own."),
+    "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file."),
+    "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 3),
+    "vessel-28": _volumes("VesselMNIST3D, 28³, the official file."),
+    "vessel-64": _volumes("VesselMNIST3D, 64³, the official file.", 3),
+    "scaled-digits": _moved(
+        "MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled", _SIZES,
+        480_000, **{"scale-4": _SCALES},
+    ),
+    "scaled-fashion": _moved(
+        "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled",
+        _SIZES, 480_000, **{"scale-4": _SCALES},
+    ),
+    "rotated-scaled-digits": _moved(
+        "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",
+        "rotated-scaled", {"augment": "affine", "epochs": 40}, 250_000, **{"sim2-8x4": _SIMILAR, "so2-16": _TURNS},
+    ),
+    "affine-digits": _moved(
+        "MNIST upright in 40² to train on; tested on the test digits moved within affNIST's ranges, generated.",
+        "affine", {"augment": "none", "epochs": 8}, 360_000,
+        **{"gl2-8x1x3x3": _NEAR, "sim2-8x4": _SIMILAR, "so2-16": _TURNS},
+    ),
+}  # fmt: skip

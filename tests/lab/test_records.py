@@ -1,0 +1,268 @@
+"""The records: generated sets against their own definition, equal weights, shares of labels, and the table."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from scipy import ndimage, stats
+from torch import nn
+
+from lab.made_up_runs import write
+from lab.small_runs import new_run
+from lab.test_data_mnist import idx
+from liespline.extras.figures import records as figure
+from liespline.extras.figures.style import THEMES
+from liespline.lab.data import Split, mnist
+from liespline.lab.data.augment import Affine, Draws
+from liespline.lab.data.matrices import Matrices, places
+from liespline.lab.data.turned import transformed
+from liespline.lab.evaluation import evaluate
+from liespline.lab.evaluation.evaluate import weights_in
+from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.runs.trained import Trained, load
+from liespline.lab.settings import ConfigError
+from liespline.lab.sweep.plan import plan
+from liespline.lab.sweep.records import SETS
+from liespline.lab.sweep.records_page import CHANGE, scored_runs, write_records_page
+from liespline.lab.sweep.study import write_study
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.training.train import keep_best
+
+RNG = np.random.default_rng(0)
+
+
+def test_matrices_are_a_turn_after_a_slant_after_a_stretch():
+    drawn = Matrices((10, 40), (0.5, 0.7), (0.8, 1.2), (-0.2, 0.2)).draw(np.random.default_rng(1), 500)
+    recovered = []
+    for matrix in drawn:  # M = z R K D: QR gives R, and what is left is z [[a, k b], [0, b]]
+        q, r = np.linalg.qr(matrix)
+        q, r = q * np.sign(np.diag(r)), r * np.sign(np.diag(r))[:, None]
+        assert abs(np.linalg.det(q) - 1) < 1e-9
+        recovered.append((math.degrees(math.atan2(q[1, 0], q[0, 0])), r[0, 0], r[1, 1], r[0, 1] / r[1, 1]))
+    turn, a, b, slant = np.array(recovered).T
+    assert turn.min() > 10
+    assert turn.max() < 40
+    assert np.ptp(turn) > 28
+    assert a.min() > 0.4
+    assert a.max() < 0.84
+    assert b.min() > 0.4
+    assert b.max() < 0.84
+    assert np.abs(slant).max() < 0.2
+    assert np.ptp(slant) > 0.36
+    assert np.abs(a / b - 1).max() > 0.3, "the two stretches are drawn apart"
+    one = Matrices(turn=(90, 90)).draw(RNG, 1)[0]
+    assert np.allclose(one @ [0, 1], [-1, 0]), "what was right goes up: counter-clockwise on the screen"
+
+
+def test_images_are_moved_by_their_matrices_and_not_aliased():
+    """Against SciPy: a smooth image sampled at Ax + b; where it shrinks, the mean over each new pixel."""
+    axis = np.arange(28) - 13.5
+    rows, columns = np.meshgrid(axis, axis, indexing="ij")
+    image = np.exp(-((rows - 3) ** 2 / 18 + (columns + 2) ** 2 / 40)) * (1 + 0.3 * np.sin(rows / 3))
+    image /= image.max()
+    matrices = np.linalg.inv(Matrices((0, 360), (0.35, 1), (0.8, 1.2), (-0.2, 0.2)).draw(RNG, 12))
+    offsets = RNG.uniform(-3, 3, (12, 2))
+    ours = transformed(np.stack([image] * 12), matrices, 24, offsets) / 255
+    fine = 8  # samples of a new pixel
+    at = (np.arange(24 * fine) + 0.5) / fine - 12
+    points = np.stack(np.meshgrid(at, at, indexing="ij"), -1)
+    for one, matrix, offset in zip(ours, matrices, offsets, strict=True):
+        where = points @ matrix.T + offset + 13.5
+        truth = ndimage.map_coordinates(image, where.transpose(2, 0, 1), order=3, mode="grid-constant")
+        truth = truth.reshape(24, fine, 24, fine).mean((1, 3))
+        assert np.abs(one - truth).max() < 0.03
+    stripes = np.stack([(np.indices((28, 28))[1] % 2).astype(float)])  # the finest pattern: shrunk, it must be grey
+    grey = transformed(stripes, np.eye(2)[None] / 0.4, 28)[0, 10:18, 10:18] / 255
+    assert np.abs(grey - 0.5).max() < 0.2
+
+
+def test_affine_digits_stay_in_view(tmp_path):
+    digit = np.zeros((28, 28), np.uint8)
+    digit[4:24, 12:15], digit[4:7, 12:20] = 255, 255
+    for name, count in (("train", 12), ("t10k", 60)):
+        (tmp_path / f"{name}-images-idx3-ubyte").write_bytes(idx(np.stack([digit] * count)))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx((np.arange(count) % 10).astype(np.uint8)))
+    train, test = (mnist.load(tmp_path, split, "affine") for split in ("train", "test"))
+    assert train.space == test.space == (40, 40)
+    upright = train.__getitems__([0])[0][0, 0].numpy()
+    assert np.array_equal(upright[6:34, 6:34], digit)
+    assert upright.sum() == int(digit.sum())
+    moved = test.__getitems__(range(60))[0][:, 0].double().numpy()
+    ink = moved.sum((1, 2)) / digit.sum()  # the determinant of the matrix: none fell off
+    assert ink.min() > 0.62
+    assert ink.max() < 1.46
+    centre = np.array([ndimage.center_of_mass(image) for image in moved])
+    assert np.ptp(centre, 0).min() > 10, "everywhere"
+    matrices = np.stack([np.eye(2)] * 60)
+    shifts = places(np.stack([digit] * 60), matrices, 40, np.random.default_rng(0))
+    lit = np.argwhere(digit) - 13.5
+    reach = np.abs(lit[None] + shifts[:, None]).max()
+    assert 19 < reach <= 19.5
+
+
+def test_an_upright_slant_never_turns():
+    moved = Affine(turned=False).matrices(torch.zeros(500, 1, 8, 8), Draws(torch.Generator().manual_seed(0)))
+    assert torch.equal(moved[:, 1, 0], torch.zeros(500))
+    assert float(moved[:, 0, 0].min()) > 1 / 1.1
+    assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
+
+
+def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
+    targets = np.repeat(np.arange(3), (50, 200, 750))
+    split = Split(
+        np.arange(1000, dtype=np.uint8).reshape(-1, 1, 1).repeat(2, 1),
+        targets,
+        "abc",
+        names=list(map(str, range(1000))),
+    )
+    small, large = split.share(0.1), split.share(0.25)
+    assert np.bincount(small.targets.numpy()).tolist() == [5, 20, 75]
+    assert set(small.names) < set(large.names) < set(split.share(1.0).names)
+    assert all(
+        int(split.targets[int(name)]) == int(target) for name, target in zip(small.names, small.targets, strict=True)
+    )
+    assert split.share(0.1).names == small.names
+
+
+SHAPES = {"pcam": (3, (88, 88), 2)}
+LIMITS = {"rotmnist-small": 30_000, "pcam": 120_000, "scaled-digits": 500_000, "rotated-scaled-digits": 500_000}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["rotmnist", "rotmnist-small", "pcam", "scaled-digits"])
+def test_ours_and_plain_are_equally_large_and_learn_alike(name):
+    channels, space, classes = SHAPES.get(SETS[name].task, (1, (28, 28), 10))
+    signature = Signature(channels, space, tuple(map(str, range(classes))))
+    configs = SETS[name].configs({})
+    task, count = find_task(SETS[name].task), {}
+    for ours, plain in SETS[name].pairs[:1]:
+        for one in (ours, plain):
+            count[one] = weights_in(task.network(configs[one], signature))
+            assert count[one] <= LIMITS.get(name, 10**7)
+        assert count[ours] == pytest.approx(count[plain], rel=0.03)
+        assert configs[ours].training == configs[plain].training, "one recipe for both"
+        assert configs[plain].network.group == "none" != configs[ours].network.group
+
+
+def test_every_set_is_planned_seed_by_seed_and_takes_what_the_user_says(tmp_path):
+    for name, record in SETS.items():
+        entries = plan("records", name, tmp_path, 2, {"epochs": 3, "data": "here"})
+        assert [entry.config.seed for entry in entries] == [0] * len(record.networks) + [1] * len(record.networks)
+        assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, "here")}
+        assert {one for pair in record.pairs for one in pair} <= set(record.networks)
+        assert all(re.fullmatch(r"[\w-]+", network) for network in record.networks)
+    with pytest.raises(ConfigError, match="Did you mean 'rotmnist'"):
+        plan("records", "rotmnst", tmp_path, 1, {})
+
+
+def test_the_paper_network_takes_no_sizes():
+    task = find_task("pcam")
+    with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
+        task.network(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
+
+
+def made_up_study(folder):
+    """Two seeds of two networks, whose numbers are known."""
+    write_study(folder, "records", "pcam", 2, {"epochs": 6, "data": "/somewhere", "compile": False})
+    configs = SETS["pcam"].configs({})
+    for name, base in (("o2-8-100", 0.9), ("plain-100", 0.8), ("o2-8-10", 0.85), ("plain-10", 0.7)):
+        for seed in (0, 1):
+            score = base + 0.02 * seed
+            moves = {"axis": "angle", "labels": ["0°", "90°"], "accuracy": [score, score - 0.1], "mean_accuracy": score}
+            moves |= {"change": 0.05, "images": 9, "upright": score, "scores": {"accuracy": score - 0.1, "auc": 0.5}}
+            epochs = [{"valid_auc": v, "valid_accuracy": v} for v in (0.1, 0.5, 0.6, 0.7, 0.8, 0.9)]
+            scores = {"accuracy": score, "balanced_accuracy": score, "auc": score + 0.01}
+            config = configs[name].updated(seed=seed)
+            write(folder / "runs" / name / f"seed-{seed}", config, scores, epochs, moves=moves, seconds=60.0)
+
+
+def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
+    made_up_study(tmp_path)
+    text = write_records_page(tmp_path).read_text()
+    assert "/somewhere" not in text + (tmp_path / "study.yaml").read_text()
+    assert yaml.safe_load((tmp_path / "study.yaml").read_text())["about"] == SETS["pcam"].about
+    assert "`liespline sweep records --set pcam --seeds 2 --data DATA --epochs 6 --no-compile`" in text
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    head, ours = rows[0], next(row for row in rows if row[0] == "o2-8-100")
+    assert [row[0] for row in rows[2:6]] == ["o2-8-100", "plain-100", "o2-8-10", "plain-10"], "as in the set"
+    low, high = stats.t.interval(0.95, 1, 91, stats.sem([90, 92]))
+    assert ours[head.index("accuracy")] == f"91.00 ± 1.41 [{low:.2f}, {high:.2f}]"
+    assert ours[head.index("validation AUC, last 5 epochs")].startswith("70.00 ± 0.00")
+    assert ours[head.index("accuracy, moved")].startswith("81.00 ± 1.41")
+    assert scored_runs(tmp_path)["plain-10"].values[CHANGE] == [0.05, 0.05]
+    welch = stats.ttest_ind([90, 92], [80, 82], equal_var=False).confidence_interval(0.95)
+    difference = next(row for row in rows if row[0] == "o2-8-100 − plain-100")
+    assert difference[1] == f"+10.00 [{welch.low:+.2f}, {welch.high:+.2f}]".replace("-", "−")
+    (tmp_path / "runs" / "plain-10" / "seed-1" / "results.json").unlink()
+    assert "Not counted: 1 runs that are not finished." in write_records_page(tmp_path).read_text()
+
+
+def test_the_picture_shows_what_the_runs_say(tmp_path):
+    made_up_study(tmp_path)
+    networks = {network.name: network for network in figure.prepare(tmp_path)}
+    ours = networks["o2-8-100"]
+    assert ours.value == pytest.approx(0.92)
+    assert ours.spread == pytest.approx(0.02 / math.sqrt(2))
+    assert np.allclose(ours.moved, [(0, 0.91), (90, 0.81)])
+    assert ours.learning[-1] == pytest.approx((6 / 60, 0.9))
+    assert len(ours.learning) == 6
+    lines = figure.lines_of(list(networks.values()), "share")
+    assert {group: [n.share for n in line] for group, line in lines.items()} == {"o2": [0.1, 1.0], "none": [0.1, 1.0]}
+    assert figure.lines_of(list(networks.values()), "weights") == {}
+    panels = figure.draw(list(networks.values()), THEMES[0]).axes
+    assert [panel.axison for panel in panels] == [True, True, True, False], "no empty panel is shown"
+    assert panels[2].get_xlabel() == "share of the labels, %"
+
+
+class RightOrLeft(nn.Module):
+    """Knows which half is brighter, and so turns over when the image does."""
+
+    def __init__(self):
+        super().__init__()
+        self.sign = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        difference = x[..., 13:].sum((1, 2, 3)) - x[..., :12].sum((1, 2, 3))
+        return self.sign * torch.stack([difference, -difference], -1)
+
+
+def test_moved_scores_leave_the_upright_images_out():
+    images = np.zeros((8, 25, 25), np.uint8)
+    images[:4, 12, 20], images[4:, 12, 4] = 255, 255
+    split = Split(images, np.repeat([0, 1], 4), ("right", "left"))
+    config = find_task("images").defaults.updated(group="none", n_h=1, kernel="dense")
+    trained = Trained(RightOrLeft(), config, Signature.of(split))
+    found = under_moves(trained, split, moves_of(trained), 8)
+    # Of 24 turns, eleven leave the dot on its side, eleven bring it to the other, and two to the middle.
+    assert found["accuracy"][0] == 1
+    assert found["scores"]["accuracy"] == pytest.approx(sum(found["accuracy"][1:]) / 23)
+    assert 10 / 23 <= found["scores"]["accuracy"] <= 12 / 23
+    assert 0.4 < found["scores"]["auc"] < 0.6
+    scaled = Trained(
+        RightOrLeft(), find_task("mnist").defaults.updated(group="none", n_h=1, moved="scaled"), trained.signature
+    )
+    assert moves_of(scaled).axis == "scale", "a plain network is moved as its data are"
+
+
+def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate, "MOVED_IMAGES", 5)
+    config = find_task("digits").defaults.updated(
+        n_h=2, widths=(2, 2), epochs=2, batch=64, accelerator="cpu", valid_too=True, share=0.2
+    )
+    run = new_run(config, tmp_path / "run")
+    last = torch.load(run.last_checkpoint, weights_only=True)
+    assert last["epoch"] == 1
+    valid, train = (find_task("digits").load(config, split) for split in ("valid", "train"))
+    assert last["global_step"] == 2 * ((len(train.share(0.2)) + len(valid)) // 64)
+    worse = last | {"state_dict": {name: torch.zeros_like(value) for name, value in last["state_dict"].items()}}
+    torch.save(worse, run.best_checkpoint)
+    keep_best(config, run, Signature.of(train), "accuracy")
+    kept, weights = load(run.path).network.state_dict(), last["state_dict"]
+    assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
+    results = json.loads(run.results_file.read_text())
+    assert set(results["moves"]["scores"]) == {"accuracy", "balanced_accuracy"}
