@@ -149,6 +149,7 @@ def test_a_run_begins_with_the_weights_of_another(digits_run, tmp_path, image_fo
     assert not torch.equal(cold[learned[0]], source[learned[0]])
 
     two = find_task("images").defaults.updated(data=str(image_folder), n_h=2, widths=(2, 2, 3), accelerator="cpu")
+    two = two.updated(kernel=config.network.kernel)
     begun = first_weights(two.updated(start_from=str(digits_run.model_file)), tmp_path / "two classes")
     head = [name for name in learned if begun[name].shape != source[name].shape]
     assert head
