@@ -90,12 +90,12 @@ def _so2(n: int) -> ls.Grid:
     return uniform(SO2(), n)
 
 
-def _classifier(n: int = 16, **options: object) -> Callable[[], nn.Module]:
-    return lambda: models.classifier(1, 10, _so2(n), **options)  # type: ignore[arg-type]
+def _classifier(n: int = 16, **options: Any) -> Callable[[], nn.Module]:
+    return lambda: models.classifier(1, 10, _so2(n), **options)
 
 
-def _resnet(**options: object) -> Callable[[], nn.Module]:
-    return lambda: models.resnet(1, 10, _so2(16), **options)  # type: ignore[arg-type]
+def _resnet(**options: Any) -> Callable[[], nn.Module]:
+    return lambda: models.resnet(1, 10, _so2(16), **options)
 
 
 RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.995}

@@ -15,16 +15,11 @@ class Sampled(nn.Module):
     x_samples: Tensor
     h_samples: Tensor | None
 
-    def __init__(self, layer: Lift | GConv, weight: Tensor) -> None:
+    def __init__(self, layer: Lift | GConv) -> None:
         super().__init__()
         x_samples, h_samples = layer.samples()
         self.register_buffer("x_samples", x_samples.detach().clone())
         self.register_buffer("h_samples", None if h_samples is None else h_samples.detach().clone())
-        self._weight = weight
-
-    def right_inverse(self, kernel: Tensor) -> Tensor:
-        """Return the spline weights, which are kept in the kernel's place."""
-        return self.__dict__.pop("_weight")
 
     def forward(self, weight: Tensor) -> Tensor:
         """Return the kernel `(out·N_h, in[·N_h], *window)`."""
@@ -34,5 +29,6 @@ class Sampled(nn.Module):
 
 
 def keep_weights(conv: nn.Module, layer: Lift | GConv, weight: Tensor) -> None:
-    """Let a convolution with a layer's sampled kernel hold the layer's weights instead, and sample in `forward`."""
-    parametrize.register_parametrization(conv, "weight", Sampled(layer, weight.detach().clone()), unsafe=True)
+    """Let a convolution hold a layer's spline weights, and sample its kernel from them in `forward`."""
+    conv.weight = nn.Parameter(weight.detach().clone())
+    parametrize.register_parametrization(conv, "weight", Sampled(layer), unsafe=True)  # another shape than the kernel's

@@ -14,7 +14,6 @@ them by two barriers: ready (the copy engine filled it) and empty (all its produ
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
-    fence_async_shared,
     mbarrier,
     tma,
     warpgroup_mma,
@@ -22,26 +21,14 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from .stages import barriers, corner
+
 
 @gluon.jit
 def _lines(h0, height, COUNT: gl.constexpr):
     # Of COUNT lines from h0 on: how many lie before the tensor, and how many in it.
     skipped = gl.maximum(-h0, 0)
     return skipped, gl.maximum(gl.minimum(height - h0, COUNT) - skipped, 0)
-
-
-@gluon.jit
-def _place(tile, sizes, LINES: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr):
-    elements, tiles_w, tiles_h, tiles_d = sizes
-    element = tile % elements
-    rest = tile // elements
-    w0 = (rest % tiles_w) * WT
-    rest = rest // tiles_w
-    h0 = (rest % tiles_h) * LINES
-    rest = rest // tiles_h
-    d0 = (rest % tiles_d) * PT
-    b0 = (rest // tiles_d) * BB
-    return element, w0, h0, d0, b0
 
 
 @gluon.jit
@@ -55,7 +42,7 @@ def _copies(
     COLUMNS: gl.constexpr = WT + KW - 1
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
-        element, w0, h0, d0, b0 = _place(tile, sizes, LINES, WT, PT, BB)
+        element, w0, h0, d0, b0 = corner(tile, sizes, LINES, WT, PT, BB)
         skipped, lines = _lines(h0 - pad_h, height, LI)
         for i in range(KD * lines * S):
             stage = count % STAGES
@@ -93,7 +80,7 @@ def _products(
     sums: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, N, 16])
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
-        element, w0, h0, d0, b0 = _place(tile, sizes, LINES, WT, PT, BB)
+        element, w0, h0, d0, b0 = corner(tile, sizes, LINES, WT, PT, BB)
         acc = gl.zeros([BM, N], gl.float32, layout=sums)
         _, lines = _lines(h0 - pad_h, height, KH + LINES - 1)
         for step in range(KD * lines * S):
@@ -139,13 +126,7 @@ def correlate(
     flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=KC * 2, element_bitwidth=16, rank=2)
     units = gl.allocate_shared_memory(gl.bfloat16, [STAGES * (WT + KW - 1), PT * BB, KC], flat)
     taps = gl.allocate_shared_memory(gl.bfloat16, [STAGES * KW, N, KC], flat)
-    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(ready.index(i), count=1)
-        mbarrier.init(empty.index(i), count=1)
-    fence_async_shared()
-    gl.thread_barrier()
+    ready, empty = barriers(STAGES)
     tiles = gl.to_tensor(tiles)
     height = gl.to_tensor(height)
     pad_h = gl.to_tensor(pad_h)

@@ -10,26 +10,13 @@ PAIRS such pairs are the sums of a program. WIDE columns are copied, WT + KW −
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
-    fence_async_shared,
     mbarrier,
     tma,
     warpgroup_mma,
     warpgroup_mma_wait,
 )
 
-
-@gluon.jit
-def _place(tile, sizes, PAIRS: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr):
-    elements, tiles_w, tiles_h, tiles_d = sizes
-    element = tile % elements
-    rest = tile // elements
-    w0 = (rest % tiles_w) * WT
-    rest = rest // tiles_w
-    h0 = (rest % tiles_h) * (2 * PAIRS)
-    rest = rest // tiles_h
-    d0 = (rest % tiles_d) * PT
-    b0 = (rest // tiles_d) * BB
-    return element, w0, h0, d0, b0
+from .stages import barriers, corner
 
 
 @gluon.jit
@@ -41,7 +28,7 @@ def _copies(
     LINES: gl.constexpr = 2 * PAIRS + KH - 1
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
-        element, w0, h0, d0, b0 = _place(tile, sizes, PAIRS, WT, PT, BB)
+        element, w0, h0, d0, b0 = corner(tile, sizes, 2 * PAIRS, WT, PT, BB)
         for i in range(KD * S):
             stage = count % STAGES
             channel = gl.load(starts + element * S + i % S)
@@ -77,7 +64,7 @@ def _products(
     o = column % 16
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
-        element, w0, h0, d0, b0 = _place(tile, sizes, PAIRS, WT, PT, BB)
+        element, w0, h0, d0, b0 = corner(tile, sizes, 2 * PAIRS, WT, PT, BB)
         sums = ()
         for _ in gl.static_range(PAIRS):
             sums = sums + (gl.zeros([BM, 32], gl.float32, layout=layout),)
@@ -128,13 +115,7 @@ def correlate(
     flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=32, element_bitwidth=16, rank=2)
     units = gl.allocate_shared_memory(gl.bfloat16, [STAGES * LINES * WIDE, PT * BB, 16], flat)
     taps = gl.allocate_shared_memory(gl.bfloat16, [STAGES * ROWS // 32, 32, 16], flat)
-    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(ready.index(i), count=1)
-        mbarrier.init(empty.index(i), count=1)
-    fence_async_shared()
-    gl.thread_barrier()
+    ready, empty = barriers(STAGES)
     tiles = gl.to_tensor(tiles)
     sizes = (gl.to_tensor(elements), gl.to_tensor(tiles_w), gl.to_tensor(tiles_h), gl.to_tensor(tiles_d))
     gl.warp_specialize(

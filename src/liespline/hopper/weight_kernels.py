@@ -12,13 +12,14 @@ bytes, so an element's outputs may stand up to seven columns later than its sums
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
-    fence_async_shared,
     mbarrier,
     tma,
     warpgroup_mma,
     warpgroup_mma_init,
     warpgroup_mma_wait,
 )
+
+from .stages import barriers
 
 
 @gluon.jit
@@ -119,13 +120,7 @@ def correlate_weight(
     g_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=OP * 2, element_bitwidth=16, rank=2)
     xs = gl.allocate_shared_memory(gl.bfloat16, [STAGES * MB, WT * PT * BB, KC], x_flat)
     gs = gl.allocate_shared_memory(gl.bfloat16, [STAGES * (WT + KW - 1), PT * BB, OP], g_flat)
-    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(ready.index(i), count=1)
-        mbarrier.init(empty.index(i), count=1)
-    fence_async_shared()
-    gl.thread_barrier()
+    ready, empty = barriers(STAGES)
     gl.warp_specialize(
         [
             (

@@ -14,6 +14,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from ...lab.runs.folder import Run
 from ...lab.settings import Config, ConfigError
+from ...lab.sweep.study import finished_runs
 from .style import PAGE, Theme, canvas
 
 Points = list[tuple[float, float]]
@@ -41,9 +42,7 @@ class Network:
 
 def prepare(study: Path) -> list[Network]:
     """Read the finished runs of a study, in the order of their names; raises ConfigError if there is none."""
-    found: dict[str, list[Run]] = {}
-    for file in sorted(study.glob("runs/*/seed-*/results.json")):
-        found.setdefault(file.parents[1].name, []).append(Run(file.parent))
+    found = finished_runs(study)
     if not found:
         raise ConfigError(f"{study}: holds no finished run of a study (runs/NETWORK/seed-N/results.json)")
     return [_network(name, runs) for name, runs in found.items()]

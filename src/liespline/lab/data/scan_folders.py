@@ -15,11 +15,11 @@ from .folds import PARTS, rows_of
 from .labelled import notes_of, relative, splits_in
 from .ragged import Content, Item, Ragged, cached_items
 from .rows import Array, file_key
-from .scans import Reading, is_scan, read_scan
+from .scans import SCAN_FORMATS, Reading, is_scan, read_scan
 from .split import ALL, SPLITS, Split, stratified
 from .table import Table, read_table
 
-SCANS = Samples("volumes", "NIfTI, .npy, .npz or folders of DICOM slices", is_scan)
+SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
 
 
 def load_scans(

@@ -17,18 +17,18 @@ from ..data import DataError, as_float
 from ..data.centred import centred
 from ..data.files import replacing
 from ..data.pictures import SUFFIXES, read_array, strict_pillow
-from ..data.scans import Reading, read_scan
+from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
 from ..data.split import in_colours
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
 from ..tasks import find_task
 from .evaluate import best_device
-from .predict_masks import find_files
+from .finding import by_suffix, find_files
 from .scores import at_once
 
 BATCH = 64
 CONSTANT = 1024
-"""Bytes of the largest constant that is computed when an ONNX file is written."""
+"""How many numbers a constant has at most that is computed when an ONNX file is written."""
 
 
 def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -42,9 +42,10 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
         raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
     trained.to(best_device(config))
     if trained.signature.spacing is not None:
-        files, remarks = find_files(paths, 3)
+        files, remarks = find_files(paths, is_scan, SCAN_FORMATS)
     else:
-        files, remarks = _files(paths, ARRAYS if len(trained.signature.space) == 3 else SUFFIXES)
+        suffixes = ARRAYS if len(trained.signature.space) == 3 else SUFFIXES
+        files, remarks = find_files(paths, by_suffix(suffixes), ", ".join(suffixes))
     problems, found = [], []
     with strict_pillow():
         for file in files:
@@ -61,26 +62,6 @@ def predict_files(checkpoint: Path, paths: Sequence[Path]) -> tuple[list[dict[st
 def task_of(checkpoint: Path) -> str:
     """The task that a network was trained for."""
     return load(checkpoint).config.task
-
-
-def _files(paths: Sequence[Path], suffixes: tuple[str, ...]) -> tuple[list[Path], list[str]]:
-    """The files that are named, and those in folders that are named, and what of these is left out."""
-    files: list[Path] = []
-    others: list[Path] = []
-    for path in paths:
-        inside = (
-            sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")) if path.is_dir() else []
-        )
-        right = [file for file in inside if file.suffix.lower() in suffixes]
-        if path.is_dir() and not right:
-            raise DataError(f"{path}: has no {', '.join(suffixes)} files in it")
-        files += right if path.is_dir() else [path]
-        others += [file for file in inside if file not in right]
-    if not others:
-        return files, []
-    which = f"{others[0]}{', …' * (len(others) > 1)}"
-    count = "1 file is" if len(others) == 1 else f"{len(others)} files are"
-    return files, [f"{count} left out, not {', '.join(suffixes)}: {which}"]
 
 
 def _images(file: Path, trained: Trained) -> Iterator[tuple[str, Tensor]]:

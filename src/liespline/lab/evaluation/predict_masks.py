@@ -17,13 +17,15 @@ from ..data.large.slides import SLIDES
 from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
 from ..data.rows import Array, digest, file_key
-from ..data.scans import Reading, Scan, is_scan, stem
+from ..data.scans import SCAN_FORMATS, Reading, Scan, is_scan, stem
 from ..data.scans.nifti import write_nifti
 from ..data.split import in_colours
 from ..runs.trained import Trained, load, model_file
 from .evaluate import best_device
+from .finding import by_suffix, find_files
 from .large import segment_large
 
+IMAGES = (*SUFFIXES, *SLIDES)
 WINDOWED = (".tif", ".tiff", *SLIDES)
 Progress = Callable[[str, int, int], None]
 
@@ -45,7 +47,10 @@ def predict_masks(
     """
     trained = load(checkpoint)
     trained.to(best_device(trained.config))
-    files, remarks = find_files(paths, len(trained.signature.space))
+    if len(trained.signature.space) == 3:
+        files, remarks = find_files(paths, is_scan, SCAN_FORMATS)
+    else:
+        files, remarks = find_files(paths, by_suffix(IMAGES), ", ".join(IMAGES))
     names = [stem(file) for file in files]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
@@ -63,33 +68,6 @@ def predict_masks(
     if problems:
         raise DataError([*problems, f"{out}: holds the masks of the {len(rows)} other images"])
     return rows, remarks
-
-
-def find_files(paths: Sequence[Path], space_dim: int) -> tuple[list[Path], list[str]]:
-    """The images, or volumes, that are named or lie in folders that are named, and what of these is left out."""
-
-    def fits(path: Path) -> bool:
-        return is_scan(path) if space_dim == 3 else path.suffix.lower() in (*SUFFIXES, *SLIDES)
-
-    def sort(path: Path) -> None:
-        if fits(path):
-            files.append(path)
-        elif path.is_dir():
-            for entry in sorted(path.iterdir()):
-                if not entry.name.startswith("."):
-                    sort(entry)
-        else:
-            others.append(path)
-
-    files: list[Path] = []
-    others: list[Path] = []
-    for path in paths:
-        if not path.exists():
-            raise DataError(f"{path}: does not exist")
-        sort(path) if path.is_dir() else files.append(path)
-    if not files:
-        raise DataError(f"{paths[0]}: has no {'volumes' if space_dim == 3 else 'images'} in it")
-    return files, [f"{len(others)} entries are left out: {others[0].name}"] if others else []
 
 
 def _one(

@@ -17,6 +17,7 @@ from ..paper.seed_averages import origin
 from ..runs.folder import Run
 from ..screen import printable
 from .records import RECORDS, SETS
+from .study import finished_runs
 
 LAST = 5
 """Epochs over which validation scores are averaged, so that none is picked."""
@@ -56,11 +57,8 @@ class Scored:
 
 
 def scored_runs(study: Path) -> dict[str, Scored]:
-    """The finished runs below a study by network, in the order of its set."""
-    found: dict[str, list[Run]] = {}
-    for file in sorted(study.glob("runs/*/seed-*/results.json")):
-        found.setdefault(file.parents[1].name, []).append(Run(file.parent))
-    return {name: _scored(name, runs) for name, runs in found.items()}
+    """What the finished runs of a study are measured by, by network."""
+    return {name: _scored(name, runs) for name, runs in finished_runs(study).items()}
 
 
 def _scored(name: str, runs: Sequence[Run]) -> Scored:
@@ -118,9 +116,9 @@ def command_of(about: Mapping[str, Any]) -> str:
 
 
 def _made_by(study: Path) -> str:
-    runs = [file.parent for file in study.glob("runs/*/seed-*/results.json")]
-    splits = sorted({Run(run).read_results("split")["split"] for run in runs})
-    found = [origin(run / "environment.json") for run in runs]
+    runs = [run for same in finished_runs(study).values() for run in same]
+    splits = sorted({run.read_results("split")["split"] for run in runs})
+    found = [origin(run.path / "environment.json") for run in runs]
     machines, commits = (sorted({str(one[key]) for one in found if one[key]}) for key in ("machine", "commit"))
     words = f"Scored: {' and '.join(SPLIT_WORDS.get(split, split) for split in splits)} images." if splits else ""
     return printable(f"{words} Machine: {'; '.join(machines)}. Commit: {', '.join(c[:12] for c in commits)}.")

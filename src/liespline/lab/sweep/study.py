@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from ..data.files import write_text
-from ..runs.folder import git_commit
+from ..runs.folder import Run, git_commit
 from .records import RECORDS, SETS
 
 
@@ -25,6 +25,14 @@ def write_study(folder: Path, task: str, chosen: str, seeds: int, settings: Mapp
     about = _about(path) or (SETS[chosen].about if task == RECORDS else None)
     write_text(path, yaml.safe_dump(study | ({"about": about} if about else {}), sort_keys=False, allow_unicode=True))
     return path
+
+
+def finished_runs(folder: Path) -> dict[str, list[Run]]:
+    """The finished runs of a sweep by network, each network's by seed."""
+    found: dict[str, list[Run]] = {}
+    for file in sorted(folder.glob("runs/*/seed-*/results.json")):
+        found.setdefault(file.parents[1].name, []).append(Run(file.parent))
+    return found
 
 
 def _about(path: Path) -> str | None:

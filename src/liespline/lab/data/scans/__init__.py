@@ -1,9 +1,11 @@
 """Medical and scientific volumes as they lie on disk: NIfTI, DICOM series, `.npy` and `.npz`."""
 
 from .intensity import Intensity
-from .read import is_scan, read_scan, stem
+from .read import SCAN_FORMATS, is_scan, read_scan, stem
 from .reading import Reading
 from .scan import Scan
 from .spacing import cubes, isotropic, resample
 
-__all__ = ["Intensity", "Reading", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem"]
+__all__ = [
+    "SCAN_FORMATS", "Intensity", "Reading", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem",
+]  # fmt: skip

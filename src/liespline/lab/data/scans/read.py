@@ -18,6 +18,9 @@ def stem(path: Path) -> str:
     return name
 
 
+SCAN_FORMATS = "NIfTI, .npy, .npz or folders of DICOM slices"
+
+
 def is_scan(path: Path) -> bool:
     """Whether the path has the name of a volume, or is a folder with DICOM slices."""
     if path.is_dir():

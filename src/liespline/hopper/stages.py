@@ -1,0 +1,34 @@
+# mypy: ignore-errors
+"""What the Hopper kernels share: where a tile begins, and the barriers by which a stage passes between warps."""
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier
+
+
+@gluon.jit
+def corner(tile, sizes, LINES: gl.constexpr, WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr):
+    """Element, column, line, plane and image at which a tile begins; elements run fastest and share samples."""
+    elements, tiles_w, tiles_h, tiles_d = sizes
+    element = tile % elements
+    rest = tile // elements
+    w0 = (rest % tiles_w) * WT
+    rest = rest // tiles_w
+    h0 = (rest % tiles_h) * LINES
+    rest = rest // tiles_h
+    d0 = (rest % tiles_d) * PT
+    b0 = (rest // tiles_d) * BB
+    return element, w0, h0, d0, b0
+
+
+@gluon.jit
+def barriers(STAGES: gl.constexpr):
+    """Two per stage: ready (the copy engine filled it) and empty (all its products are done)."""
+    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(ready.index(i), count=1)
+        mbarrier.init(empty.index(i), count=1)
+    fence_async_shared()
+    gl.thread_barrier()
+    return ready, empty
