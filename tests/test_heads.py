@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import time
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -42,6 +43,9 @@ def test_digits_are_turned_about_the_images_centre_or_their_own(heads: ModuleTyp
         assert (mass(turned) - mass(smooth)).abs().max() < 0.02
         about_image = mass(turn(smooth, torch.tensor([angle]), "image")) - mass(smooth)
         assert about_image.abs().max() > 0.1
+        bent = turn(smooth, torch.tensor([angle]), "mass", elastic=1.5)
+        assert (bent - turned).abs().max() > 0.1
+        assert (mass(bent) - mass(smooth)).abs().max() < 0.2
 
 
 def test_the_chain_is_the_classifier(heads: ModuleType) -> None:
@@ -69,7 +73,8 @@ def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: P
             header = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
             (tmp_path / f"{part}-{kind}-ubyte.gz").write_bytes(gzip.compress(header + array.tobytes(), 1))
     grid = ls.uniform(ls.SO2(), 4)
-    variant = Variant(lambda: ls.models.classifier(1, 10, grid, widths=(2, 2, 2)), augment=True, about="mass")
+    network = partial(ls.models.classifier, 1, 10, grid, widths=(2, 2, 2))
+    variant = Variant(network, augment=True, elastic=0.5, about="mass")
     settings = heads.Settings(tmp_path, epochs=2, batch=8, limit=24)
     upright = Variant(variant.network, upright=math.pi / 2, shifted=2)
     assert 0 <= heads.train(upright, 0, settings, time.time() + 600)["half-way"] <= 100

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from liespline.lab.data.elastic import NODES, bent
+
 SIDE, TRAIN, TEST = 28, 12_000, 50_000
 
 
@@ -46,11 +48,12 @@ class Digits:
         return torch.cat([turn(part, angle, about) for part, angle in parts]), labels
 
 
-def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0) -> Tensor:
+def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0, elastic: float = 0.0) -> Tensor:
     """Images `(B, 1, 28, 28)` turned by angles `(B,)`, black where nothing is known.
 
     With `stretch`, a random matrix acts before: the identity plus normal numbers of this deviation. It scales, shears
-    and squeezes by a little about the same point.
+    and squeezes by a little about the same point. With `elastic`, the digits are bent before: displaced by a smooth
+    random field of this deviation in pixels, which leaves their centre of mass where it is.
     """
     axis = torch.arange(SIDE, device=images.device, dtype=images.dtype)
     points = torch.stack(torch.meshgrid(axis, axis, indexing="ij"), -1).view(1, -1, 2)  # rows, columns
@@ -63,6 +66,10 @@ def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0) -> Te
     if stretch:
         back = (torch.eye(2, device=images.device) + stretch * torch.randn_like(back)) @ back
     source = (points - centre) @ back.mT + centre
+    if elastic:
+        normal = torch.randn(2 * NODES**2, len(images), device=images.device)
+        middle = (SIDE - 1) / 2
+        source = bent(source - middle, images, normal, elastic) + middle
     where = ((2 * source + 1) / SIDE - 1).flip(-1).view(-1, SIDE, SIDE, 2)
     return torch.nn.functional.grid_sample(images, where, mode="bicubic", align_corners=False).clamp(0, 1)
 

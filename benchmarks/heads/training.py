@@ -66,7 +66,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
             x = images[rows]
             if variant.augment:
                 angles = 2 * math.pi * torch.rand(len(rows), device=device)
-                x = turn(stored[rows], angles, variant.about, variant.stretch)
+                x = turn(stored[rows], angles, variant.about, variant.stretch, variant.elastic)
             if variant.shifted and step % variant.shifted == 0:
                 shift(net, variant.upright * torch.rand(1))
             step += 1

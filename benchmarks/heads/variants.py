@@ -73,6 +73,8 @@ class Variant:
     augment: bool = False
     stretch: float = 0.0
     """Deviation of the random matrices that scale, shear and squeeze the digits in training, if augmented."""
+    elastic: float = 0.0
+    """Deviation of the smooth displacements that bend the digits in training, in pixels, if augmented."""
     smoothing: float = 0.0
     average: float = 0.0
     """If not 0: the weights scored are a running mean that forgets at this rate."""

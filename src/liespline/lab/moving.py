@@ -34,6 +34,13 @@ def resampled(
     return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
 
 
+def sampled(images: Tensor, points: Tensor, mode: str = "bilinear") -> Tensor:
+    """Images f at points (B, *size, d) of their own, in samples from the centre, zeros around: (B, C, *size)."""
+    half = torch.tensor(images.shape[2:], dtype=points.dtype, device=points.device) / 2
+    grid = (points / half).flip(-1).to(images)  # as torch counts: axes from the last, in half images
+    return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
+
+
 def rotations(angles: Tensor) -> Tensor:
     """The matrices f(A x) that turn images counter-clockwise by these angles: (B, 2, 2)."""
     return torch.stack([angles.cos(), angles.sin(), -angles.sin(), angles.cos()], -1).view(-1, 2, 2)

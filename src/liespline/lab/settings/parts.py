@@ -82,7 +82,7 @@ class Training:
     label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=SIZED)
     shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
     augment: str = setting(
-        "none", "Augmentation: none, or one that the task offers (flips, turns, flips-turns, affine, zoom, …).",
+        "none", "Augmentation: none, or one that the task offers (flips, turns, affine, elastic, zoom, …).",
         metavar="NAME",
     )  # fmt: skip
     share: Number = setting(

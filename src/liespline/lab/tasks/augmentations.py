@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from torch import nn
 
 from ..data.augment import Affine, FlipRotate, Flips, Plain, Rotate
+from ..data.elastic import Elastic
 from ..settings import Config
 
-MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
+VOLUME_MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     "none": lambda config: Plain(),
     "turns": lambda config: Rotate(),
     "rotate": lambda config: Rotate(),  # the same, as older configurations call it
@@ -15,4 +16,9 @@ MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     "flips-turns": lambda config: FlipRotate(),
     "affine": lambda config: Affine(),
     "slant": lambda config: Affine(turned=False),
+}
+MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
+    **VOLUME_MOVES,
+    "elastic": lambda config: Elastic(),
+    "elastic-slant": lambda config: Elastic(turned=False),
 }

@@ -8,7 +8,7 @@ from ..data.scan_folders import load_scans, table_of
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
 from ..settings import SETTINGS, Config, ConfigError
-from .augmentations import MOVES
+from .augmentations import VOLUME_MOVES
 from .base import Task
 from .defaults import DEFAULTS
 from .labelled import by_labels
@@ -70,7 +70,7 @@ TASK = Task(
     load_split=load,
     whole=lambda config: load(config, ALL),
     splits=splits,
-    augmentations=MOVES,
+    augmentations=VOLUME_MOVES,
     network=partial(fitting_network, NETWORK),
     objective=by_labels,
 )
