@@ -68,7 +68,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
                 angles = 2 * math.pi * torch.rand(len(rows), device=device)
                 x = turn(stored[rows], angles, variant.about, variant.stretch, variant.elastic)
             if variant.shifted and step % variant.shifted == 0:
-                shift(net, variant.upright * torch.rand(1))
+                shift(net, 2 * math.pi * torch.rand(1))
             step += 1
             # The rest of the schedule is shared by the steps that are left: a run that is cut short anneals sooner.
             done += (1 - done) / ((epochs - epoch) * batches - number)

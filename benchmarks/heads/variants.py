@@ -83,7 +83,7 @@ class Variant:
     upright: float = 0.0
     """If not 0: trained on upright digits, tested at steps of this angle and half-way between them."""
     shifted: int = 0
-    """If not 0: all grids are moved by a part of a step, drawn anew after this many steps of training."""
+    """If not 0: all grids are moved by a common random angle, drawn anew after this many steps of training."""
     cost: float = 1.0
     """Time of a run over that of the small chain, roughly."""
 
@@ -101,12 +101,25 @@ def _resnet(**options: Any) -> Callable[[], nn.Module]:
 
 
 RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.995}
+BENT: dict[str, Any] = {**RECIPE, "elastic": 1.0}
 
 # In the order in which they are run: what decides first.
 VARIANTS: dict[str, Variant] = {
     "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
     "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
     "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
+    "8 orientations, bent, three times as long": Variant(_classifier(8), **BENT, longer=4.5, cost=6),
+    "8 orientations, not bent, three times as long": Variant(_classifier(8), **RECIPE, longer=4.5, cost=6),
+    "12 orientations, bent": Variant(_classifier(12), **BENT, longer=1.5, cost=4),
+    "8 orientations, bent": Variant(_classifier(8), **BENT, longer=1.5, cost=2),
+    "8 orientations, bent more": Variant(_classifier(8), **{**BENT, "elastic": 1.6}, longer=1.5, cost=2),
+    "8 orientations, bent, grids shifted": Variant(_classifier(8), **BENT, longer=1.5, shifted=4, cost=2),
+    "small (7×7), recipe": Variant(lambda: chain(last=7), **RECIPE),
+    "small (7×7), recipe, smooth activation": Variant(lambda: chain(last=7, smooth=True), **RECIPE),
+    "small (7×7), recipe, grids shifted": Variant(lambda: chain(last=7), **RECIPE, shifted=4),
+    "small, separable of as many weights, recipe": Variant(
+        _classifier(separable=True, parameters=307_000), **RECIPE, cost=1.5
+    ),
     "classifier, full recipe, no cue": Variant(_classifier(), **RECIPE, about="mass", cost=4),
     "classifier as it comes": Variant(_classifier(), cost=2),
     "resnet as it comes": Variant(_resnet(), cost=2),
