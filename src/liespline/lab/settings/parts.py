@@ -36,6 +36,9 @@ class Network:
     )
     kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
     n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
+    separable: bool = setting(
+        False, "Kernels that are products of one in space and one on the group: faster, of fewer weights.", only=SIZED
+    )
     kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
     stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
     scale: Number = setting(

@@ -23,7 +23,7 @@ def network(config: Config, signature: Signature) -> nn.Module:
     choice = config.network
     if choice.network == "resnet":
         return make_classifier(config, signature)
-    for name in ("kernel_size", "widths", "weights", "dropout"):
+    for name in ("separable", "kernel_size", "widths", "weights", "dropout"):
         if config[name] != TASK.defaults[name]:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")

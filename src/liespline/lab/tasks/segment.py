@@ -75,6 +75,7 @@ def network(config: Config, signature: Signature) -> nn.Module:
         kernel_size=chosen.kernel_size,
         kernel=chosen.kernel,
         n_k=None if chosen.group == "none" else chosen.n_k,
+        separable=chosen.separable,
         parameters=chosen.weights,
     )
 

@@ -1,0 +1,48 @@
+"""`--separable` reaches every network of the lab that can be built of separable layers."""
+
+import pytest
+import torch
+
+from liespline import GConv
+from liespline.lab.settings import Config, ConfigError
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
+from liespline.nn import SeparableGConv
+
+SIGNATURE = Signature(1, (16, 16), ("a", "b"))
+
+
+def made(task: str, **changes):
+    chosen = find_task(task)
+    return chosen.network(chosen.defaults.updated(n_h=4, **changes), SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [("digits", {}), ("images", {"network": "resnet", "widths": (4, 6)}), ("segment", {"widths": (4, 6)})],
+)
+def test_no_layer_mixes_space_and_the_group_at_once(task, changes):
+    torch.manual_seed(0)
+    net = made(task, separable=True, **changes).eval()
+    parts = [part for layer in net.modules() if isinstance(layer, SeparableGConv) for part in layer.children()]
+    whole = [layer for layer in net.modules() if isinstance(layer, GConv) and layer not in parts]
+    assert parts
+    assert all(set(layer.weight.shape[2:3]) == {1} for layer in whole), "one spline in space: nothing to separate"
+    assert not any(isinstance(layer, SeparableGConv) for layer in made(task, **changes).modules())
+    x = torch.randn(2, 1, 16, 16)
+    turned = net(torch.rot90(x, 1, (-2, -1)))
+    right = torch.rot90(net(x), 1, (-2, -1)) if task == "segment" else net(x)
+    assert torch.allclose(turned, right, atol=1e-4)
+
+
+def test_the_budget_of_weights_counts_separable_layers():
+    sizes = [sum(p.numel() for p in made("digits", separable=s, weights=20_000).parameters()) for s in (True, False)]
+    assert all(abs(size - 20_000) < 2_000 for size in sizes)
+
+
+def test_it_is_kept_in_the_run_s_file_and_refused_by_the_paper_s_network():
+    config = find_task("digits").defaults.updated(separable=True)
+    assert Config.from_yaml(config.to_yaml(), "config.yaml").network.separable
+    task = find_task("pcam")
+    with pytest.raises(ConfigError, match="--separable does nothing with the paper's network"):
+        task.network(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))
