@@ -110,11 +110,11 @@ BENT: dict[str, Any] = {**RECIPE, "elastic": 1.0}
 
 ROTATIONS: Any = (
     ("ours, SO(2), 16", lambda: chain(last=7), 28, 1.0),
-    ("escnn, C_16", lambda: rivals.Escnn((8, 12, 12, 12, 21, 32)), rivals.SIDE, 3.0),
+    ("escnn, C_16", lambda: rivals.Escnn((8, 12, 12, 12, 21, 32)), rivals.SIDE, 1.6),
 )
 MIRRORS: Any = (
-    ("ours, O(2), 2×16", lambda: chain(last=7, mirror=True, widths=(6, 9, 9, 9, 14, 22)), 28, 2.0),
-    ("escnn, D_16", lambda: rivals.Escnn((6, 9, 9, 9, 14, 23), mirror=True), rivals.SIDE, 5.0),
+    ("ours, O(2), 2×16", lambda: chain(last=7, mirror=True, widths=(6, 9, 9, 9, 14, 22)), 28, 1.3),
+    ("escnn, D_16", lambda: rivals.Escnn((6, 9, 9, 9, 14, 23), mirror=True), rivals.SIDE, 2.2),
 )
 # Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first.
 BESIDE: dict[str, Variant] = {
