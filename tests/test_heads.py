@@ -32,6 +32,10 @@ def test_digits_are_turned_about_the_images_centre_or_their_own(heads: ModuleTyp
     image[..., 8:20, 12:18] = torch.rand(12, 6) + 0.1
     quarter = turn(image, torch.tensor([math.pi / 2]), "image")
     assert (quarter - torch.rot90(image, 1, (-2, -1)).clamp(0, 1)).abs().max() < 1e-4
+    wide = turn(image, torch.tensor([0.3]), "image", side=30)
+    assert torch.allclose(wide[..., 1:-1, 1:-1], turn(image, torch.tensor([0.3]), "image"), atol=1e-5)
+    odd = turn(image, torch.tensor([0.0]), "image", side=29)  # an odd number of points about the same centre
+    assert (turn(image, torch.tensor([math.pi / 2]), "image", side=29) - odd.rot90(1, (-2, -1))).abs().max() < 1e-4
     axis = torch.arange(28.0)
 
     def mass(x: torch.Tensor) -> torch.Tensor:
@@ -59,7 +63,7 @@ def test_the_chain_is_the_classifier(heads: ModuleType) -> None:
     assert torch.allclose(ours.eval()(x), theirs.eval()(x), atol=1e-5)
     for name, variant in VARIANTS.items():
         if "classifier" not in name and "resnet" not in name:
-            assert variant.network()(torch.randn(2, 1, 28, 28)).shape == (2, 10), name
+            assert variant.network()(torch.randn(2, 1, variant.side, variant.side)).shape == (2, 10), name
 
 
 def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: Path) -> None:

@@ -34,10 +34,12 @@ class Digits:
         train, test = (TRAIN, TEST) if limit is None else (limit, limit)
         self.rows = {"train": slice(0, train), "test": slice(TRAIN, TRAIN + test)}
 
-    def turned(self, split: str, about: str, seed: int = 0, step: float = 0, first: float = 0) -> tuple[Tensor, Tensor]:
+    def turned(
+        self, split: str, about: str, seed: int = 0, step: float = 0, first: float = 0, side: int = SIDE
+    ) -> tuple[Tensor, Tensor]:
         """A split with every digit turned by an angle of its own, always the same: images and labels.
 
-        With a step, angles are `first` and whole steps more.
+        With a step, angles are `first` and whole steps more. `side`: see `turn`.
         """
         pixels, labels = self.pixels[self.rows[split]], self.labels[self.rows[split]]
         generator = torch.Generator().manual_seed(100 * seed + len(split))  # on the CPU: the same on every machine
@@ -45,22 +47,24 @@ class Digits:
         if step:
             angles = first + step * (angles / step).floor()
         parts = zip(pixels.split(4096), angles.float().to(pixels.device).split(4096), strict=True)
-        return torch.cat([turn(part, angle, about) for part, angle in parts]), labels
+        return torch.cat([turn(part, angle, about, side=side) for part, angle in parts]), labels
 
 
-def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0, elastic: float = 0.0) -> Tensor:
+def turn(
+    images: Tensor, angles: Tensor, about: str, stretch: float = 0.0, elastic: float = 0.0, side: int = SIDE
+) -> Tensor:
     """Images `(B, 1, 28, 28)` turned by angles `(B,)`, black where nothing is known.
 
     With `stretch`, a random matrix acts before: the identity plus normal numbers of this deviation. It scales, shears
     and squeezes by a little about the same point. With `elastic`, the digits are bent before: displaced by a smooth
-    random field of this deviation in pixels, which leaves their centre of mass where it is.
+    random field of this deviation in pixels, which leaves their centre of mass where it is. With `side`, the result is
+    read off at that many points per side, as far apart as the pixels and about the same centre.
     """
-    axis = torch.arange(SIDE, device=images.device, dtype=images.dtype)
-    points = torch.stack(torch.meshgrid(axis, axis, indexing="ij"), -1).view(1, -1, 2)  # rows, columns
+    points = _points(side, images)
     centre = images.new_full((len(images), 1, 2), (SIDE - 1) / 2)
     if about == "mass":
         weights = images.flatten(1)
-        centre = (weights @ points[0] / weights.sum(1, keepdim=True)).unsqueeze(1)
+        centre = (weights @ _points(SIDE, images) / weights.sum(1, keepdim=True)).unsqueeze(1)
     cos, sin = angles.cos(), angles.sin()
     back = torch.stack((torch.stack((cos, sin), -1), torch.stack((-sin, cos), -1)), -2)  # the inverse turn
     if stretch:
@@ -70,8 +74,14 @@ def turn(images: Tensor, angles: Tensor, about: str, stretch: float = 0.0, elast
         normal = torch.randn(2 * NODES**2, len(images), device=images.device)
         middle = (SIDE - 1) / 2
         source = bent(source - middle, images, normal, elastic) + middle
-    where = ((2 * source + 1) / SIDE - 1).flip(-1).view(-1, SIDE, SIDE, 2)
+    where = ((2 * source + 1) / SIDE - 1).flip(-1).view(-1, side, side, 2)
     return torch.nn.functional.grid_sample(images, where, mode="bicubic", align_corners=False).clamp(0, 1)
+
+
+def _points(side: int, images: Tensor) -> Tensor:
+    """Rows and columns `(side², 2)` of points about the centre of the stored pixels."""
+    axis = torch.arange(side, device=images.device, dtype=images.dtype) - (side - SIDE) / 2
+    return torch.stack(torch.meshgrid(axis, axis, indexing="ij"), -1).view(-1, 2)
 
 
 def _idx(folder: Path, name: str) -> np.ndarray:

@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", help="variants whose names contain one of these words, with semicolons between")
     parser.add_argument("--longest-first", action="store_true", help="so that no long run is left for the end")
+    parser.add_argument("--all-seeds-first", action="store_true", help="all seeds of a variant before the next")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--lr", type=float, default=4e-3)
@@ -71,6 +72,8 @@ def main() -> None:
     known = {(run["variant"], run["seed"]) for run in done}
     chosen = [name for name in VARIANTS if any(word in name for word in words)]
     waiting = [(name, seed) for seed in range(options.seeds) for name in chosen if (name, seed) not in known]
+    if options.all_seeds_first:
+        waiting.sort(key=lambda job: chosen.index(job[0]))
     if options.longest_first:
         waiting.sort(key=lambda job: -VARIANTS[job[0]].cost)
     for job in waiting:

@@ -40,13 +40,14 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(seed)
     torch.compiler.reset()  # compiled code is counted per function, and this process had other networks in it before
+    torch._dynamo.config.suppress_errors = True  # what a compiler cannot take runs as it is: parts of escnn
     torch.backends.cudnn.benchmark = True
     digits = Digits(settings.data, device, settings.limit)
-    images, labels = digits.turned("train", variant.about)
+    images, labels = digits.turned("train", variant.about, side=variant.side)
     stored = digits.pixels[digits.rows["train"]]
     if variant.upright:
         images = stored
-    net = variant.network().to(device)
+    net = variant.network().to(device).train()  # escnn has other buffers in evaluation mode
     batches = len(labels) // settings.batch
     epochs = round(settings.epochs * variant.longer)
     optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=device.type == "cuda")
@@ -66,7 +67,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
             x = images[rows]
             if variant.augment:
                 angles = 2 * math.pi * torch.rand(len(rows), device=device)
-                x = turn(stored[rows], angles, variant.about, variant.stretch, variant.elastic)
+                x = turn(stored[rows], angles, variant.about, variant.stretch, variant.elastic, variant.side)
             if variant.shifted and step % variant.shifted == 0:
                 shift(net, 2 * math.pi * torch.rand(1))
             step += 1
@@ -90,7 +91,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     if variant.average:
         net = averaged.module
     shift(net.eval(), None)
-    measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant.about)
+    measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant)
     return {
         **measured,
         "loss": last,
@@ -121,11 +122,11 @@ def between(net: nn.Module, digits: Digits, step: float) -> dict[str, float]:
 
 
 @torch.no_grad()
-def measures(net: nn.Module, digits: Digits, about: str) -> dict[str, float]:
+def measures(net: nn.Module, digits: Digits, variant: Variant) -> dict[str, float]:
     """Test error in per cent, and by how much of its spread the output changes between two turns of the same digit."""
     scores = []
     for seed in (1, 2):
-        images, labels = digits.turned("test", about, seed)
+        images, labels = digits.turned("test", variant.about, seed, side=variant.side)
         with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
             scores.append(torch.cat([net(part).float() for part in images.split(500)]))
         if seed == 1:

@@ -12,9 +12,11 @@ from typing import Any
 from torch import nn
 
 import liespline as ls
-from liespline import SO2, GConv, Lift, Project, Trivial, models, uniform
+from liespline import O2, SO2, GConv, Lift, Project, Trivial, models, uniform
 from liespline.models.kernels import h_basis
 from liespline.nn import BatchNorm, Downsample, FieldDropout, NormReLU
+
+from . import rivals
 
 SMALL = (8, 12, 12, 12, 20, 32)
 
@@ -22,6 +24,7 @@ SMALL = (8, 12, 12, 12, 20, 32)
 def chain(
     *,
     n_h: int = 16,
+    mirror: bool = False,
     widths: tuple[int, ...] = SMALL,
     halve_before: tuple[int, ...] = (2, 4),
     last: int = 5,
@@ -41,7 +44,7 @@ def chain(
     def norm(channels: int) -> nn.Module:
         return nn.Sequential(BatchNorm(channels), nn.SiLU()) if smooth else NormReLU(channels)
 
-    grid = uniform(SO2(), n_h)
+    grid = uniform(O2() if mirror else SO2(), n_h)
     layers: list[nn.Module] = [Lift(1, widths[0], 7, grid, padding=3, bias=False)]
     for i, (a, b) in enumerate(pairwise(widths), 1):
         layers.append(norm(a))
@@ -70,6 +73,8 @@ class Variant:
 
     network: Callable[[], nn.Module]
     about: str = "image"
+    side: int = 28
+    """Points per side of the images, about the same centre."""
     augment: bool = False
     stretch: float = 0.0
     """Deviation of the random matrices that scale, shear and squeeze the digits in training, if augmented."""
@@ -103,8 +108,25 @@ def _resnet(**options: Any) -> Callable[[], nn.Module]:
 RECIPE: dict[str, Any] = {"augment": True, "stretch": 0.1, "smoothing": 0.1, "average": 0.995}
 BENT: dict[str, Any] = {**RECIPE, "elastic": 1.0}
 
-# In the order in which they are run: what decides first.
+ROTATIONS: Any = (
+    ("ours, SO(2), 16", lambda: chain(last=7), 28, 1.0),
+    ("escnn, C_16", lambda: rivals.Escnn((8, 12, 12, 12, 21, 32)), rivals.SIDE, 1.6),
+)
+MIRRORS: Any = (
+    ("ours, O(2), 2×16", lambda: chain(last=7, mirror=True, widths=(6, 9, 9, 9, 14, 22)), 28, 1.3),
+    ("escnn, D_16", lambda: rivals.Escnn((6, 9, 9, 9, 14, 23), mirror=True), rivals.SIDE, 2.2),
+)
+# Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first.
+BESIDE: dict[str, Variant] = {
+    f"{name}, {'no cue' if about == 'mass' else 'cue'}": Variant(network, about, side, **RECIPE, cost=cost)
+    for pair in (ROTATIONS, MIRRORS)
+    for about in ("image", "mass")
+    for name, network, side, cost in pair
+    if rivals.installed() or "escnn" not in name
+}
+
 VARIANTS: dict[str, Variant] = {
+    **BESIDE,
     "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
     "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
     "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
