@@ -26,7 +26,7 @@ import torch  # noqa: E402
 
 import liespline as ls  # noqa: E402
 from hopper_layers import DEVICE, Ready, depthwise, layer, se3, separable, so2  # noqa: E402
-from hopper_networks import celeba, pcam, resnet, volumes  # noqa: E402
+from hopper_networks import celeba, pcam, resnet, sixteen, volumes  # noqa: E402
 
 JOBS: dict[str, Callable[[], Ready]] = {
     "PCam (16,3) compiled": lambda: pcam(16, 3, "local", "compiled"),
@@ -51,6 +51,10 @@ JOBS: dict[str, Callable[[], Ready]] = {
     "U-Net SE(3) 96³ batch 1": lambda: volumes(ls.SO3(), 24, 1, 96, False),
     "U-Net SE(3) 96³ batch 1, checkpoint": lambda: volumes(ls.SO3(), 24, 1, 96, True),
     "U-Net plain 96³ batch 1": lambda: volumes(ls.Trivial(3), 1, 1, 96, False),
+    "C_16 escnn eager": lambda: sixteen("escnn", ("eager",)),
+    "C_16 liespline": lambda: sixteen("liespline", ("compiled", "eager")),
+    "C_16 escnn compiled": lambda: sixteen("escnn", ("compiled",)),
+    "C_16 liespline local": lambda: sixteen("local", ("compiled", "eager")),
     "ResNet separable SO(2) 8": lambda: resnet("separable"),
     "ResNet converted SO(2) 8": lambda: resnet("converted"),
     "ResNet plain": lambda: resnet("plain"),
@@ -106,13 +110,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--seconds", type=float, default=166)
     parser.add_argument("--prepare", type=float, default=84, help="seconds; who is not ready then is left out")
-    parser.add_argument("--only", default="", help="parts of names, by commas")
+    parser.add_argument("--only", default="", help="parts of names, by semicolons")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     clock, context, out = Clock(), get_context("spawn"), options.out
     out.mkdir(parents=True, exist_ok=True)
     (out / "rows.jsonl").unlink(missing_ok=True)
-    names = [name for name in JOBS if any(part in name for part in options.only.split(","))]
+    names = [name for name in JOBS if any(part in name for part in options.only.split(";"))]
     events = {name: (context.Event(), context.Event()) for name in names}
     children = {name: context.Process(target=child, args=(name, *events[name], out)) for name in names}
     for process in children.values():
