@@ -4,8 +4,8 @@
     python benchmarks/compare.py --old build/old/src --device cpu
     python benchmarks/compare.py --old build/old/src --device cuda --result ratios.json
 
-Each row is the median over rounds of new / old seconds: below 1 the new tree is faster. `--apart` gives every row of each
-tree a process of its own: all compile at once and measure by turns, which takes a GPU with many cores a minute.
+Each row is the median over rounds of new / old seconds: below 1 the new tree is faster. `--apart` gives every row of
+each tree a process of its own: all compile at once and measure by turns, in a minute or two on a GPU with many cores.
 """
 
 import argparse
@@ -30,7 +30,7 @@ class Tree:
         self.process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.source = self.ask("")
+        self.tell("")  # answers where it comes from once it is there
 
     def tell(self, row: str) -> None:
         """Send a row's name, or with a `+` before it to be prepared."""
@@ -98,11 +98,10 @@ def compare(arguments: argparse.Namespace) -> list[dict[str, object]]:
         env=os.environ | {"PYTHONPATH": f"{Path(arguments.new).resolve()}:{HERE}:{os.environ.get('PYTHONPATH', '')}"},
     )  # fmt: skip
     names = [name for name in listed.stdout.splitlines() if arguments.only in name]
-    trees = [
-        [Tree(Path(s), arguments.device, arguments.seconds) for s in sources]
-        for _ in names[: 1 + arguments.apart * len(names)]
-    ]
-    print("\n".join(tree.source for tree in trees[0]))
+    count = len(names) if arguments.apart else 1
+    trees = [[Tree(Path(s), arguments.device, arguments.seconds) for s in sources] for _ in range(count)]
+    found = [[tree.answer() for tree in pair] for pair in trees]
+    print("\n".join(found[0]))
     pairs = dict(zip(names, trees if arguments.apart else trees * len(names), strict=True))
     if arguments.apart:
         for name, pair in pairs.items():
