@@ -14,9 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import gpu_hopper
 import liespline as ls
 from liespline.hopper import launch, operators, tiles
 from liespline.models.kernels import h_basis
+from liespline.paths import decide
 
 # channels, outputs, window, batch, side, whether the kernel for slabs of lines is taken wherever it can be
 CASES = [
@@ -83,6 +85,19 @@ def check(channels: int, outputs: int, k: int, batch: int, side: int) -> dict[st
     return told
 
 
+def layer() -> str:
+    """The whole layer, with fields that are mixed first, against the CPU."""
+    taken, tiles._takes = tiles._takes, lambda *_: True
+    decide._decided.cache_clear()
+    try:
+        case = next(case for case in gpu_hopper.cases() if case.name.startswith("volume, C 8 to 16"))
+        return gpu_hopper._compare(case._replace(path="hopper")) or "right"
+    except Exception:
+        return traceback.format_exc(limit=-4)
+    finally:
+        tiles._takes = taken
+
+
 def main(path: str) -> None:
     """Check, write what is known after every case."""
     warnings.simplefilter("ignore")
@@ -97,6 +112,8 @@ def main(path: str) -> None:
             row |= check(*sizes)
         except Exception:
             row["error"] = traceback.format_exc(limit=-4)
+        if sizes[:3] == [8, 16, 3] and sizes[3] == 3:
+            row["layer"] = layer()
         launch.slab = strict
         told.append(row | {"seconds": round(time.time() - begin, 1)})
         with open(path, "w", encoding="utf-8") as file:
