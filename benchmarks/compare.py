@@ -97,7 +97,7 @@ def compare(arguments: argparse.Namespace) -> list[dict[str, object]]:
         [sys.executable, "-c", code, arguments.device], capture_output=True, text=True, check=True,
         env=os.environ | {"PYTHONPATH": f"{Path(arguments.new).resolve()}:{HERE}:{os.environ.get('PYTHONPATH', '')}"},
     )  # fmt: skip
-    names = [name for name in listed.stdout.splitlines() if arguments.only in name]
+    names = [name for name in listed.stdout.splitlines() if any(part in name for part in arguments.only.split(";"))]
     count = len(names) if arguments.apart else 1
     trees = [[Tree(Path(s), arguments.device, arguments.seconds) for s in sources] for _ in range(count)]
     found = [[tree.answer() for tree in pair] for pair in trees]
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="for one row of one tree in one round")
-    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--only", default="", help="rows whose name contains this, or one of these between semicolons")
     parser.add_argument("--result", type=Path)
     parser.add_argument("--apart", action="store_true", help="a process for every row of each tree, for a GPU")
     parser.add_argument("--serve", help=argparse.SUPPRESS)

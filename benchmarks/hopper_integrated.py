@@ -8,6 +8,7 @@ written as they come. On a CPU sizes are small and only show that everything run
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,27 +38,31 @@ JOBS: dict[str, Callable[[], Ready]] = {
     "local C=32": lambda: layer(lambda: so2(32, 16), lambda: so2(32, 16), 32, (42, 42), 64),
     "local C=64": lambda: layer(lambda: so2(64, 16), lambda: so2(64, 16), 64, (32, 32), 64),
     "local N=32": lambda: layer(lambda: so2(32, 32), lambda: so2(32, 32), 32, (42, 42), 64),
+    "CelebA compiled": lambda: celeba("compiled"),
+    "U-Net SE(3) 64³ batch 2": lambda: volumes(ls.SO3(), 24, 2, 64, False),
+    "U-Net plain 64³ batch 2": lambda: volumes(ls.Trivial(3), 1, 2, 64, False),
+    "ResNet-18 compiled": lambda: resnet("ResNet-18", "compiled"),
+    "ResNet SO(2) 8 compiled": lambda: resnet("local", "compiled"),
+    "U-Net SE(3) 96³ batch 1": lambda: volumes(ls.SO3(), 24, 1, 96, False),
+    "U-Net plain 96³ batch 1": lambda: volumes(ls.Trivial(3), 1, 1, 96, False),
+    "ResNet-18 eager": lambda: resnet("ResNet-18", "eager"),
+    "ResNet SO(2) 8 eager": lambda: resnet("local", "eager"),
+    "depthwise C=32": lambda: depthwise(32, 42),
+    "C_16 escnn eager": lambda: sixteen("escnn", "eager"),
+    "C_16 liespline eager": lambda: sixteen("liespline", "eager"),
+    "C_16 escnn compiled": lambda: sixteen("escnn", "compiled"),
+    "C_16 liespline compiled": lambda: sixteen("liespline", "compiled"),
     "separable C=16": lambda: layer(lambda: separable(16), lambda: so2(16, 16), 16, (42, 42), 64),
     "separable C=32": lambda: layer(lambda: separable(32), lambda: so2(32, 16), 32, (42, 42), 64),
     "separable C=64": lambda: layer(lambda: separable(64), lambda: so2(64, 16), 64, (32, 32), 64),
-    "depthwise C=32": lambda: depthwise(32, 42),
-    "CelebA": celeba,
-    "ResNet-18": lambda: resnet("ResNet-18"),
-    "ResNet SO(2) 8": lambda: resnet("local"),
-    "ResNet SO(2) 16": lambda: resnet("local", 16),
-    "U-Net SE(3) 64³ batch 2": lambda: volumes(ls.SO3(), 24, 2, 64, False),
+    "ResNet SO(2) 16 compiled": lambda: resnet("local", "compiled", 16),
+    "ResNet SO(2) 16 eager": lambda: resnet("local", "eager", 16),
     "U-Net SE(3) 64³ batch 2, checkpoint": lambda: volumes(ls.SO3(), 24, 2, 64, True),
-    "U-Net plain 64³ batch 2": lambda: volumes(ls.Trivial(3), 1, 2, 64, False),
-    "U-Net SE(3) 96³ batch 1": lambda: volumes(ls.SO3(), 24, 1, 96, False),
     "U-Net SE(3) 96³ batch 1, checkpoint": lambda: volumes(ls.SO3(), 24, 1, 96, True),
-    "U-Net plain 96³ batch 1": lambda: volumes(ls.Trivial(3), 1, 1, 96, False),
-    "C_16 escnn eager": lambda: sixteen("escnn", ("eager",)),
-    "C_16 liespline": lambda: sixteen("liespline", ("compiled", "eager")),
-    "C_16 escnn compiled": lambda: sixteen("escnn", ("compiled",)),
-    "C_16 liespline local": lambda: sixteen("local", ("compiled", "eager")),
-    "ResNet separable SO(2) 8": lambda: resnet("separable"),
-    "ResNet converted SO(2) 8": lambda: resnet("converted"),
-    "ResNet plain": lambda: resnet("plain"),
+    "CelebA eager": lambda: celeba("eager"),
+    "ResNet SO(2) 8 separable eager": lambda: resnet("separable", "eager"),
+    "ResNet plain eager": lambda: resnet("plain", "eager"),
+    "ResNet SO(2) 8 converted eager": lambda: resnet("converted", "eager"),
     "PCam (12,12) eager": lambda: pcam(12, 12, "dense", "eager"),
     "PCam (16,3) eager": lambda: pcam(16, 3, "local", "eager"),
 }
@@ -70,7 +75,7 @@ def child(name: str, ready: Any, go: Any, out: Path) -> None:
     """Prepare, wait for the device, measure, write."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    os.nice(0 if name.startswith("PCam") else 5)
+    os.nice(0 if name.endswith("compiled") else 4)
     begin = time.time()
     row: dict[str, Any] = {"name": name}
     try:
@@ -81,7 +86,6 @@ def child(name: str, ready: Any, go: Any, out: Path) -> None:
         row["prepared_s"] = round(time.time() - begin, 1)
         ready.set()
         go.wait()
-        os.nice(0)
         torch.backends.cudnn.benchmark = True
         begin = time.time()
         row |= measure()
@@ -109,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--seconds", type=float, default=166)
-    parser.add_argument("--prepare", type=float, default=84, help="seconds; who is not ready then is left out")
+    parser.add_argument("--prepare", type=float, default=88, help="seconds; who is not ready then is left out")
     parser.add_argument("--only", default="", help="parts of names, by semicolons")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
@@ -121,11 +125,15 @@ def main() -> None:
     children = {name: context.Process(target=child, args=(name, *events[name], out)) for name in names}
     for process in children.values():
         process.start()
-    side = beside(out, options.prepare - 4)
-    while clock() < options.prepare and any(children[n].is_alive() and not events[n][0].is_set() for n in names):
+    side = beside(out, 0.7 * options.prepare)
+    waiting = True
+    while waiting and clock() < options.prepare:
         time.sleep(0.2)
+        waiting = any(children[n].is_alive() and not events[n][0].is_set() for n in names)
+        waiting |= any(process.poll() is None for process in side)
     for process in side:
-        process.kill()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     for name in names:
         if not events[name][0].is_set():
             children[name].kill()
@@ -158,7 +166,7 @@ def beside(out: Path, seconds: float) -> list[Any]:
         [sys.executable, str(HERE.parent / "reliability" / "gpu_volume.py"), str(out / "volume.json")],
         [sys.executable, str(out / "side.py")],
     ]
-    return [subprocess.Popen(["nice", "-n", "5", *command], env=environment) for command in commands]
+    return [subprocess.Popen(command, env=environment, start_new_session=True) for command in commands]
 
 
 def report(out: Path, names: list[str], commit: str, seconds: float) -> None:
@@ -172,8 +180,7 @@ def report(out: Path, names: list[str], commit: str, seconds: float) -> None:
         facts |= {"gpu": torch.cuda.get_device_name(), "triton": triton.__version__}
     (out / "hopper_integrated.json").write_text(json.dumps({"facts": facts, "rows": rows}, indent=1))
     for row in rows:
-        for part in (row, row.get("eager", {}), row.get("compiled", {})):
-            part.pop("share", None)
+        row.pop("share", None)
         print(json.dumps(row)[:700], flush=True)
     print("left out:", ", ".join(sorted(set(names) - {row["name"] for row in rows})), f"{seconds:.0f} s")
 

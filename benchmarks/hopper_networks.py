@@ -13,8 +13,8 @@ from hopper_layers import DEVICE, SMALL, Ready, turns
 
 
 def training(make: Callable[[], nn.Module], images: tuple[int, ...], target: Callable[[Tensor], Tensor], loss: Any,
-             hows: tuple[str, ...], burst: int = 5, trying: bool = True) -> Ready:  # fmt: skip
-    """Training steps in bfloat16 autocast with AdamW, compiled and eager: milliseconds, images a second, memory.
+             how: str, burst: int = 5, trying: bool = True) -> Ready:  # fmt: skip
+    """A training step in bfloat16 autocast with AdamW, compiled or eager: milliseconds, images a second, memory.
 
     `trying` lets cuDNN try its algorithms.
     """
@@ -29,27 +29,23 @@ def training(make: Callable[[], nn.Module], images: tuple[int, ...], target: Cal
         with torch.autocast(DEVICE, torch.bfloat16):
             return loss(network(x), y)
 
-    def stepping(compute: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], None]:
-        def step() -> None:
-            optimiser.zero_grad(set_to_none=True)
-            compute(x, y).backward()
-            optimiser.step()
-
-        step()  # what is compiled is compiled here; cuDNN tries its algorithms later, when it is alone
-        return step
-
     mode = "default" if SMALL else "reduce-overhead"
-    steps = {how: stepping(cost if how == "eager" else torch.compile(cost, mode=mode)) for how in hows}
+    compute = cost if how == "eager" else torch.compile(cost, mode=mode)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        compute(x, y).backward()
+        optimiser.step()
+
+    step()  # what is compiled is compiled here; cuDNN tries its algorithms later, when it is alone
 
     def measure() -> dict[str, Any]:
         torch.backends.cudnn.benchmark = trying
         cost(x, y).backward()  # algorithms are found outside graphs
-        found: dict[str, Any] = {"weights": sum(p.numel() for p in network.parameters()), "batch": len(x)}
-        for how, step in steps.items():
-            for _ in range(1 if SMALL else 3):
-                step()
-            found[how] = _measured(step, burst, len(x), how == "eager")
-        return found
+        for _ in range(1 if SMALL else 3):
+            step()
+        weights = sum(p.numel() for p in network.parameters())
+        return {"weights": weights, "batch": len(x)} | _measured(step, burst, len(x), how == "eager")
 
     return measure
 
@@ -88,10 +84,10 @@ def _classes(x: Tensor) -> Tensor:
 def pcam(n_h: int, n_k: int, kind: str, how: str, batch: int = 256) -> Ready:
     """The paper's network."""
     make = lambda: ls.models.pcam(n_h, n_k, kind)  # noqa: E731
-    return training(make, (batch, 3, 88, 88), _classes, F.cross_entropy, (how,))
+    return training(make, (batch, 3, 88, 88), _classes, F.cross_entropy, how)
 
 
-def sixteen(library: str, hows: tuple[str, ...]) -> Ready:
+def sixteen(library: str, how: str) -> Ready:
     """The same network of ten channels on 16 rotations, here and in escnn."""
     make = {
         "escnn": lambda: escnn_network.PeerPCam("escnn", 16, 10),
@@ -99,15 +95,14 @@ def sixteen(library: str, hows: tuple[str, ...]) -> Ready:
         "local": lambda: escnn_network.local(16, 10),
     }[library]
     loss = lambda out, y: F.cross_entropy(out.float(), y)  # noqa: E731
-    return training(make, (256, 3, 88, 88), _classes, loss, hows)
+    return training(make, (256, 3, 88, 88), _classes, loss, how)
 
 
-def celeba() -> Ready:
+def celeba(how: str) -> Ready:
     """The landmark network on five scales."""
     maps = lambda x: torch.rand(len(x), 5, *x.shape[2:], device=x.device)  # noqa: E731
     make = lambda: ls.models.celeba(5, 3, "local")  # noqa: E731
-    hows = ("compiled", "eager")
-    return training(make, (16, 3, 128, 128), maps, F.binary_cross_entropy_with_logits, hows)
+    return training(make, (16, 3, 128, 128), maps, F.binary_cross_entropy_with_logits, how)
 
 
 def volumes(group: Any, n: int, batch: int, side: int, checkpoint: bool) -> Ready:
@@ -119,7 +114,7 @@ def volumes(group: Any, n: int, batch: int, side: int, checkpoint: bool) -> Read
     )
     target = lambda x: torch.zeros(len(x), *x.shape[2:], dtype=torch.long, device=x.device)  # noqa: E731
     # Trying cuDNN's algorithms takes seconds in large volumes: the plain network alone may.
-    return training(make, (batch, 1, side, side, side), target, F.cross_entropy, ("eager",), 1, n == 1)
+    return training(make, (batch, 1, side, side, side), target, F.cross_entropy, "eager", 1, n == 1)
 
 
 class Block(nn.Module):
@@ -151,7 +146,7 @@ def plain_resnet(width: int) -> nn.Module:
     return network.to(memory_format=torch.channels_last)
 
 
-def resnet(kind: str, n: int = 8, hows: tuple[str, ...] = ("compiled", "eager")) -> Ready:
+def resnet(kind: str, how: str, n: int = 8) -> Ready:
     """Residual networks of about 700,000 weights on images of 96 × 96."""
     grid = ls.uniform(ls.SO2(), n)
     options = {"parameters": 20_000 if SMALL else 700_000, "dropout": 0.0}
@@ -164,7 +159,7 @@ def resnet(kind: str, n: int = 8, hows: tuple[str, ...] = ("compiled", "eager"))
         "separable": lambda: ls.models.resnet(3, 10, grid, separable=True, **local, **options),
         "converted": lambda: converted(n),
     }[kind]
-    return training(make, (64, 3, 96, 96), _classes, F.cross_entropy, hows)
+    return training(make, (64, 3, 96, 96), _classes, F.cross_entropy, how)
 
 
 def converted(n: int) -> nn.Module:
