@@ -27,15 +27,15 @@ PEERS = {"escnn": "rot2dOnR2", "e2cnn": "Rot2dOnR2"}  # what each calls the plan
 
 
 class PeerPCam(nn.Module):
-    """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12."""
+    """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12, or of another C_n."""
 
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, orientations: int = ORIENTATIONS, width: int = WIDTH) -> None:
         super().__init__()
         gspaces, enn = (importlib.import_module(f"{library}.{part}") for part in ("gspaces", "nn"))
-        plane = getattr(gspaces, PEERS[library])(N=ORIENTATIONS)
+        plane = getattr(gspaces, PEERS[library])(N=orientations)
         self.wrap = enn.GeometricTensor
         self.image = enn.FieldType(plane, 3 * [plane.trivial_repr])
-        narrow = enn.FieldType(plane, WIDTH * [plane.regular_repr])
+        narrow = enn.FieldType(plane, width * [plane.regular_repr])
         wide = enn.FieldType(plane, 64 * [plane.regular_repr])
 
         def block(source: Any, target: Any, window: int, pool: int | None = None) -> list[nn.Module]:
@@ -80,25 +80,25 @@ def networks() -> dict[str, Callable[[], nn.Module]]:
     return found
 
 
-def local() -> nn.Module:
+def local(orientations: int = ORIENTATIONS, width: int = WIDTH) -> nn.Module:
     """The same network with kernels that reach one orientation to either side, which escnn does not have."""
     import liespline as ls
 
-    grid = ls.uniform(ls.SO2(), ORIENTATIONS)
+    grid = ls.uniform(ls.SO2(), orientations)
     x_basis, point = ls.SplineBasis(ls.disc(5), degree=2), ls.SplineBasis(ls.disc(1), degree=2)
     h_basis = ls.SplineBasis(ls.local(ls.SO2(), 3, grid.spacing), degree=2)
 
     def correlation(pool: int = 1) -> list[nn.Module]:
-        layer = ls.GConv(WIDTH, WIDTH, 5, grid, x_basis=x_basis, h_basis=h_basis, bias=False)
-        return [layer, ls.nn.NormReLU(WIDTH, pool, eps=1e-3)]
+        layer = ls.GConv(width, width, 5, grid, x_basis=x_basis, h_basis=h_basis, bias=False)
+        return [layer, ls.nn.NormReLU(width, pool, eps=1e-3)]
 
     return nn.Sequential(
-        ls.Lift(3, WIDTH, 5, grid, x_basis=x_basis, bias=False),
-        ls.nn.NormReLU(WIDTH, 2, eps=1e-3),
+        ls.Lift(3, width, 5, grid, x_basis=x_basis, bias=False),
+        ls.nn.NormReLU(width, 2, eps=1e-3),
         *correlation(2),
         *correlation(3),
         *correlation(),
-        ls.GConv(WIDTH, 64, 1, grid, x_basis=point, h_basis=h_basis, bias=False),
+        ls.GConv(width, 64, 1, grid, x_basis=point, h_basis=h_basis, bias=False),
         ls.nn.NormReLU(64, eps=1e-3),
         ls.Project("max", grid),
         nn.Conv2d(64, 16, 1, bias=False),

@@ -16,6 +16,7 @@ from timing import captured
 
 Ready = Callable[[], dict[str, Any]]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SMALL = DEVICE == "cpu"  # sizes that only show that everything runs
 
 
 def so2(c: int, n_h: int, degree: int = 1) -> ls.GConv:
@@ -35,6 +36,7 @@ def se3() -> ls.GConv:
 
 def _step(layer: nn.Module, c: int, space: tuple[int, ...], batch: int, path: str, inner: bool) -> Callable[[], Any]:
     """Forward and backward from the layout that the path itself leaves."""
+    batch, space = (2, tuple(min(n, 9) for n in space)) if SMALL else (batch, space)
     x = torch.randn(batch, c, len(layer.grid), *space, device=DEVICE).bfloat16()
     order = ((2, 1), (-2, -1)) if inner else ((1, 2), (-2, -1))
     x = x.movedim(*order).contiguous().movedim(order[1], order[0]).requires_grad_()
@@ -67,9 +69,9 @@ def layer(
         before = operators.available
         operators.available = lambda device, dtype: False
         plain()
-        sides = {"dense": captured(plain)}
+        sides = {"dense": replayed(plain)}
         operators.available = before
-        sides["own"] = captured(own)
+        sides["own"] = replayed(own)
         found = turns(sides)
         return found | {"ratio": found["own"][1] / found["dense"][1], "kernels": bool(taken)}
 
@@ -83,32 +85,47 @@ def depthwise(c: int, side: int) -> Ready:
     own()
 
     def measure() -> dict[str, Any]:
-        numel = 64 * c * 16 * (side**2 + (side - 4) ** 2)
+        numel = (1 if SMALL else 64) * c * 16 * (side**2 + (side - 4) ** 2)
         a = torch.randn(3 * numel // 2, device=DEVICE, dtype=torch.bfloat16)
         b = torch.empty_like(a)
-        found = turns({"own": captured(own), "copy of equal bytes": captured(lambda: b.copy_(a))})
+        found = turns({"own": replayed(own), "copy of equal bytes": replayed(lambda: b.copy_(a))})
         floor = 3 * 2 * numel / 4.3e12 * 1e3  # three passes, each reads and writes both maps
         return found | {"bytes_ms": floor, "against bytes": found["own"][1] / floor}
 
     return measure
 
 
-def turns(steps: dict[str, Callable[[], Any]], seconds: float = 0.8) -> dict[str, list[float]]:
+def replayed(step: Callable[[], Any]) -> Callable[[], Any]:
+    """The step as a graph, where there are graphs."""
+    return captured(step) if DEVICE == "cuda" else step
+
+
+def turns(steps: dict[str, Callable[[], Any]], seconds: float = 0.8, least: int = 8) -> dict[str, list[float]]:
     """10 %, median and 90 % of each step's milliseconds; steps take turns."""
+    seconds, least = (0.1, 2) if SMALL else (seconds, least)
     for step in steps.values():
-        for _ in range(3):
+        for _ in range(1 if SMALL else 3):
             step()
     seen: dict[str, list[float]] = {name: [] for name in steps}
     begin = time.monotonic()
-    while time.monotonic() - begin < seconds or len(next(iter(seen.values()))) < 8:
+    while time.monotonic() - begin < seconds or len(next(iter(seen.values()))) < least:
         for name, step in steps.items():
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            step()
-            end.record()
-            end.synchronize()
-            seen[name].append(start.elapsed_time(end))
+            seen[name].append(once(step))
     return {name: [round(v, 4) for v in _spread(values)] for name, values in seen.items()}
+
+
+def once(step: Callable[[], Any]) -> float:
+    """Milliseconds of one step."""
+    if DEVICE == "cpu":
+        begin = time.perf_counter()
+        step()
+        return 1e3 * (time.perf_counter() - begin)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    step()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)
 
 
 def _spread(values: list[float]) -> list[float]:

@@ -124,9 +124,13 @@ def _network(n_h: int, n_k: int, kind: str, batch: int, device: str, compiled: b
     compute = torch.compile(loss, mode="reduce-overhead") if compiled else loss
 
     def step() -> None:
-        for _ in range(5 if device == "cuda" else 1):  # the device need not wait for the host between them
-            optimiser.zero_grad(set_to_none=True)
-            compute(images, labels).backward()
-            optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        compute(images, labels).backward()
+        optimiser.step()
 
-    return step
+    def steps() -> None:
+        for _ in range(5 if device == "cuda" else 1):  # the device need not wait for the host between them
+            step()
+
+    steps.once, steps.plainly = step, lambda: loss(images, labels).backward()  # type: ignore[attr-defined]
+    return steps

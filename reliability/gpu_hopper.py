@@ -135,7 +135,8 @@ def _compare(case: Case) -> str | None:
     for p in module.parameters():
         p.data += 0.1 * torch.randn(p.shape)
     with paths.use("banded"):  # on the CPU in float64, shown right by the tests, and faster than the dense path
-        right = _run(copy.deepcopy(module).double(), x.double())
+        slow = copy.deepcopy(module).double()
+        right = _run(slow, x.double())
     moved = copy.deepcopy(module).cuda()
     x = x.cuda()
     if case.layout == "innermost":
@@ -155,6 +156,12 @@ def _compare(case: Case) -> str | None:
         error = float((one - other).norm() / other.norm().clamp_min(least))
         if one.shape != other.shape or not error < TOLERANCE * deep:
             return f"{name} off by {error:.2g}"
+    remembered = dict(moved.named_buffers())
+    for name, value in slow.named_buffers():
+        if "running" in name or "tracked" in name:
+            error = float((remembered[name].double().cpu() - value).norm() / value.double().norm())
+            if not error < TOLERANCE * deep:
+                return f"{name} off by {error:.2g}"
     return None
 
 
@@ -167,13 +174,14 @@ def _run(by: Callable[[Tensor], Tensor], x: Tensor, module: nn.Module | None = N
     return [out, *torch.autograd.grad(out, (x, *weights), direction)]
 
 
-def check_hopper(seconds: float, jobs: int) -> dict[str, Any]:
-    """All cases in processes of their own; what has not ended in time counts as a failure."""
+def check_hopper(seconds: float, jobs: int, only: tuple[str, ...] = ("",)) -> dict[str, Any]:
+    """All cases whose names begin so, in processes of their own; what has not ended in time counts as a failure."""
     if not operators.available(torch.device("cuda"), torch.bfloat16):
         return {"counts": {}, "failures": []}
     context, end, found = get_context("spawn"), time.monotonic() + seconds, dict[str, str | None]()
     told: Any = context.Queue()
-    left = list(enumerate(groups()))
+    left = [(index, group) for index, group in enumerate(groups()) if any(c.name.startswith(only) for c in group)]
+    wanted = [case.name for _, group in left for case in group]
     running: dict[int, Any] = {}
     while (left or running) and time.monotonic() < end:
         while left and len(running) < jobs:
@@ -191,7 +199,7 @@ def check_hopper(seconds: float, jobs: int) -> dict[str, Any]:
     failures = [
         {"check": f"Hopper: {case.name}", "problem": found.get(case.name, "did not end")}
         for case in cases()
-        if case.name not in passed
+        if case.name in wanted and case.name not in passed
     ]
     for failure in failures:
         print(f"FAILED {failure['check']}: {failure['problem']}", flush=True)

@@ -51,7 +51,7 @@ Found = tuple[launch.Placed, launch.Placed, launch.Placed, Tensor]
 def placed(x: Tensor, kernel: Tensor, lines: tuple[int, ...]) -> Found:
     """What the kernels look up, as they are given it."""
     sizes = kernel.shape[1], x.shape[4], kernel.shape[2], len(kernel)
-    return launch.views(operators._tables(lines, *sizes, x.device), lines, x.shape[4], kernel)
+    return launch.views(operators._tables(lines, *sizes, x.device), lines, x.shape[4], *kernel.shape[:3])
 
 
 def packed(kernel: Tensor, covered: launch.Placed, lines: int, back: bool) -> Tensor:

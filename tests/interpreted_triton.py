@@ -118,6 +118,20 @@ def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
         functional.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
 
 
+@pytest.mark.parametrize("momentum", [0.1, 0.3, None])
+def test_the_fused_norm_remembers_what_torch_s_own_does(momentum: float | None) -> None:
+    torch.manual_seed(0)
+    ours = ls.nn.BatchNorm(3, momentum=momentum).double()
+    right = torch.nn.BatchNorm3d(3, momentum=momentum).double()
+    for scale in (1.0, 5.0):
+        x = scale * torch.randn(2, 3, 4, 2, 3, dtype=torch.float64) - scale
+        assert ours.can_fuse(x)
+        ours(x)
+        right(x)
+    for name, value in right.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-6, atol=1e-6)  # the rate is a float32
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(3, 5, 4, 6, 7), (2, 11, 12, 3, 3), (64, 3, 1, 1, 1)])
 def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ...]) -> None:

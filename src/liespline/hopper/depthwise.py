@@ -6,13 +6,14 @@ Bandwidth is its limit, and cuDNN stays far from that. Fields lie innermost in m
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again
+from ..derivatives import again, quick, traced
 from ..sizes import Size
 from . import operators as hopper
 
@@ -30,7 +31,8 @@ def takes(x: Tensor, window: Size, stride: Size, padding: Size) -> bool:
 
 def convolve(x: Tensor, kernel: Tensor, padding: Size) -> Tensor:
     """x (B, fields, H, W), kernel (fields, KH, KW) -> (B, fields, H', W'), with fields innermost in memory."""
-    out: Tensor = correlate(x.movedim(1, -1).contiguous(), kernel.movedim(0, -1), list(padding))
+    last, taps = x.movedim(1, -1).contiguous(), kernel.movedim(0, -1)
+    out: Tensor = correlate(last, taps, list(padding)) if traced(last) else _Correlate.apply(last, taps, list(padding))
     return out.movedim(-1, 1)
 
 
@@ -45,12 +47,20 @@ def correlate(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
 
 @torch.library.custom_op("liespline::depthwise_input_gradient", mutates_args=())
 def _input_gradient(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
-    borders = [k - 1 - p for k, p in zip(weight.shape[:2], padding, strict=True)]
-    return _launch(grad, weight.flip(0, 1), borders)
+    return _to_input(grad, weight, padding)
 
 
 @torch.library.custom_op("liespline::depthwise_weight_gradient", mutates_args=())
 def _weight_gradient(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
+    return _to_weight(x, grad, window, padding)
+
+
+def _to_input(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
+    borders = [k - 1 - p for k, p in zip(weight.shape[:2], padding, strict=True)]
+    return _launch(grad, weight.flip(0, 1), borders)
+
+
+def _to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
     from . import depthwise_kernels as kernels  # here, since importing it needs Triton
 
     x, grad = x.contiguous(), grad.contiguous()
@@ -85,7 +95,9 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(x, weight)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _send_back(
+    ctx: Any, grad: Tensor, to_input: Callable[..., Tensor], to_weight: Callable[..., Tensor]
+) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
     needs, x_grad, weight_grad = ctx.needs_input_grad, None, None
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
@@ -93,13 +105,32 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         out = F.conv2d(x.movedim(-1, 1), taps, None, 1, tuple(ctx.padding), groups=x.shape[-1]).movedim(1, -1)
         return *again(out, (x, weight), needs[:2], grad), None
     if needs[0]:
-        x_grad = _input_gradient(grad, weight, ctx.padding)
+        x_grad = to_input(grad, weight, ctx.padding)
     if needs[1]:
-        weight_grad = _weight_gradient(x, grad, list(weight.shape[:2]), ctx.padding).to(weight.dtype)
+        weight_grad = to_weight(x, grad, list(weight.shape[:2]), ctx.padding).to(weight.dtype)
     return x_grad, weight_grad, None
 
 
-correlate.register_autograd(_backward, setup_context=_remember)
+correlate.register_autograd(
+    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), setup_context=_remember
+)
+
+
+@quick
+class _Correlate(torch.autograd.Function):
+    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
+        return _launch(x, weight, padding)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _remember(ctx, inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return _send_back(ctx, grad, _to_input, _to_weight)
 
 
 def _size(x: Tensor, window: Size, padding: list[int]) -> list[int]:

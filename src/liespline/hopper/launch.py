@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -25,7 +26,7 @@ class Placed(NamedTuple):
 
 def forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Size, size: list[int], padding: list[int]) -> Tensor:
     """Correlate each element's fields with its blocks -> (B, *size, A, O)."""
-    placed = views(table, lines, x.shape[4], kernel)[0]
+    placed = views(table, lines, x.shape[4], *kernel.shape[:3])[0]
     return _correlate(x, kernel, placed, size, padding, False)
 
 
@@ -33,7 +34,7 @@ def input_gradient(
     grad: Tensor, kernel: Tensor, table: Tensor, lines: Size, size: list[int], fields: int, padding: list[int]
 ) -> Tensor:
     """The same correlation the other way, what each field's readers send back -> (B, *size, fields, C)."""
-    placed = views(table, lines, fields, kernel)[1]
+    placed = views(table, lines, fields, *kernel.shape[:3])[1]
     borders = [k - 1 - p for k, p in zip(kernel.shape[4:], padding, strict=True)]
     return _correlate(grad, kernel, placed, size, borders, True)
 
@@ -45,7 +46,7 @@ def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines
     if not grad.numel():
         found.zero_()
         return
-    _, _, placed, places = views(table, lines, x.shape[4], found)
+    _, _, placed, places = views(table, lines, x.shape[4], outputs, elements, channels)
     spans, kc, op = placed.starts.shape[1], placed.width, aligned(outputs)
     t = weight_tile(len(x), grad.shape[1], x.shape[3], tuple(window), elements, spans, kc, outputs)
     box = _box(t.columns + window[2] - 1)
@@ -71,9 +72,11 @@ def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines
     )  # fmt: skip
 
 
-def views(table: Tensor, lines: Size, fields: int, kernel: Tensor) -> tuple[Placed, Placed, Placed, Tensor]:
+@lru_cache(maxsize=256)
+def views(
+    table: Tensor, lines: Size, fields: int, outputs: int, elements: int, channels: int
+) -> tuple[Placed, Placed, Placed, Tensor]:
     """The parts of `tiles.tables`: covers of the three passes, and the places of all blocks and channels."""
-    outputs, elements, channels = kernel.shape[:3]
     found, start = [], 0
     for covered in covers(lines, elements, fields, channels, outputs):
         rows, spans = len(covered.starts), len(covered.starts[0])
@@ -111,10 +114,10 @@ def _correlate(x: Tensor, kernel: Tensor, placed: Placed, size: list[int], paddi
         return out
     box = _box(t.columns + kw - 1)
     x_desc = _descriptor(x, [1, box, t.planes, t.images, kc])
-    w_desc = TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], gl.NVMMASharedLayout(kc * 2, 16, 2))
+    w_desc = TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], _swizzled(kc, 2))
     counts = _counts(size, (t.planes, t.lines, t.columns))
     count = elements * math.prod(counts) * -(-len(x) // t.images)
-    line_kernels.correlate[(min(t.each * _multiprocessors(x), count),)](
+    line_kernels.correlate[(min(t.each * _multiprocessors(x.device), count),)](
         x_desc, w_desc, placed.starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
         *out.stride()[:5], count, x.shape[2],
         S=spans, KD=kd, KH=kh, KW=kw, LINES=t.lines, OUT=outputs, OP=op, WT=t.columns, PT=t.planes, BB=t.images,
@@ -129,10 +132,10 @@ def _slab(
 ) -> None:  # fmt: skip
     elements, spans = starts.shape
     x_desc = _descriptor(x, [2, 16, s.planes, s.images, 16])
-    w_desc = TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], gl.NVMMASharedLayout(32, 16, 2))
+    w_desc = TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], _swizzled(16, 2))
     counts = _counts(size, (s.planes, 2 * s.pairs, 8))
     count = elements * math.prod(counts) * -(-len(x) // s.images)
-    slab_kernels.correlate[(min(_multiprocessors(x), count),)](
+    slab_kernels.correlate[(min(_multiprocessors(x.device), count),)](
         x_desc, w_desc, starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
         *out.stride()[:5], count,
         S=spans, KD=window[0], KH=window[1], KW=window[2], PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes,
@@ -144,8 +147,15 @@ def _counts(size: list[int], units: Size) -> list[int]:
     return [-(-n // unit) for n, unit in zip(size, units, strict=True)]
 
 
-def _multiprocessors(x: Tensor) -> int:
-    return torch.cuda.get_device_properties(x.device).multi_processor_count
+@lru_cache
+def _multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@lru_cache
+def _swizzled(width: int, rank: int) -> gl.NVMMASharedLayout:
+    """The order in which the copy engine leaves boxes whose innermost axis is so wide."""
+    return gl.NVMMASharedLayout(width * 2, 16, rank)
 
 
 def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
@@ -153,7 +163,7 @@ def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
     order, fields = (2, 3, 1, 0), x.shape[4] * x.shape[5]
     shape = [x.shape[i] for i in order] + [fields]
     strides = [x.stride(i) if x.shape[i] > 1 else -(-fields // 8) * 8 for i in order] + [1]
-    return TensorDescriptor(x, shape, strides, box, gl.NVMMASharedLayout(box[-1] * 2, 16, 5))
+    return TensorDescriptor(x, shape, strides, box, _swizzled(box[-1], 5))
 
 
 def _box(columns: int) -> int:

@@ -8,6 +8,7 @@ read without Triton; the kernels are imported when one is first launched.
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again
+from ..derivatives import again, quick, traced
 from ..sizes import Size
 from .tiles import tables
 
+Ints = Sequence[int]
 _TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
 
 
@@ -34,8 +36,11 @@ _INSTALLED = _installed()
 
 def available(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
-    if not _INSTALLED or device.type != "cuda" or dtype != torch.bfloat16:
-        return False
+    return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and _is_hopper(device)
+
+
+@lru_cache
+def _is_hopper(device: torch.device) -> bool:
     found = torch.cuda.get_device_properties(device)
     return (found.major, found.minor) == (9, 0)
 
@@ -58,7 +63,11 @@ def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tens
     kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
     (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
     found = _tables(lines, elements, rows, channels, outputs, fields.device)
-    out: Tensor = correlate(last, kernel, found, list(lines), [0] * missing + list(padding))
+    borders = (0,) * missing + padding
+    if traced(last):
+        out: Tensor = correlate(last, kernel, found, list(lines), list(borders))
+    else:
+        out = _Correlate.apply(last, kernel, found, lines, borders)
     return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
 
 
@@ -80,32 +89,46 @@ def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs
 # ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
 
 
+def _forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    from . import launch  # here, since importing it needs Triton
+
+    return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), list(padding))
+
+
+def _to_input(
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
+) -> Tensor:
+    from . import launch
+
+    return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), list(size), fields, list(padding))
+
+
+def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    from . import launch
+
+    found = _like(kernel)
+    launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), list(padding))
+    return found
+
+
 @torch.library.custom_op("liespline::hopper", mutates_args=())
 def correlate(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
     """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none, `table` theirs."""
-    from . import launch  # here, since importing it needs Triton
-
-    return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), padding)
+    return _forward(x, kernel, table, lines, padding)
 
 
 @torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
 def _input_gradient(
     grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
 ) -> Tensor:
-    from . import launch
-
-    return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), size, fields, padding)
+    return _to_input(grad, kernel, table, lines, padding, size, fields)
 
 
 @torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
 def _weight_gradient(
     x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]
 ) -> Tensor:
-    from . import launch
-
-    found = _like(kernel)
-    launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), padding)
-    return found
+    return _to_weight(x, grad, kernel, table, lines, padding)
 
 
 @correlate.register_fake
@@ -128,31 +151,52 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(x, kernel, table)
 
 
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _send_back(
+    ctx: Any, grad: Tensor, to_input: Callable[..., Tensor], to_weight: Callable[..., Tensor]
+) -> tuple[Tensor | None, ...]:
     x, kernel, table = ctx.saved_tensors
     needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
     if torch.is_grad_enabled():  # the gradient itself will be differentiated
         return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None, None
     if needs[0]:
-        x_grad = _input_gradient(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
+        x_grad = to_input(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
     if needs[1]:
-        kernel_grad = _weight_gradient(x, grad, kernel, table, ctx.lines, ctx.padding)
+        kernel_grad = to_weight(x, grad, kernel, table, ctx.lines, ctx.padding)
     return x_grad, kernel_grad, None, None, None
 
 
-correlate.register_autograd(_backward, setup_context=_remember)
+correlate.register_autograd(
+    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), setup_context=_remember
+)
 
 
-def _plain(x: Tensor, kernel: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+@quick
+class _Correlate(torch.autograd.Function):
+    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
+
+    @staticmethod
+    def forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Size, padding: Size) -> Tensor:
+        return _forward(x, kernel, table, lines, padding)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _remember(ctx, inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return _send_back(ctx, grad, _to_input, _to_weight)
+
+
+def _plain(x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     """The same by torch's own operators."""
-    table = torch.tensor(lines, device=x.device)
+    table = torch.tensor(list(lines), device=x.device)
     taken = x.index_select(4, table.clamp(min=0)) * (table >= 0).to(x.dtype).unsqueeze(-1)
     weight = kernel.to(x.dtype).transpose(0, 1).transpose(2, 3).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
     out = F.conv3d(taken.flatten(4).movedim(-1, 1), weight, None, 1, tuple(padding), groups=kernel.shape[1])
     return out.movedim(1, -1).unflatten(-1, (kernel.shape[1], -1))
 
 
-def _size(x: Tensor, kernel: Tensor, padding: list[int]) -> list[int]:
+def _size(x: Tensor, kernel: Tensor, padding: Ints) -> list[int]:
     return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:4], kernel.shape[4:], padding, strict=True)]
 
 

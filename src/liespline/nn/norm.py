@@ -79,11 +79,15 @@ class BatchNorm(_BatchNorm):
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
-        from .fused_norm import normalise  # here, since importing it needs Triton
+        from .fused_norm import Memory, normalise  # here, since importing it needs Triton
 
-        out, facts = normalise(x, self.weight, self.bias, self.eps, relu, pool)
-        count = x.numel() // self.num_features
-        self._remember(facts[0], facts[1] * (count / (count - 1)))
+        memory, mean, variance = None, self.running_mean, self.running_var
+        if mean is not None and variance is not None and self.momentum is not None and not _again.seen:
+            memory = Memory(mean, variance, self.num_batches_tracked, self.momentum)
+        out, facts = normalise(x, self.weight, self.bias, self.eps, relu, pool, memory)
+        if memory is None or torch.compiler.is_compiling():
+            count = x.numel() // self.num_features
+            self._remember(facts[0], facts[1] * (count / (count - 1)))
         return out
 
     @torch.no_grad()
@@ -118,11 +122,12 @@ class NormReLU(nn.Sequential):
 
     def _whole_windows(self, x: Tensor) -> int:
         """The side of the pooling windows, 1 without; 0 if a child is another or watched, or windows do not fill x."""
-        if type(self[-1]) is not nn.ReLU or any(m._forward_hooks or m._forward_pre_hooks for m in self):
+        modules = list(self._modules.values())  # by index they are slow to find
+        if type(modules[-1]) is not nn.ReLU or any(m._forward_hooks or m._forward_pre_hooks for m in modules):
             return 0
-        if len(self) == 2:
+        if len(modules) == 2:
             return 1
-        pool = self[1]
+        pool = modules[1]
         if type(pool) is not MaxPool or (pool.stride, pool.padding) != (pool.kernel_size, 0) or x.ndim != 5:
             return 0
         return 0 if any(n % pool.kernel_size for n in x.shape[3:]) else pool.kernel_size

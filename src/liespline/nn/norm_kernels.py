@@ -126,12 +126,21 @@ def _totals(
 
 
 @triton.jit
+def _move(place, value, rate, EXACT: tl.constexpr):
+    before = tl.load(place).to(EXACT)
+    tl.store(place, (before + rate * (value - before)).to(place.dtype.element_ty))
+
+
+@triton.jit
 def finish_moments(
-    partial, x, weight, bias, facts, programs, columns, count, eps,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, AFFINE: tl.constexpr, BP: tl.constexpr,
-    BG: tl.constexpr, EXACT: tl.constexpr,
+    partial, x, weight, bias, facts, running_mean, running_variance, batches, programs, columns, count, eps, rate,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, OWN: tl.constexpr, AFFINE: tl.constexpr, REMEMBER: tl.constexpr,
+    COUNT: tl.constexpr, BP: tl.constexpr, BG: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """facts (5, C) = mean, variance, 1/√(variance + eps), scale and shift; one program per channel."""
+    """facts (5, C) = mean, variance, 1/√(variance + eps), scale and shift; one program per channel.
+
+    With REMEMBER the running mean and the running unbiased variance move towards the batch's own by `rate`.
+    """
     channel = tl.program_id(0)
     first, second = _totals(partial, programs, columns, CHANNELS, GROUP, OWN, BP, BG, EXACT)
     away = first / count
@@ -149,6 +158,11 @@ def finish_moments(
     tl.store(facts + 2 * CHANNELS + channel, inverse)
     tl.store(facts + 3 * CHANNELS + channel, scale)
     tl.store(facts + 4 * CHANNELS + channel, shift)
+    if REMEMBER:
+        _move(running_mean + channel, mean, rate, EXACT)
+        _move(running_variance + channel, variance * count / (count - 1), rate, EXACT)
+    if COUNT and channel == 0:
+        tl.store(batches, tl.load(batches) + 1)
 
 
 @triton.jit

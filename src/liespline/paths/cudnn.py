@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again
+from ..derivatives import again, quick
 from ..sizes import Size
 
 Ints = Sequence[int]
@@ -135,6 +135,7 @@ def _laid_out(kernel: Tensor, d: int, dtype: torch.dtype) -> Tensor:
     return out.movedim(-1, 1)
 
 
+@quick
 class _Pad(torch.autograd.Function):
     """`_padded`, whose gradient is a view."""
 
@@ -153,6 +154,7 @@ class _Pad(torch.autograd.Function):
         return grad.narrow(1, 0, math.prod(ctx.channels)).unflatten(1, ctx.channels), None
 
 
+@quick
 class _Convolve(torch.autograd.Function):
     """Forward and backward as few launches; differentiable twice by the plain formula."""
 

@@ -140,6 +140,8 @@ def _channels_innermost(x: Tensor, sampled: Tensor, d: int) -> bool:
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:
+    if len(elements) == sampled.shape[1]:  # all, in order
+        return sampled
     if elements == list(range(elements[0], elements[-1] + 1)):
         return sampled.narrow(1, elements[0], len(elements))
     return torch.stack([sampled.select(1, a) for a in elements], dim=1)

@@ -108,7 +108,8 @@ def distinct(sizes: Sequence[Size]) -> list[Size]:
 def crop(samples: Tensor, axis: int, window: Size) -> Tensor:
     """Return the middle of a tensor whose axes from `axis` on are a larger window."""
     for i, size in enumerate(window):
-        samples = samples.narrow(axis + i, (samples.shape[axis + i] - size) // 2, size)
+        if samples.shape[axis + i] != size:  # a view of everything would cost its gradient a copy
+            samples = samples.narrow(axis + i, (samples.shape[axis + i] - size) // 2, size)
     return samples
 
 
