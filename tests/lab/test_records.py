@@ -168,6 +168,7 @@ def test_the_paper_network_takes_no_sizes():
         task.network(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")  # of the paper's
 def test_the_set_of_whole_windows_differs_in_them_alone():
     paper, whole = find_task("pcam").sets["whole"](find_task("pcam").defaults).values()
     assert whole == paper.updated(kernel_size=7)
