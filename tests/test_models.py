@@ -66,6 +66,31 @@ def test_pcam_maps_patches_to_two_logits_that_quarter_turns_leave(n_h: int, n_k:
     assert same == (n_h > 1)  # the 2-D baseline is not invariant
 
 
+def test_pcam_with_whole_windows_has_as_many_weights_and_follows_turns_better() -> None:
+    torch.manual_seed(1)
+    axis = torch.arange(88) - 43.5
+    points = torch.cartesian_prod(axis, axis)
+    means, heights = 12 * torch.randn(60, 2), torch.randn(4, 3, 60)
+    cos, sin = math.cos(math.pi / 6), math.sin(math.pi / 6)
+
+    def seen(where: torch.Tensor) -> torch.Tensor:  # blobs, read off exactly at these points
+        blobs = (-torch.cdist(where, means).square() / 18).exp()
+        return (heights @ blobs.T).unflatten(-1, (88, 88))
+
+    patches, turned = seen(points), seen(points @ torch.tensor([[cos, -sin], [sin, cos]]))
+    changes, weights = [], []
+    for kernel_size in (5, 7):
+        torch.manual_seed(0)
+        net = models.pcam(12, 12, kernel_size=kernel_size).eval()
+        with torch.no_grad():
+            out = net(patches)
+            assert (net(torch.rot90(patches, 1, (-2, -1))) - out).abs().max() < 1e-4 * out.std()
+            changes.append(float((net(turned) - out).norm() / (out - out.mean(0)).norm()))
+        weights.append(sum(counts(net)))
+    assert weights[0] == weights[1]
+    assert changes[1] < 0.5 * changes[0]
+
+
 def test_the_kinds_of_kernel_are_the_papers() -> None:
     grid = ls.uniform(ls.SO2(), 16)
     dense, atrous, local = (
@@ -194,6 +219,7 @@ def test_celeba_maps_images_to_five_heatmaps() -> None:
     [
         (lambda: models.pcam(8, 7), "n_k = 7.*1, 3, 4"),
         (lambda: models.pcam(8, 8, "dence"), "'dence'.*dense"),
+        (lambda: models.pcam(8, 8, kernel_size=6), "kernel_size = 6.*5.*7"),
         (lambda: models.celeba(0, 1), "n_h = 0"),
         (lambda: models.celeba(6, 6), "n_k = 6.*1, 2, 3, 4, 5"),
         (lambda: models.celeba(3, 2, "deformable"), "'deformable', must be"),

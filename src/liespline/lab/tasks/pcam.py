@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -18,21 +19,24 @@ from .networks import Signature, make_classifier
 def network(config: Config, signature: Signature) -> nn.Module:
     """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column.
 
-    Or a residual network: it halves with smoothing and its windows hold their splines whole.
+    With windows of 7×7 it is the same chain made for turns; or a residual network. Both halve with smoothing, and
+    their windows hold their splines whole.
     """
     choice = config.network
     if choice.network == "resnet":
         return make_classifier(config, signature)
-    for name in ("separable", "kernel_size", "widths", "weights", "dropout"):
+    if choice.kernel_size not in (5, 7):
+        raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
+    for name in ("separable", "widths", "weights", "dropout"):
         if config[name] != TASK.defaults[name]:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")
     n_h, n_k = of_the_paper(config, "so2")
-    return models.pcam(n_h, n_k, choice.kernel)
+    return models.pcam(n_h, n_k, choice.kernel, kernel_size=choice.kernel_size)
 
 
 Run = tuple[str, int, int]
-"""Kernel, N_h and N_k; `unturned` is a dense kernel, trained without quarter turns."""
+"""Kernel, N_h and N_k; `unturned` is a dense kernel, trained without quarter turns, `whole` one of 7×7 windows."""
 EQUAL = (1, 4, 8, 12, 16)
 COARSE = ((8, 4), (12, 4), (12, 8), (16, 4), (16, 8), (16, 12))
 PAPER: tuple[Run, ...] = (
@@ -49,12 +53,20 @@ SHORT: tuple[Run, ...] = (
     ("dense", 16, 16), ("local", 12, 3),
 )  # fmt: skip
 
+# What windows that hold their splines whole and smooth halving change, as many weights.
+WHOLE: tuple[Run, ...] = (("dense", 12, 12), ("whole", 12, 12))
+SETS = {"paper": PAPER, "short": SHORT, "whole": WHOLE}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "unturned": {"kernel": "dense", "augment": "no-rot90"},
+    "whole": {"kernel": "dense", "kernel_size": 7},
+}
+
 
 def runs_of(networks: tuple[Run, ...], base: Config) -> dict[str, Config]:
     """The runs of some networks, by kernel, N_h and N_k."""
     runs = {}
     for kernel, n_h, n_k in networks:
-        how = {"kernel": "dense", "augment": "no-rot90"} if kernel == "unturned" else {"kernel": kernel}
+        how = OPTIONS.get(kernel, {"kernel": kernel})
         runs[f"{kernel}-{n_h}-{n_k}"] = base.updated(n_h=n_h, n_k=n_k, **how)
     return runs
 
@@ -71,8 +83,8 @@ TASK = Task(
     },
     prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
-    # The paper's 25 runs, and fourteen that decide each of its claims by one pair at least.
-    sets={"paper": partial(runs_of, PAPER), "short": partial(runs_of, SHORT)},
+    # The paper's 25 runs, fourteen that decide each of its claims by one pair at least, and a pair of our own.
+    sets={name: partial(runs_of, networks) for name, networks in SETS.items()},
     epoch_images=2048 * 32,  # the scripts' epoch: a quarter of the official training set
     network=network,
 )
