@@ -52,6 +52,23 @@ def test_sim2_is_every_turn_at_every_scale():
     assert same_sets(matrices("sim2", (8, 4)), expected)
 
 
+def test_within_means_about_the_identity_alone():
+    """Each element stands for a step about it; together the steps tile the angles and scales asked for."""
+    degrees, half = np.radians([-18, 0, 18]), 0.1
+    some = [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in degrees]
+    squeezed = [np.diag([math.exp(z + q), math.exp(z - q)]) for z in (-half, half) for q in (-half, half)]
+    expected = {
+        ("so2", 3): some,
+        ("sim2", (3, 2)): [math.exp(z) * r for r in some for z in (-half, half)],
+        ("gl2", (3, 2, 2, 1)): [s @ r for s in squeezed for r in some],
+    }
+    for (group, n_h), elements in expected.items():
+        grid = make_grid(Network(group=group, n_h=n_h, within=27), 2)
+        assert same_sets(grid.group.matrix(grid.elements), elements), group
+    with pytest.raises(ConfigError, match=r"within = 27.* for so2, sim2 and gl2; leave it out for scale"):
+        make_grid(Network(group="scale", n_h=3, within=27), 2)
+
+
 def test_o3_with_48_elements_is_the_symmetries_of_the_cube():
     signs = [np.diag(s) for s in np.array(np.meshgrid(*[[1, -1]] * 3)).T.reshape(-1, 3)]
     orders = [np.eye(3)[list(p)] for p in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))]

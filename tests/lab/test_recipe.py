@@ -262,3 +262,25 @@ def test_the_residual_network_is_one_word_away(tmp_path):
     run = new_run(SMALL.updated(network="resnet", widths=(2, 3), epochs=1), tmp_path / "run")
     assert load(run.path).network.stages[0] is not None
     shutil.rmtree(run.path)
+
+
+def test_the_average_is_of_what_is_saved_wherever_the_grids_stand():
+    """Against a loop in float64; moved grids change neither the average nor what the averaged network computes."""
+    grid = ls.uniform(ls.Scale(2), 2, spacing=0.35)
+    net = ls.models.classifier(1, 3, grid, widths=(2, 2)).double()
+    learner = averaged_learner(0.9, net)
+    truth, images = None, torch.randn(4, 1, 12, 12, dtype=torch.float64)
+    for step in range(3):
+        shift(net, torch.tensor([1.0 + 0.2 * step]))  # its windows grow with it
+        net.train()(images)
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter.add_(torch.randn_like(parameter))
+        now = {name: value.clone() for name, value in net.state_dict().items() if value.is_floating_point()}
+        truth = now if truth is None else {name: 0.9 * truth[name] + 0.1 * now[name] for name in now}
+        learner.on_train_batch_end(None, None, step)
+    found = learner.averaged.module
+    assert all(torch.allclose(found.state_dict()[name], value, atol=1e-12) for name, value in truth.items())
+    shift(net, None)
+    net.load_state_dict(found.state_dict())
+    assert torch.equal(net.eval()(images), found.eval()(images))

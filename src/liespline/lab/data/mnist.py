@@ -25,6 +25,7 @@ MOVED = {
     "rotated about mass": Matrices(turn=_TURNS),
     "scaled": Matrices(zoom=_SIZES),
     "rotated-scaled": Matrices(turn=_TURNS, zoom=_SIZES),
+    "anywhere": Matrices(anywhere=True),
     "affine": Matrices(turn=(-20, 20), stretch=(0.8, 1.2), slant=(-0.2, 0.2), anywhere=True),
 }
 VARIANTS = ("upright", *MOVED)
@@ -45,8 +46,9 @@ def check(path: Path) -> list[str]:
 def load(path: Path, split: str, variant: str = "rotated") -> Split:
     """A split: uint8 images (B, 1, 28, 28), targets (B,).
 
-    `upright`: 50,000 / 10,000 / 10,000, the test file as it is. `affine`: the same in the middle of 40×40, upright in
-    training and validation; test images are moved within the ranges of affNIST, to any place where all is in view.
+    `upright`: 50,000 / 10,000 / 10,000, the test file as it is. `anywhere`: the same, each shifted to its own place
+    in 40×40, all of it in view. `affine`: that for training and validation; test images are moved within the ranges of
+    affNIST as well.
     The others deal 70,000 images out without overlap, 10,000 / 2,000 / 50,000 (`rotated-scaled`: 5,000 to train on).
     Each image is moved by a matrix of its own: turned by any angle, shrunk by a factor of 0.3 to 1, or both.
 
@@ -64,12 +66,12 @@ def load(path: Path, split: str, variant: str = "rotated") -> Split:
 @lru_cache(maxsize=4)  # a run asks for the same set several times, and making it takes a while
 def _loaded(path: Path, split: str, variant: str, state: object) -> Split:
     train, test = _pool(path)
-    if variant in ("upright", "affine"):
+    if variant in ("upright", "anywhere", "affine"):
         kept = max(1, round(len(train[1]) * 5 / 6))
         cut = {"train": slice(0, kept), "valid": slice(kept, None), "test": slice(None)}[split]
         images, labels = (part[cut] for part in (test if split == "test" else train))
-        if variant == "affine":
-            images = _moved(images, split, variant) if split == "test" else _framed(images)
+        if variant != "upright":
+            images = _moved(images, split, variant if split == "test" else "anywhere")
         return Split(images, labels.astype(np.int64), CLASSES)
     images, labels = (np.concatenate(parts) for parts in zip(train, test, strict=True))
     needed = sum(_COUNTS.values())
@@ -85,7 +87,7 @@ def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.ui
     """Images f(M⁻¹(x − t)), each with its own M and shift t; those turned about their mass keep it in the centre."""
     moves = MOVED[variant]
     rng = np.random.default_rng([1, SPLITS.index(split)])
-    side = WIDE if variant == "affine" else SIDE
+    side = WIDE if moves.anywhere else SIDE
     matrices = moves.draw(rng, len(images))
     back, offsets = np.linalg.inv(matrices).astype(np.float64), None
     if variant == "rotated about mass":
@@ -93,12 +95,6 @@ def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.ui
     elif moves.anywhere:
         offsets = -np.einsum("nij,nj->ni", back, places(images, matrices, side, rng))
     return transformed(images / 255, back, side, offsets)
-
-
-def _framed(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Images in the middle of WIDE×WIDE, black around."""
-    margin = (WIDE - SIDE) // 2
-    return np.pad(images, ((0, 0), (margin, margin), (margin, margin)))
 
 
 Part = tuple[NDArray[np.uint8], NDArray[np.uint8]]

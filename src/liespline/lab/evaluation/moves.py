@@ -16,7 +16,7 @@ from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
 from .scores import batches, scores
 
-AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2", "affine": "gl2"}
+AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2"}
 """The group by which a generated set moves its images."""
 
 
@@ -34,11 +34,14 @@ class Moves:
 def moves_of(trained: Trained) -> Moves:
     """How images are moved to test a network: by all that its group does; if it has none, as its data are, or turned.
 
-    Turned, in 3-D turned every way, mirrored or not; shrunk for scales; squeezed for GL(2).
+    Turned, in 3-D turned every way, mirrored or not; shrunk for scales; squeezed for GL(2). Those that learned upright
+    images to tell a little moved ones are turned a little.
     """
     d, group = len(trained.signature.space), str(trained.config.network.group)
     if group == "none":
         group = AS_DATA.get(trained.config.moved, group)
+    if trained.config.moved == "affine" or trained.config.network.within is not None:
+        return _a_little()
     if group == "scale":
         elements = (-math.log(2) * torch.arange(9, dtype=torch.float64) / 8).exp().unsqueeze(-1)
         return Moves(Scale(d), elements, tuple(f"{float(e):.2f}" for e in elements[:, 0]), "scale")
@@ -50,6 +53,13 @@ def moves_of(trained: Trained) -> Moves:
             elements, labels = torch.cat([elements, -elements]), [*labels, *(f"{label}, mirrored" for label in labels)]
         return Moves(O3() if group == "o3" else SO3(), elements, tuple(labels), "angle of the rotation")
     return _in_the_plane(group)
+
+
+def _a_little() -> Moves:
+    """Turns by at most 20°, as far as affNIST goes: for networks that are upright otherwise."""
+    degrees = (0, -20, -15, -10, -5, 5, 10, 15, 20)
+    elements = torch.tensor(degrees, dtype=torch.float64).deg2rad().unsqueeze(-1)
+    return Moves(SO2(), elements, tuple(f"{angle}°" for angle in degrees), "angle")
 
 
 def _in_the_plane(group: str) -> Moves:

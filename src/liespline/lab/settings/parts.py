@@ -34,6 +34,11 @@ class Network:
         "gl2: turns x zooms x squeezes x squeezes, such as 8x1x3x3.",
         metavar="N|NxN",
     )
+    within: Number | None = setting(
+        None,
+        "so2, sim2 and gl2: turns within so many degrees of upright only, scales and squeezes a little about 1.",
+        gt=0, le=180, metavar="DEGREES", only=SIZED,
+    )  # fmt: skip
     kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
     n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
     separable: bool = setting(

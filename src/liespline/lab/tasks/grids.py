@@ -12,6 +12,8 @@ from ..settings import Config, ConfigError, Network, written
 
 SCALE_STEP = 0.5 * math.log(2)
 SQUEEZE_STEP = 0.3
+NEAR_STEP = 0.2
+"""Of the logarithms of scales and squeezes in a network that is only equivariant near the identity."""
 PLANE, SPACE = ("so2", "o2", "sim2", "gl2"), ("so3", "o3")
 FACTORS = {
     "sim2": ("turns x scales, such as 8x4", 2),
@@ -31,6 +33,8 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         raise ConfigError(
             f"group {group!r} acts on volumes; for data of {space_dim} dimensions choose so2, o2, scale or none{also}"
         )
+    if network.within is not None:
+        return near(network)
     if group == "none":
         return uniform(Trivial(space_dim), 1)
     if group in FACTORS:
@@ -51,6 +55,20 @@ def make_grid(network: Network, space_dim: int) -> Grid:
             compact = SO3() if group == "so3" else O3()
             exact = n in ((12, 24, 60) if group == "so3" else (24, 48, 120))
             return uniform(compact, n) if exact else repulsion(compact, n)
+
+
+def near(network: Network) -> Grid:
+    """Elements about the identity alone, for images that are turned, scaled and squeezed by a little."""
+    counts = factors(network) if network.group in FACTORS else (single(network),)
+    turn = 2 * math.radians(float(network.within or 0)) / counts[0]  # each element stands for a step about it
+    match network.group:
+        case "so2":
+            return local(SO2(), counts, turn)
+        case "sim2":
+            return local(Product(SO2(), Scale(2)), counts, (turn, NEAR_STEP))
+        case "gl2":
+            return local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, turn))
+    raise ConfigError(f"within = {network.within}: for so2, sim2 and gl2; leave it out for {network.group}")
 
 
 def similarities(turns: int, scales: int) -> Grid:

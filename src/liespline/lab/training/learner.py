@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader, DistributedSampler, Sampler
 from torchmetrics import MeanMetric
 
@@ -20,6 +19,7 @@ from ..data.patches import Drawn
 from ..runs.checkpoint import check_fit
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
+from .averaging import Averaged
 from .optimisers import optimiser, rate
 from .shifting import a_shift
 
@@ -35,10 +35,7 @@ class Learner(LightningModule):
     def __init__(self, network: nn.Module, objective: Objective, training: Training, seed: int = 0) -> None:
         super().__init__()
         self.network, self.objective, self.settings, self.seed = network, objective, training, seed
-        self.averaged: AveragedModel | None = None
-        if training.ema:
-            average = get_ema_multi_avg_fn(training.ema)
-            self.averaged = AveragedModel(network, multi_avg_fn=average, use_buffers=True).requires_grad_(False)
+        self.averaged = Averaged(network, training.ema) if training.ema else None
         self.valid_scores = objective.scores().clone(prefix="valid_")
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
         self._losses: list[Tensor] = []
@@ -72,8 +69,6 @@ class Learner(LightningModule):
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Take the new weights into their average."""
         if self.averaged is not None:
-            if self.settings.shift:
-                shift(self.network, None)  # or the samples of moved kernels would be averaged too
             self.averaged.update_parameters(self.network)
 
     def on_train_epoch_start(self) -> None:
