@@ -111,6 +111,24 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
     torch.compiler.reset()
 
 
+def test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does() -> None:
+    layer = ls.GConv(2, 2, 5, SO2).eval()
+    x = torch.randn(1, 2, len(SO2), 9, 9)
+    assert layer.plan is not None
+    before, tables = layer.plan, layer.plan.parts[0].tables
+    with torch.no_grad():
+        home = layer(x)  # in inference, kernels are kept with the plan
+        shift(layer, torch.tensor([0.2]))
+        assert layer.plan is not None
+        assert layer.plan is not before
+        assert layer.plan.parts[0].tables is tables
+        right = ls.GConv(2, 2, 5, layer.grid, h_basis=layer.h_basis).eval()
+        right.load_state_dict(layer.state_dict())
+        assert (layer(x) - right(x)).abs().max() < 1e-5
+        shift(layer, None)
+        assert torch.equal(layer(x), home)
+
+
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_windows_that_were_chosen_by_hand_come_back() -> None:
     net = ls.models.celeba(2, 2, preset="released").eval()

@@ -63,12 +63,17 @@ class Plan:
     parts: tuple[Part, ...]
     order: Tensor | None  # (A,) where each element stands among the parts one after the other, None if in order
     fixed: bool  # whether samples stay what they are, so that what is made of them may be kept
+    home: Plan | None = None  # whose tables these are, if the samples in space were moved since
 
     def on(self, device: torch.device) -> Plan:
         """Return the same plan with its tables on a device."""
         if device == self.labels.device:
             return self
         return kept(self, device, lambda: _moved(self, device))
+
+    def moved(self) -> Plan | None:
+        """Return the plan of the same layer with other samples in space; None if anything here is made of those."""
+        return None if any(part.rank for part in self.parts) else replace(self, home=self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
