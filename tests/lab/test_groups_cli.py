@@ -65,6 +65,8 @@ def test_within_means_about_the_identity_alone():
     for (group, n_h), elements in expected.items():
         grid = make_grid(Network(group=group, n_h=n_h, within=27), 2)
         assert same_sets(grid.group.matrix(grid.elements), elements), group
+        # Of these groups all but GL(2), in its chart, have a Haar measure that is constant in the algebra.
+        assert torch.allclose(grid.weights, torch.ones(len(grid), dtype=torch.float64), rtol=0.02)
     with pytest.raises(ConfigError, match=r"within = 27.* for so2, sim2 and gl2; leave it out for scale"):
         make_grid(Network(group="scale", n_h=3, within=27), 2)
 

@@ -63,12 +63,16 @@ def near(network: Network) -> Grid:
     turn = 2 * math.radians(float(network.within or 0)) / counts[0]  # each element stands for a step about it
     match network.group:
         case "so2":
-            return local(SO2(), counts, turn)
+            grid = local(SO2(), counts, turn)
         case "sim2":
-            return local(Product(SO2(), Scale(2)), counts, (turn, NEAR_STEP))
+            grid = local(Product(SO2(), Scale(2)), counts, (turn, NEAR_STEP))
         case "gl2":
-            return local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, turn))
-    raise ConfigError(f"within = {network.within}: for so2, sim2 and gl2; leave it out for {network.group}")
+            grid = local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, turn))
+        case _:
+            raise ConfigError(f"within = {network.within}: for so2, sim2 and gl2; leave it out for {network.group}")
+    # A Haar measure is free up to a factor. By the product of such short steps, kernels would need large coefficients,
+    # and an optimiser whose steps are of one size for all would hardly move them.
+    return Grid(grid.group, grid.elements, grid.weights / grid.weights.mean(), grid.spacing)
 
 
 def similarities(turns: int, scales: int) -> Grid:

@@ -49,6 +49,8 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
         callbacks.append(Bar(leave=False))
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
+    # cuDNN tries its algorithms and takes the fastest, but not where windows grow and shrink from step to step.
+    steady = not settings.shift or config.network.group not in ("scale", "sim2", "gl2")
     several = settings.devices * settings.nodes > 1
     images = find_task(config.task).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
@@ -66,7 +68,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
         plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],
         use_distributed_sampler=False,
         deterministic=deterministic,
-        benchmark=on_gpu and not deterministic,  # cuDNN tries its algorithms, and takes the fastest
+        benchmark=on_gpu and not deterministic and steady,
         num_sanity_val_steps=0,
         enable_model_summary=False,
         enable_progress_bar=progress,
