@@ -101,7 +101,7 @@ def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Change
     return Record(about, "mnist", shared, networks, tuple((name, "plain") for name in ours))
 
 
-_SIZES = {"augment": "elastic-slant", "epochs": 24}
+_SIZES = {"augment": "slant", "epochs": 24}
 _SCALES: Changes = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
 _SIMILAR: Changes = {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL}
 _TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
@@ -152,7 +152,7 @@ SETS = {
     ),
     "rotated-scaled-digits": _moved(
         "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",
-        "rotated-scaled", {"augment": "elastic", "epochs": 30, "batch": 64}, 80_000,
+        "rotated-scaled", {"augment": "affine", "epochs": 30, "batch": 64}, 80_000,
         **{"sim2-8x3": _SIMILAR, "so2-16": _TURNS},
     ),
     "affine-digits": _moved(
