@@ -95,7 +95,7 @@ def _faces(folder: Path) -> None:
 TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
     "digits": (None, "", ["--n-h", "4", "--widths", "3,4"]),
     "rotmnist": (_mnist, "mnist", ["--n-h", "4", "--widths", "3,4"]),
-    "mnist": (_mnist, "mnist", ["--moved", "scaled", "--group", "scale", "--n-h", "2", "--widths", "3,4"]),
+    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--n-h", "2", "--widths", "3,4"]),
     "images": (_images, "images", ["--n-h", "4", "--widths", "3,4"]),
     "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--n-h", "12", "--widths", "3,4"]),
     "segment": (_masks, "masks", ["--n-h", "4", "--widths", "3,4"]),
