@@ -214,6 +214,8 @@ _PATHS = [
           "test_hopper::test_a_checkpointed_network_is_the_network_and_counts_a_batch_once"),
     Fault("nn/norm_kernels.py", "inside * CHANNELS", "inside", "norms mix channels whose fields lie innermost",
           "test_paths_triton::test_interpreted_kernels"),
+    Fault("nn/norm_kernels.py", "variance * count / (count - 1), rate", "variance, rate",
+          "norms remember the variance of the sample", "test_paths_triton::test_interpreted_kernels"),
 ]  # fmt: skip
 
 _ABOVE = [

@@ -36,9 +36,10 @@ def correlate(
     """
     fields = x
     if plan.rows is not None:
-        make = partial(_rows, h_samples, plan.rows)
-        rows = kept(plan, ("rows", weight.dtype), make) if keep else make()
-        fields = _mix(x, rows.to(x.dtype))  # (B, C, R, *space)
+        wide = x.shape[1] if hopper.innermost(x) else 0
+        make = partial(_mixer, h_samples, plan.rows, wide, x.dtype)
+        mixer = kept(plan, ("rows", wide, x.dtype), make) if keep else make()
+        fields = _mix(x, mixer)  # (B, C, R, *space)
     parts = []
     for part, method in zip(plan.parts, methods, strict=True):
         table = part.tables[group - 1]
@@ -151,11 +152,19 @@ def _rows(h_samples: Tensor, rows: Tensor) -> Tensor:
     return h_samples[:, 0].transpose(1, 2).flatten(0, 1).index_select(0, rows)
 
 
+def _mixer(h_samples: Tensor, rows: Tensor, wide: int, dtype: torch.dtype) -> Tensor:
+    """Return these rows (R, N_in), or for fields that lie innermost, `wide` channels each, (R·C, N_in·C).
+
+    Products with zeros cost less than a product for each sample.
+    """
+    found = _rows(h_samples, rows).to(dtype)
+    return torch.kron(found, torch.eye(wide, device=found.device, dtype=dtype)) if wide else found
+
+
 def _mix(x: Tensor, rows: Tensor) -> Tensor:
     # (R, N_in) applied along H of (B, C, N_in, *space), as matrix products over whichever axes lie innermost.
-    if hopper.innermost(x):  # products with zeros cost less than a product for each sample
-        wide = torch.kron(rows, torch.eye(x.shape[1], device=x.device, dtype=x.dtype))
-        mixed = F.linear(x.movedim((2, 1), (-2, -1)).flatten(-2), wide)
+    if hopper.innermost(x):
+        mixed = F.linear(x.movedim((2, 1), (-2, -1)).flatten(-2), rows)
         return mixed.unflatten(-1, (-1, x.shape[1])).movedim((-2, -1), (2, 1))
     if x.stride(1) == 1:
         last = x.movedim(1, -1)  # (B, N_in, *space, C)
