@@ -84,5 +84,6 @@ def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: P
     assert 0 <= heads.train(upright, 0, settings, time.time() + 600)["half-way"] <= 100
     result = heads.train(variant, 0, settings, time.time() + 600)
     assert 0 <= result["error"] <= 100
+    assert 0 <= result["change, two grids"] < result["change"]  # a network that is nearly untrained
     assert result["weights"] == sum(p.numel() for p in variant.network().parameters())
     assert heads.train(variant, 0, settings, time.time() - 1) is None
