@@ -17,6 +17,7 @@ from liespline.models.kernels import h_basis
 from liespline.nn import BatchNorm, Downsample, FieldDropout, NormReLU
 
 from . import rivals
+from .discs import in_discs
 
 SMALL = (8, 12, 12, 12, 20, 32)
 
@@ -127,6 +128,8 @@ BESIDE: dict[str, Variant] = {
 
 VARIANTS: dict[str, Variant] = {
     **BESIDE,
+    "ours, SO(2), 16, in discs, cue": Variant(lambda: in_discs(chain(last=7)), **RECIPE),
+    "classifier, 16 orientations, in discs": Variant(lambda: in_discs(_classifier()()), **RECIPE, cost=4),
     "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
     "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
     "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
