@@ -33,6 +33,8 @@ class Settings:
     lr: float = 4e-3
     limit: int | None = None
     compiled: bool = True
+    keep: Path | None = None
+    """File for the trained weights."""
 
 
 def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> dict[str, float] | None:
@@ -91,6 +93,8 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
             return None
     if variant.average:
         net = averaged.module
+    if settings.keep:
+        torch.save(net.state_dict(), settings.keep)
     shift(net.eval(), None)
     measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant)
     return {
