@@ -66,6 +66,22 @@ def test_the_chain_is_the_classifier(heads: ModuleType) -> None:
             assert variant.network()(torch.randn(2, 1, variant.side, variant.side)).shape == (2, 10), name
 
 
+def test_a_disc_of_features_turns_with_the_image(heads: ModuleType) -> None:
+    """A constant stays the same inside the disc, and zero padding adds no square to it."""
+    from benchmarks.heads.discs import Disc, in_discs
+    from benchmarks.heads.variants import chain
+
+    found = Disc()(torch.ones(1, 2, 4, 28, 28))
+    radius = (torch.cartesian_prod(torch.arange(28.0), torch.arange(28.0)) - 13.5).norm(dim=1).view(28, 28)
+    assert (found[..., radius <= 13.5] == 1).all()
+    assert (found[..., radius >= 14.5] == 0).all()
+    assert torch.equal(found, found.rot90(1, (-2, -1)))
+    net = chain(last=7, n_h=4, widths=(2, 2, 2))
+    discs = [layer for layer in in_discs(net) if isinstance(layer, Disc)]
+    assert len(discs) == 3
+    assert [p.shape for p in in_discs(net).parameters()] == [p.shape for p in net.parameters()]
+
+
 def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: Path) -> None:
     from benchmarks.heads.variants import Variant
 
@@ -84,5 +100,6 @@ def test_a_run_measures_and_stops_at_its_deadline(heads: ModuleType, tmp_path: P
     assert 0 <= heads.train(upright, 0, settings, time.time() + 600)["half-way"] <= 100
     result = heads.train(variant, 0, settings, time.time() + 600)
     assert 0 <= result["error"] <= 100
+    assert 0 <= result["change, two grids"] < result["change"]  # a network that is nearly untrained
     assert result["weights"] == sum(p.numel() for p in variant.network().parameters())
     assert heads.train(variant, 0, settings, time.time() - 1) is None

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from liespline import Lift
 from liespline.nn import shift
 
 from .digits import Digits, turn
@@ -32,6 +33,8 @@ class Settings:
     lr: float = 4e-3
     limit: int | None = None
     compiled: bool = True
+    keep: Path | None = None
+    """File for the trained weights."""
 
 
 def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> dict[str, float] | None:
@@ -90,6 +93,8 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
             return None
     if variant.average:
         net = averaged.module
+    if settings.keep:
+        torch.save(net.state_dict(), settings.keep)
     shift(net.eval(), None)
     measured = between(net, digits, variant.upright) if variant.upright else measures(net, digits, variant)
     return {
@@ -123,13 +128,24 @@ def between(net: nn.Module, digits: Digits, step: float) -> dict[str, float]:
 
 @torch.no_grad()
 def measures(net: nn.Module, digits: Digits, variant: Variant) -> dict[str, float]:
-    """Test error in per cent, and by how much of its spread the output changes between two turns of the same digit."""
-    scores = []
-    for seed in (1, 2):
-        images, labels = digits.turned("test", variant.about, seed, side=variant.side)
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=images.is_cuda):
-            scores.append(torch.cat([net(part).float() for part in images.split(500)]))
-        if seed == 1:
-            error = 100 * float((scores[0].argmax(-1) != labels).double().mean())
-    spread = (scores[0] - scores[0].mean(0)).square().sum().sqrt()
-    return {"error": error, "change": 100 * float((scores[1] - scores[0]).norm() / spread)}
+    """Test error in per cent, and by how much of its spread the output changes between two turns of the same digit.
+
+    The same again for the mean of two answers: on the grid of our networks, and on the grid moved by half a step.
+    """
+    tests = [digits.turned("test", variant.about, seed, side=variant.side) for seed in (1, 2)]
+    labels, grids = tests[0][1], [layer.grid for layer in net.modules() if isinstance(layer, Lift)]
+
+    def scores() -> Tensor:
+        with torch.autocast(labels.device.type, torch.bfloat16, enabled=labels.is_cuda):
+            return torch.stack([torch.cat([net(x).float() for x in images.split(500)]) for images, _ in tests])
+
+    def measured(scores: Tensor) -> tuple[float, float]:
+        error = 100 * float((scores[0].argmax(-1) != labels).double().mean())
+        return error, 100 * float((scores[1] - scores[0]).norm() / (scores[0] - scores[0].mean(0)).norm())
+
+    found = scores()
+    result = dict(zip(("error", "change"), measured(found), strict=True))
+    if grids and len(grids[0]) > 1:
+        with shift(net, grids[0].group.exp(torch.tensor([grids[0].spacing / 2]))):
+            result |= zip(("error, two grids", "change, two grids"), measured((found + scores()) / 2), strict=True)
+    return result

@@ -17,6 +17,7 @@ from liespline.models.kernels import h_basis
 from liespline.nn import BatchNorm, Downsample, FieldDropout, NormReLU
 
 from . import rivals
+from .discs import in_discs
 
 SMALL = (8, 12, 12, 12, 20, 32)
 
@@ -116,10 +117,14 @@ MIRRORS: Any = (
     ("ours, O(2), 2×16", lambda: chain(last=7, mirror=True, widths=(6, 9, 9, 9, 14, 22)), 28, 1.3),
     ("escnn, D_16", lambda: rivals.Escnn((6, 9, 9, 9, 14, 23), mirror=True), rivals.SIDE, 2.2),
 )
+QUARTER: Any = (  # 76,846 and 77,072 weights, for one CPU core
+    ("ours, SO(2), 77k", lambda: chain(last=7, widths=(4, 6, 6, 6, 10, 16)), 28, 1.0),
+    ("escnn, C_16, 77k", lambda: rivals.Escnn((4, 6, 6, 6, 10, 17)), rivals.SIDE, 1.6),
+)
 # Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first.
 BESIDE: dict[str, Variant] = {
     f"{name}, {'no cue' if about == 'mass' else 'cue'}": Variant(network, about, side, **RECIPE, cost=cost)
-    for pair in (ROTATIONS, MIRRORS)
+    for pair in (ROTATIONS, MIRRORS, QUARTER)
     for about in ("image", "mass")
     for name, network, side, cost in pair
     if rivals.installed() or "escnn" not in name
@@ -127,6 +132,8 @@ BESIDE: dict[str, Variant] = {
 
 VARIANTS: dict[str, Variant] = {
     **BESIDE,
+    "ours, SO(2), 16, in discs, cue": Variant(lambda: in_discs(chain(last=7)), **RECIPE),
+    "classifier, 16 orientations, in discs": Variant(lambda: in_discs(_classifier()()), **RECIPE, cost=4),
     "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),
     "resnet, full recipe": Variant(_resnet(), **RECIPE, cost=3.5),
     "classifier, 8 orientations, full recipe": Variant(_classifier(8), **RECIPE, longer=1.5, cost=2),
