@@ -13,12 +13,13 @@ import yaml
 from liespline.lab.paper.results_page import write_results_page
 from liespline.lab.paper.seed_averages import read_runs
 from liespline.lab.settings import Config
-from liespline.lab.sweep.records import RECORDS
+from liespline.lab.sweep.records import RECORDS, SETS
 from liespline.lab.sweep.records_page import write_records_page
 
 ROOT = Path(__file__).parents[2] / "experiments"
 STUDIES = sorted(path.parent for path in ROOT.glob("**/study.yaml"))
-PLACES = r"(README\.md|table\.py|pack\.py|.+/(study\.yaml|results\.md|(results|record)-light\.svg|runs/[\w-]+/seed-\d+/"
+PLACES = r"(README\.md|table\.py|pack\.py|records\.(sh|py)|"
+PLACES += r".+/(study\.yaml|results\.md|(results|record)-light\.svg|runs/[\w-]+/seed-\d+/"
 PLACES += r"(config\.yaml|environment\.json|metrics\.jsonl|results\.json)))"
 
 
@@ -52,6 +53,18 @@ def test_the_list_of_studies_is_what_their_runs_say(monkeypatch):
     ((path, text),) = written.items()
     assert path == ROOT / "README.md"
     assert text == path.read_text()
+
+
+def test_the_tables_of_records_are_what_their_runs_say():
+    records = runpy.run_path(str(ROOT / "records.py"))
+    for page, short in records["PAGES"].items():
+        text = page.read_text(encoding="utf-8")
+        assert text.count(records["MARK"]) == 2
+        assert records["filled"](text, short) == text, f"{page}: run python experiments/records.py"
+        wrong = re.sub(r"(\d\.\d\d) ± ", r"0\1 ± ", text, count=1)
+        assert records["filled"](wrong, short) == text
+    for row in records["ROWS"]:
+        assert {row.ours, row.other} <= set(SETS[row.study].networks), row
 
 
 def test_a_packed_study_has_its_runs_without_weights(tmp_path):

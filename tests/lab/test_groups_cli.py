@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from liespline import GL2, O2, O3, SO2, Product, Scale, SplineBasis, local, uniform
+from liespline import GL2, O2, O3, SO2, GConv, Product, Project, Scale, SplineBasis, Trivial, local, uniform
 from liespline.lab import load
 from liespline.lab.data import digits
 from liespline.lab.evaluation.moves import moves_of
@@ -18,6 +18,7 @@ from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks.defaults import DEFAULTS
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
+from liespline.models import classifier
 from liespline.models.kernels import h_basis
 
 SMALL = ["--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
@@ -281,3 +282,44 @@ def test_digits_are_mirrored_and_shrunk():
     size = (images[2].sum((1, 2, 3)) / images[0].sum((1, 2, 3))).sqrt()
     assert 0.57 < float(size.min()) < 0.65
     assert 0.95 < float(size.max()) < 1.03
+
+
+@pytest.mark.parametrize(("kernel", "meet"), [("apart", False), ("local", True)])
+def test_elements_are_kept_apart_until_they_are_projected(kernel, meet):
+    """A change of one element's field reaches no other; by the local kernels, planted as a fault, it does."""
+    grid = make_grid(Network(group="gl2", n_h=(3, 2, 2, 1), within=27), 2)
+    layer = GConv(2, 3, 5, grid, h_basis=h_basis(grid, kernel, 1), padding=2)
+    x = torch.randn(1, 2, len(grid), 9, 9)
+    changed = x.clone()
+    changed[:, :, 4] += 1
+    difference = (layer(changed) - layer(x)).abs().amax((0, 1, 3, 4))
+    assert difference[4] > 0.1
+    others = torch.arange(len(grid)) != 4
+    assert bool(difference[others].max() > 1e-3) == meet
+    assert difference[others].max() < 1e-5 or meet
+
+
+def test_a_digit_moved_by_an_element_is_told_as_it_was():
+    """Trained or not, a network that keeps elements apart answers as the plain one whose kernels are all moved."""
+    grid = make_grid(Network(group="so2", n_h=3, within=135), 2)  # quarter turns to either side
+    net = classifier(1, 4, grid, widths=(2, 2, 3), kernel="apart").eval()
+    plain = classifier(1, 4, uniform(Trivial(2), 1), widths=(2, 2, 3)).eval()
+    state = plain.state_dict()
+    for value, own in zip(net.state_dict().values(), state, strict=True):
+        state[own] = value.view(state[own].shape)
+    plain.load_state_dict(state)
+    image = torch.randn(1, 1, 20, 20)
+    heads = []  # before the maximum over H
+    for network in (net, plain):
+        stage = next(m for m in network if isinstance(m, Project))
+        stage.register_forward_hook(lambda m, inputs, output: heads.append(inputs[0]))
+    net(image)
+    for element, back in enumerate((1, 0, -1)):
+        plain(torch.rot90(image, back, (-2, -1)))
+        turned = torch.rot90(heads[-1][:, :, 0], -back, (-2, -1))
+        assert torch.allclose(heads[0][:, :, element], turned, atol=1e-5)
+
+
+def test_a_kernel_that_keeps_apart_is_one_spline():
+    with pytest.raises(ValueError, match=r"n_k = 3: a kernel that keeps elements apart is one spline"):
+        h_basis(uniform(SO2(), 8), "apart", 3)

@@ -1,5 +1,6 @@
 """Scores, moves and random turns against what they must be."""
 
+import itertools
 import math
 import re
 
@@ -9,7 +10,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from liespline import SO2, Scale, uniform
+from liespline import SO2, SO3, Scale, repulsion, uniform
 from liespline.lab.data import Split
 from liespline.lab.data.augment import Affine, Draws, FlipRotate, Flips, Rotate
 from liespline.lab.data.split import in_colours
@@ -208,3 +209,25 @@ def test_twenty_four_rotations_are_those_of_the_cube():
     assert torch.equal(whole.abs().sum(-1), torch.ones(24, 3, dtype=whole.dtype)), "axes go to axes"
     assert torch.allclose(torch.linalg.det(grid.elements), torch.ones(24, dtype=grid.elements.dtype))
     assert len({tuple(h.flatten().tolist()) for h in whole}) == 24
+
+
+@pytest.mark.parametrize("group", ["so3", "o3", "none"])
+def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
+    """Twelve rotations that lie evenly are those of a tetrahedron, planted as a fault: they cost nothing."""
+    config = Config("volumes").updated(group=group, n_h=1 if group == "none" else 24)
+    moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9, 9), ("a", "b"))))
+
+    def angle_to_the_voxels(turns):
+        """The angle to the nearest of the 48 signed permutations of the axes."""
+        orders = torch.eye(3, dtype=torch.float64)[torch.tensor(list(itertools.permutations(range(3))))]
+        signs = torch.tensor(list(itertools.product((1.0, -1.0), repeat=3)), dtype=torch.float64)
+        exact = (signs[:, None, :, None] * orders).flatten(0, 1)
+        traces = torch.einsum("nij,mij->nm", turns, exact).amax(1)
+        return torch.rad2deg(torch.arccos(((traces - 1) / 2).clamp(-1, 1)))
+
+    turned = moves.group.matrix(moves.elements)
+    angles = angle_to_the_voxels(turned[turned[:, 0, 0].abs() < 1 - 1e-9])
+    assert len(angles) >= 12
+    assert angles.mean() > 25
+    assert angles.min() > 5
+    assert angle_to_the_voxels(repulsion(SO3(), 12).elements).max() < 1e-3

@@ -14,14 +14,16 @@ from ..splines import SplineBasis
 
 N = TypeVar("N", bound=nn.Module)
 
-KERNELS = ("dense", "local", "atrous", "deformable")
+KERNELS = ("dense", "local", "atrous", "deformable", "apart")
 
 
 def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, degree: int = 3) -> SplineBasis:
     """Return n_k splines on H of a kind: by default one per element, or the nearest neighbours for local kernels.
 
     dense: spread over the group, as wide as they lie apart; local: next to the identity, one step of the grid apart;
-    atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned.
+    atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned;
+    apart: one linear spline that ends at the neighbours, so that every element sees itself alone until H is projected.
+    On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
     n_k counts as `uniform` and `local` do: on products one number per factor, and on O(2) and O(3), whose local kernels
     would else never relate an image to its mirror image, as many local splines again next to the mirror.
     """
@@ -30,6 +32,10 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
         raise ValueError(f"kernel = {kernel!r}, must be one of {', '.join(KERNELS)}")
     if len(grid) == 1 and n_k in (None, 1):
         return SplineBasis(grid, degree=degree) if group.dim == 0 else SplineBasis(local(group, 1, 1.0), degree=degree)
+    if kernel == "apart":
+        if n_k not in (None, 1):
+            raise ValueError(f"n_k = {n_k}: a kernel that keeps elements apart is one spline; leave n_k out")
+        return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
         centres = _on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import roma
 import torch
 from torch import Tensor
 
-from ...grids import repulsion, uniform
+from ...grids import uniform
 from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ..data import Split
 from ..moving import in_disc, magnification, moved
@@ -46,7 +47,10 @@ def moves_of(trained: Trained) -> Moves:
         elements = (-math.log(2) * torch.arange(9, dtype=torch.float64) / 8).exp().unsqueeze(-1)
         return Moves(Scale(d), elements, tuple(f"{float(e):.2f}" for e in elements[:, 0]), "scale")
     if d == 3:
-        turns = repulsion(SO3(), 6 if group == "o3" else 12).elements
+        # Drawn, and the same for all: grids that lie evenly may be turns of the voxels, where nothing is interpolated.
+        count, drawn = 6 if group == "o3" else 12, torch.Generator().manual_seed(0)
+        quaternions = torch.randn(count, 4, dtype=torch.float64, generator=drawn)
+        turns = roma.unitquat_to_rotmat(torch.nn.functional.normalize(quaternions, dim=-1))
         elements = torch.cat([SO3().identity(dtype=torch.float64).unsqueeze(0), turns])
         labels = [f"{float(a):.0f}°" for a in SO3().log(elements).norm(dim=-1) * 180 / math.pi]
         if group == "o3":

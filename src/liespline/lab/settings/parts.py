@@ -39,7 +39,9 @@ class Network:
         "so2, sim2 and gl2: turns within so many degrees of upright only, scales and squeezes a little about 1.",
         gt=0, le=180, metavar="DEGREES", only=SIZED,
     )  # fmt: skip
-    kernel: Literal["dense", "local", "atrous", "deformable"] = setting("dense", "Kind of kernel on the group.")
+    kernel: Literal["dense", "local", "atrous", "deformable", "apart"] = setting(
+        "dense", "Kind of kernel on the group; apart: none, elements meet only in the end."
+    )
     n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
     separable: bool = setting(
         False, "Kernels that are products of one in space and one on the group: faster, of fewer weights.", only=SIZED

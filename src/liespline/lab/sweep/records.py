@@ -107,7 +107,7 @@ _SIMILAR: Changes = {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL}
 _TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
 # Steps about these elements tile affNIST's ranges: turns of 27°, slants among them, zooms and squeezes of e^0.2. The
 # grids are moved within a step in training, so that upright digits teach the whole of it.
-_NEAR: Changes = {"within": 27, "shift": True, **LOCAL}
+_NEAR: Changes = {"within": 27, "shift": True}
 
 SETS = {
     "rotmnist": Record(f"{_TURNED}.", "rotmnist", _DIGITS, {**_FULL, **_LONGER}, (*_PAIR, ("so2-16", "plain-long"))),
@@ -159,8 +159,9 @@ SETS = {
         "MNIST upright, anywhere in 40², to train on; tested on test digits moved as affNIST's are. Generated.",
         "affine", {"augment": "none", "epochs": 4}, 160_000,
         **{
-            "gl2-3x2x2x1": {**_NEAR, "group": "gl2", "n_h": (3, 2, 2, 1)},
-            "sim2-3x2": {**_NEAR, "group": "sim2", "n_h": (3, 2), "n_k": (3, 3)},
+            "gl2-3x2x2x1": {**_NEAR, **LOCAL, "group": "gl2", "n_h": (3, 2, 2, 1)},
+            "sim2-3x2": {**_NEAR, **LOCAL, "group": "sim2", "n_h": (3, 2), "n_k": (3, 3)},
+            "sim2-3x2-apart": {**_NEAR, "kernel": "apart", "group": "sim2", "n_h": (3, 2)},
         },
     ),
 }  # fmt: skip

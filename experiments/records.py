@@ -1,0 +1,93 @@
+"""Write the tables of records in README.md and in the guide anew, from the studies `records-SET` beside this file."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from liespline.lab.paper.seed_averages import origin
+from liespline.lab.sweep.records_page import Scored, scored_runs
+
+ROOT = Path(__file__).parents[1]
+MARK = "<!-- records, by `python experiments/records.py` -->"
+PAGES = {ROOT / "README.md": True, ROOT / "docs" / "guide" / "when-it-pays.md": False}
+"""Whether a page has the short table."""
+BEHIND = ["weights", "seeds", "set", "machine", "commit"]
+
+
+class Row(NamedTuple):
+    """One measure of one study: ours, the network beside it, and the best that we know to be published."""
+
+    study: str
+    words: str
+    measure: str
+    ours: str
+    other: str
+    published: str = "–"
+    short: bool = True
+    error: bool = False
+
+
+ROWS = [
+    Row("rotmnist", "rotated MNIST, 12,000 to train on: errors", "accuracy", "so2-16", "plain", "0.59", error=True),
+    Row("rotmnist-no-cue", "the same, turned about their mass", "accuracy", "so2-16", "plain", short=False, error=True),
+    Row("rotmnist-small", "the same, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
+    Row("scaled-digits", "scaled MNIST", "accuracy", "scale-3", "plain", "98.30"),
+    Row("scaled-fashion", "scaled Fashion-MNIST", "accuracy", "scale-3", "plain", "89.62"),
+    Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
+    Row("rotated-scaled-digits", "rotated and scaled MNIST, 16 turns", "accuracy", "so2-16", "plain", "95.80"),
+    Row("affine-digits", "MNIST, learned upright, then moved as affNIST", "accuracy", "gl2-3x2x2x1", "plain", "98.45"),
+    Row("modelnet10", "ModelNet10, learned upright, scored turned", "accuracy, moved", "so3-24", "plain"),
+    Row("modelnet10", "the same, scored upright", "accuracy, as they lie", "so3-24", "plain", short=False),
+    Row("modelnet10", "learned and scored turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
+    *(
+        Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain", short=side == 28)
+        for side in (28, 64)
+        for study, name in (("adrenal", "AdrenalMNIST3D"), ("vessel", "VesselMNIST3D"))
+        for how, key in (("upright", ""), ("turned", ", moved"))
+    ),
+    Row("pcam", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-8-100", "plain-100"),
+    Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-8-10", "plain-10"),
+]  # fmt: skip
+
+
+def cell(network: Scored, row: Row) -> str:
+    """Mean ± standard deviation in per cent."""
+    values = [100 * (1 - value if row.error else value) for value in network.values[row.measure]]
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.2f}{spread}"
+
+
+def table(short: bool) -> str:
+    """All rows whose runs are there, in Markdown."""
+    head = ["in per cent", "ours", "plain, as many weights", "published", *([] if short else BEHIND)]
+    lines = [head, ["---"] * len(head)]
+    for row in ROWS:
+        study = ROOT / "experiments" / f"records-{row.study}"
+        scored = scored_runs(study) if study.is_dir() else {}
+        pair = [scored[name] for name in (row.ours, row.other) if name in scored and row.measure in scored[name].values]
+        if len(pair) < 2 or (short and not row.short):
+            continue
+        line = [row.words, f"{cell(pair[0], row)} ({row.ours})", cell(pair[1], row), row.published]
+        if not short:
+            seeds = sorted({network.seeds for network in pair})
+            machine = str(origin(next(study.glob("runs/*/seed-*/environment.json")))["machine"]).split(", ")[-1]
+            tree = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["commit"][:7]
+            line += [f"{pair[0].weights:,}", " and ".join(map(str, seeds)), row.study, machine, tree]
+        lines.append(line)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def filled(text: str, short: bool) -> str:
+    """A page with the table between its marks."""
+    pattern = rf"({re.escape(MARK)}\n).*?({re.escape(MARK)})"
+    return re.sub(pattern, lambda found: f"{found[1]}{table(short)}\n{found[2]}", text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    for page, short in PAGES.items():
+        page.write_text(filled(page.read_text(encoding="utf-8"), short), encoding="utf-8")
