@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import functional, models, nn, testing
+from .compiling import without_gaps
 from .converting import convert
 from .exporting import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import torch
 
     from .lab.runs.trained import Trained
+
+without_gaps()
 
 __all__ = [
     "GL2",

@@ -17,7 +17,6 @@ from ..paths import banded, decide, dense
 from ..sizes import Size
 from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
-from .largest import largest
 from .sampling import Window, group_samples, space_samples
 
 _CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -116,12 +115,8 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
     """
     if reduce == "max":
-        if not torch.is_grad_enabled():
-            return x.amax(2)
-        if x.is_cuda and torch.compiler.is_dynamo_compiling():  # torch.export traces by other means
-            return largest(x)[0]
         # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
-        return x.max(2).values
+        return x.max(2).values if torch.is_grad_enabled() else x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
