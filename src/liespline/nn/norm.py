@@ -15,7 +15,6 @@ from torch.utils.checkpoint import checkpoint
 
 from ..paths import triton
 from ..paths.decide import transformed
-from .evaluated import evaluated, wanted
 from .pool import MaxPool
 
 
@@ -66,23 +65,8 @@ class BatchNorm(_BatchNorm):
         if _again.seen and self.training and self.running_mean is not None and self.running_var is not None:
             lost = self.running_mean.clone(), self.running_var.clone()
             return F.batch_norm(input.flatten(2), *lost, self.weight, self.bias, True, 0.0, self.eps).view_as(input)
-        if self.recalls(input):
-            return self.by_memory(input)
         # As (B, C, everything else): cuDNN takes no more than five axes.
         return super().forward(input.flatten(2)).view(input.shape) if input.ndim > 3 else super().forward(input)
-
-    def recalls(self, x: Tensor) -> bool:
-        """Whether this is an evaluation that is compiled, gradients and all, for a GPU."""
-        return not self.training and self.running_mean is not None and wanted(x)
-
-    def by_memory(self, x: Tensor, *, relu: bool = False) -> Tensor:
-        """Normalise by what is remembered, then perhaps ReLU."""
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        scale = (self.running_var + self.eps).rsqrt()
-        scale = scale if self.weight is None else scale * self.weight
-        shift = -self.running_mean * scale
-        return evaluated(x, scale, shift if self.bias is None else shift + self.bias, relu)
 
     def can_fuse(self, x: Tensor) -> bool:
         """Whether this is a training step that our own kernels take."""
@@ -134,8 +118,6 @@ class NormReLU(nn.Sequential):
         norm, pool = self[0], self._whole_windows(input)
         if pool and type(norm) is BatchNorm and norm.can_fuse(input):
             return norm.normalise(input, relu=True, pool=pool)
-        if pool == 1 and type(norm) is BatchNorm and norm.recalls(input):
-            return norm.by_memory(input, relu=True)
         return super().forward(input)
 
     def _whole_windows(self, x: Tensor) -> int:
