@@ -10,7 +10,7 @@ _OWN = "test_converting_own"
 FAULTS = [
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
           "the last weights are scored, not their average", _RECIPE + "test_the_average_is_the_closed_form"),
-    Fault("lab/training/learner.py", "use_buffers=True", "use_buffers=False",
+    Fault("lab/training/averaging.py", ", **dict(network.named_buffers())}", "}",
           "statistics of norms are not averaged", _RECIPE + "test_statistics_of_norms_are_averaged_too"),
     Fault("lab/training/learner.py", "stable_hash(self.seed, self.global_step, 2, self.global_rank)",
           "stable_hash(self.seed, id(self))", "dropout drawn anew when a run is resumed", _KEPT),
