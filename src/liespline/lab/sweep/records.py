@@ -87,10 +87,13 @@ _VOLUME_PAIRS = (("so3-24", "plain"), ("so3-24", "plain-turned"), ("so3-24-turne
 
 def _volumes(about: str, weights: int, epochs: int, shift: bool = False) -> Record:
     words = f"{about} Trained upright, or on turned volumes; scored upright and in random orientation."
-    networks = {
+    networks: dict[str, dict[str, Any]] = {
         "so3-24": {**_SO3, "augment": "slant", "shift": shift}, "plain": {**PLAIN, "augment": "slant"},
         "so3-24-turned": {**_SO3, "augment": "affine"}, "plain-turned": {**PLAIN, "augment": "affine"},
     }  # fmt: skip
+    if shift:  # learns faster, by a few hundred steps on a CPU; the rows above came first
+        networks["so3-24-apart"] = {"group": "so3", "n_h": 24, "kernel": "apart", "kernel_size": 5, "shift": True}
+        networks["so3-24-apart"] |= {"augment": "slant"}
     return Record(words, "volumes", {**_SHAPES, "weights": weights, "epochs": epochs}, networks, _VOLUME_PAIRS)
 
 
