@@ -115,7 +115,7 @@ _RECORDS = [
           "ranges = (self.turn, self.zoom, self.stretch, self.slant, self.slant)", "one stretch is a slant"),
     Fault("lab/data/matrices.py", "limit - lit.max(0)", "limit + lit.max(0)", "affine digits leave the view"),
     Fault("lab/data/turned.py", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"),
-    Fault("lab/data/mnist.py", 'variant if split == "test" else "anywhere"', 'variant if split != "test" else "anywhere"',
+    Fault("lab/data/mnist.py", 'variant if split == "test" else', 'variant if split != "test" else',
           "affine digits in training"),
     Fault("lab/data/split.py", ": max(1, round(share * len(members)))", ": round(share * len(targets))",
           "a share of the labels not of each class"),
