@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,6 +14,20 @@ from liespline.models.kernels import h_basis
 from timing import Step, captured
 
 Make = Callable[[], Step]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Several training steps of a network; one of them; and forward and backward alone, not compiled."""
+
+    once: Step
+    plainly: Step
+    count: int
+
+    def __call__(self) -> None:
+        """Take the steps."""
+        for _ in range(self.count):
+            self.once()
 
 
 def steps(device: str) -> dict[str, Make]:
@@ -128,9 +143,5 @@ def _network(n_h: int, n_k: int, kind: str, batch: int, device: str, compiled: b
         compute(images, labels).backward()
         optimiser.step()
 
-    def steps() -> None:
-        for _ in range(5 if device == "cuda" else 1):  # the device need not wait for the host between them
-            step()
-
-    steps.once, steps.plainly = step, lambda: loss(images, labels).backward()  # type: ignore[attr-defined]
-    return steps
+    # The device need not wait for the host between steps.
+    return Steps(step, lambda: loss(images, labels).backward(), 5 if device == "cuda" else 1)

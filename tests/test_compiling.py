@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,9 @@ NAME = "TORCHINDUCTOR_COMPREHENSIVE_PADDING"
     ],
 )
 def test_gaps(monkeypatch: pytest.MonkeyPatch, version: str, given: str | None, kept: bool) -> None:
-    config = types.SimpleNamespace(comprehensive_padding=True)
-    monkeypatch.setitem(sys.modules, "torch._inductor.config", config)  # type: ignore[arg-type]
+    config: Any = types.ModuleType("config")
+    config.comprehensive_padding = True
+    monkeypatch.setitem(sys.modules, "torch._inductor.config", config)
     environment = {} if given is None else {NAME: given}
     monkeypatch.setattr("liespline.compiling.os.environ", environment)
     without_gaps(version)

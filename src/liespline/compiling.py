@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import torch
 from torch.torch_version import TorchVersion
@@ -21,6 +22,6 @@ def without_gaps(version: str = torch.__version__) -> None:
     if TorchVersion(version) >= _MENDED or _GAPS in os.environ:
         return
     os.environ[_GAPS] = "0"  # read when the compiler is first imported
-    config = sys.modules.get("torch._inductor.config")
+    config: Any = sys.modules.get("torch._inductor.config")
     if config is not None:
-        config.comprehensive_padding = False  # type: ignore[attr-defined]
+        config.comprehensive_padding = False

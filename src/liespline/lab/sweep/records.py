@@ -92,8 +92,8 @@ def _volumes(about: str, weights: int, epochs: int, shift: bool = False) -> Reco
         "so3-24-turned": {**_SO3, "augment": "affine"}, "plain-turned": {**PLAIN, "augment": "affine"},
     }  # fmt: skip
     if shift:  # probably learns faster, by a few hundred steps on a CPU; the rows above came first
-        networks["so3-24-apart"] = {"group": "so3", "n_h": 24, "kernel": "apart", "kernel_size": 5, "shift": True}
-        networks["so3-24-apart"] |= {"augment": "slant"}
+        apart = {"kernel": "apart", "n_k": None, "kernel_size": 5}
+        networks["so3-24-apart"] = {**networks["so3-24"], **apart}
     return Record(words, "volumes", {**_SHAPES, "weights": weights, "epochs": epochs}, networks, _VOLUME_PAIRS)
 
 
