@@ -71,7 +71,7 @@ class Config:
         only=("rotmnist",),
     )  # fmt: skip
     moved: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
-        "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: upright, anywhere in view, in training; moved as well in the test.",
+        "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: learned upright anywhere, tested moved.",
         only=("mnist",),
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
