@@ -44,7 +44,10 @@ LOCAL = {"kernel": "local"}
 # Separable layers have the fewest errors for their weights. No epoch is picked, so all 12,000 digits are learned.
 _DIGITS = {**RECIPE, **CHAIN, "augment": "affine", "epochs": 56, "valid_too": True, "weights": 1_000_000}
 _FULL: dict[str, Changes] = {"so2-16": {"n_h": 16, "separable": True}, "plain": PLAIN}
-_LONGER = {"plain-long": {**PLAIN, "epochs": 168}}  # about the time of ours
+_LONGER: dict[str, Changes] = {
+    "so2-16-large": {**_FULL["so2-16"], "weights": 1_500_000, "epochs": 90},
+    "plain-long": {**PLAIN, "epochs": 168},  # about the time of ours
+}
 _TURNED = "Rotated MNIST, generated: 12,000 digits to train on, 50,000 to test"
 _PAIR = (("so2-16", "plain"),)
 
@@ -113,7 +116,10 @@ _TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
 _NEAR: Changes = {"within": 27, "shift": True}
 
 SETS = {
-    "rotmnist": Record(f"{_TURNED}.", "rotmnist", _DIGITS, {**_FULL, **_LONGER}, (*_PAIR, ("so2-16", "plain-long"))),
+    "rotmnist": Record(
+        f"{_TURNED}.", "rotmnist", _DIGITS, {**_FULL, **_LONGER},
+        (*_PAIR, ("so2-16", "plain-long"), ("so2-16-large", "plain")),
+    ),
     "rotmnist-no-cue": Record(
         f"{_TURNED}, turned about their own mass: no offset tells what was up.", "rotmnist",
         {**_DIGITS, "about": "mass"}, _FULL, _PAIR,
