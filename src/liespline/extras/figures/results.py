@@ -19,7 +19,7 @@ from ...lab.settings import total, written
 from ...models.celeba import scale_grid
 from .style import PAGE, Theme, canvas
 
-_STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-."}
+_STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "apart": "v:"}
 _WORDS = {"success": "landmarks found, %", "accuracy": "accuracy, %"}
 _SCALES = {0.0: "1", 0.5: "√2", 1.0: "2", 1.5: "2√2", 2.0: "4"}
 _EQUAL = "dense, $N_k = N_h$"
