@@ -1,7 +1,8 @@
-"""The table of the speed page from a run of `hopper_integrated.py`: `python benchmarks/hopper_rows.py DIR`.
+"""The table of the speed page from a run of `hopper_integrated.py`: `python benchmarks/hopper_rows.py DIR [--onto]`.
 
 DIR holds hopper_integrated.json, and checks.json and volume.json where checks were made. Behind each row stands its
-spread: the least and the most of the middle 80 % of all repeats.
+spread: the least and the most of the middle 80 % of all repeats. With `--onto`, the run replaces its own rows of the
+table that is there, each with its commit.
 """
 
 import json
@@ -61,13 +62,16 @@ def table(found: dict[str, dict[str, Any]]) -> list[Row]:
         rows.append(Row(what, row["against bytes"], "≤ 2", f"{_spread(row['own'])} / {row['bytes_ms']:.3f} ms"))
     for name, (what, reach) in RATES.items():
         if name in found:
-            rows.append(Row(what, found[name]["images/s"], reach, f"{_spread(found[name]['ms'])} ms"))
+            rows.append(
+                Row(what, found[name]["images/s"], reach, f"{_spread(found[name]['ms'])} ms{_tree(found[name])}")
+            )
     for name, (plain, reach, memory) in BESIDE.items():
         if name in found and plain in found:
             one, other = found[name], found[plain]
             note = (
                 f"{_spread(one['ms'])} / {_spread(other['ms'])} ms; {one['weights']:,} and {other['weights']:,} weights"
             )
+            note += _tree(one)
             rows.append(Row(f"{name} / {plain}, time of a step", one["ms"][1] / other["ms"][1], reach, note))
             if "GiB" in one and name.startswith("ResNet"):
                 note = f"{one['GiB']:.2f} / {other['GiB']:.2f} GiB"
@@ -90,11 +94,21 @@ def _spread(ms: list[float]) -> str:
     return f"{ms[1]:.{digits}f} ({ms[0]:.{digits}f} to {ms[2]:.{digits}f})"
 
 
-def main(folder: Path) -> None:
+def _tree(row: dict[str, Any]) -> str:
+    """The commit of a row, if it is not that of the table."""
+    return f"; commit {row['commit']}" if "commit" in row else ""
+
+
+def main(folder: Path, onto: bool = False) -> None:
     """Write the result file; the page is made by `page.py`."""
     run = json.loads((folder / "hopper_integrated.json").read_text(encoding="utf-8"))
+    document: dict[str, Any] = {"facts": run["facts"], "rows": [], "series": []}
+    if onto:
+        document = json.loads(RESULT.read_text(encoding="utf-8"))
+        later = {row["name"]: row | {"commit": run["facts"]["commit"]} for row in run["rows"]}
+        run["rows"] = [row for row in document["raw"] if row["name"] not in later] + list(later.values())
     found = {row["name"]: row for row in run["rows"] if "error" not in row}
-    document = {"facts": run["facts"], "rows": [asdict(row) for row in table(found)], "series": []}
+    document["rows"] = [asdict(row) for row in table(found)]
     for name in ("checks", "volume"):
         if (folder / f"{name}.json").exists():
             document[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -103,4 +117,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), onto="--onto" in sys.argv)
