@@ -252,7 +252,20 @@ _ABOVE = [
           "equivariance_error: measures on the grid alone"),
 ]  # fmt: skip
 
-FAULTS = [*_GROUPS, *_GRIDS, *_SPLINES, *_FUNCTIONAL, *_LAYERS, *_PATHS, *_ABOVE]
+_STEPS = [
+    Fault("paths/cudnn.py", "max(window) > 3 and not exact", "max(window) > 3", "cuDNN searches where runs must repeat",
+          "test_cudnn_search::test_what_has_to_repeat_is_not_searched"),
+    Fault("optim.py", "self._turns_of(weight), back=True", "self._turns_of(weight)", "AdamW: steps turned twice",
+          "test_optim::test_steps_are_those_of_a_network_written_in_modes"),
+    Fault("optim.py", "weight.grad = turned[1]", "weight.grad = both[1]", "AdamW: gradients not turned",
+          "test_optim::test_steps_are_those_of_a_network_written_in_modes"),
+    Fault("optim.py", "before + turn(weight - at,", "turn(weight,", "AdamW: weights worn off by turning",
+          "test_optim::test_no_gradient_no_rounding"),
+    Fault("optim.py", "            weight.grad = gradient\n", "", "AdamW: gradients left turned",
+          "test_optim::test_gradients_are_left_alone_and_what_has_none_stays"),
+]  # fmt: skip
+
+FAULTS = [*_GROUPS, *_GRIDS, *_SPLINES, *_FUNCTIONAL, *_LAYERS, *_PATHS, *_ABOVE, *_STEPS]
 
 EXPLAINED: dict[str, str] = {}
 """Faults that no test can see, by what they are, and why."""

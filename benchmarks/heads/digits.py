@@ -23,7 +23,7 @@ SIDE, TRAIN, TEST = 28, 12_000, 50_000
 class Digits:
     """The stored pixels and labels of all 70,000 digits on a device, dealt out without overlap."""
 
-    def __init__(self, folder: Path, device: torch.device, limit: int | None = None) -> None:
+    def __init__(self, folder: Path, device: torch.device, limit: int | None = None, test: int | None = None) -> None:
         pixels, labels = (
             np.concatenate([_idx(folder, f"{part}-{kind}-ubyte.gz") for part in ("train", "t10k")])
             for kind in ("images-idx3", "labels-idx1")
@@ -31,8 +31,7 @@ class Digits:
         order = np.random.default_rng(0).permutation(len(labels))
         self.pixels = torch.from_numpy(pixels[order]).to(device).float().div_(255).unsqueeze(1)
         self.labels = torch.from_numpy(labels[order].astype(np.int64)).to(device)
-        train, test = (TRAIN, TEST) if limit is None else (limit, limit)
-        self.rows = {"train": slice(0, train), "test": slice(TRAIN, TRAIN + test)}
+        self.rows = {"train": slice(0, limit or TRAIN), "test": slice(TRAIN, TRAIN + (test or limit or TEST))}
 
     def turned(
         self, split: str, about: str, seed: int = 0, step: float = 0, first: float = 0, side: int = SIDE

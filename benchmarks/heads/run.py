@@ -36,6 +36,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--limit", type=int, help="use this few digits, to try the script out")
+    parser.add_argument("--test", type=int, help="digits to test, if not as many as --limit")
     parser.add_argument("--no-compile", action="store_true")
     return parser.parse_args()
 
@@ -65,7 +66,13 @@ def main() -> None:
     done = json.loads(options.out.read_text()) if options.out.exists() else []
     words = options.only.split(";") if options.only else [""]
     settings = Settings(
-        options.data, options.epochs, options.batch, options.lr, options.limit, compiled=not options.no_compile
+        options.data,
+        options.epochs,
+        options.batch,
+        options.lr,
+        options.limit,
+        options.test,
+        compiled=not options.no_compile,
     )
     context = multiprocessing.get_context("spawn")
     jobs, results = context.Queue(), context.Queue()

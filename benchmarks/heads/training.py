@@ -13,6 +13,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from liespline import Lift
 from liespline.nn import shift
+from liespline.optim import AdamW
 
 from .digits import Digits, turn
 from .variants import Variant
@@ -32,6 +33,8 @@ class Settings:
     batch: int = 64
     lr: float = 4e-3
     limit: int | None = None
+    """Digits to learn from, if fewer; as many to test, or `test`."""
+    test: int | None = None
     compiled: bool = True
     keep: Path | None = None
     """File for the trained weights."""
@@ -45,7 +48,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     torch.compiler.reset()  # compiled code is counted per function, and this process had other networks in it before
     torch._dynamo.config.suppress_errors = True  # what a compiler cannot take runs as it is: parts of escnn
     torch.backends.cudnn.benchmark = True
-    digits = Digits(settings.data, device, settings.limit)
+    digits = Digits(settings.data, device, settings.limit, settings.test)
     images, labels = digits.turned("train", variant.about, side=variant.side)
     stored = digits.pixels[digits.rows["train"]]
     if variant.upright:
@@ -53,7 +56,12 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     net = variant.network().to(device).train()  # escnn has other buffers in evaluation mode
     batches = len(labels) // settings.batch
     epochs = round(settings.epochs * variant.longer)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=device.type == "cuda")
+    fused = device.type == "cuda"
+    optimiser: torch.optim.Optimizer = AdamW(
+        net, settings.lr, fused=fused
+    )  # escnn's layers are not ours, so it takes torch's steps
+    if variant.in_splines:
+        optimiser = torch.optim.AdamW(net.parameters(), settings.lr, fused=fused)
     averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(variant.average), use_buffers=True)
 
     def loss_of(x: Tensor, y: Tensor) -> Tensor:

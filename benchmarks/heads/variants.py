@@ -90,6 +90,8 @@ class Variant:
     """If not 0: trained on upright digits, tested at steps of this angle and half-way between them."""
     shifted: int = 0
     """If not 0: all grids are moved by a common random angle, drawn anew after this many steps of training."""
+    in_splines: bool = False
+    """Whether torch's AdamW takes the steps, in splines, as in all runs before `liespline.optim` was there."""
     cost: float = 1.0
     """Time of a run over that of the small chain, roughly."""
 
@@ -121,6 +123,24 @@ QUARTER: Any = (  # 76,846 and 77,072 weights, for one CPU core
     ("ours, SO(2), 77k", lambda: chain(last=7, widths=(4, 6, 6, 6, 10, 16)), 28, 1.0),
     ("escnn, C_16, 77k", lambda: rivals.Escnn((4, 6, 6, 6, 10, 17)), rivals.SIDE, 1.6),
 )
+TINY = (4, 6, 6, 6, 10, 16)  # 38,734 weights; escnn's have 37,378
+STEPS: dict[str, Variant] = {
+    f"8 orientations, tiny, steps in {basis}": Variant(
+        partial(chain, n_h=8, last=7, widths=TINY),
+        **{**RECIPE, "average": 0.99},
+        in_splines=basis == "splines",
+        cost=0.2,
+    )
+    for basis in ("modes", "splines")
+} | (
+    {
+        "escnn, C_8, tiny": Variant(
+            lambda: rivals.Escnn(TINY, orientations=8), side=rivals.SIDE, **{**RECIPE, "average": 0.99}, cost=0.3
+        )
+    }
+    if rivals.installed()
+    else {}
+)
 # Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first.
 BESIDE: dict[str, Variant] = {
     f"{name}, {'no cue' if about == 'mass' else 'cue'}": Variant(network, about, side, **RECIPE, cost=cost)
@@ -132,6 +152,7 @@ BESIDE: dict[str, Variant] = {
 
 VARIANTS: dict[str, Variant] = {
     **BESIDE,
+    **STEPS,
     "ours, SO(2), 16, in discs, cue": Variant(lambda: in_discs(chain(last=7)), **RECIPE),
     "classifier, 16 orientations, in discs": Variant(lambda: in_discs(_classifier()()), **RECIPE, cost=4),
     "classifier, 16 orientations, full recipe": Variant(_classifier(), **RECIPE, cost=4),

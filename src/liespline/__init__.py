@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import functional, models, nn, testing
+from . import functional, models, nn, optim, testing
 from .compiling import without_gaps
 from .converting import convert
 from .exporting import export
@@ -50,6 +50,7 @@ __all__ = [
     "local",
     "models",
     "nn",
+    "optim",
     "repulsion",
     "testing",
     "uniform",

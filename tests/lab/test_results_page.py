@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from lab.made_up_runs import write, write_runs
 from liespline import Lift
+from liespline.extras.figures.results import series_of
 from liespline.lab.cli import app
 from liespline.lab.data import DataError
 from liespline.lab.paper import verdicts as rule
@@ -17,6 +18,7 @@ from liespline.lab.report.page import settings_section
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
+from liespline.models.kernels import KERNELS
 
 
 def test_runs_that_must_not_be_mixed(tmp_path):
@@ -86,6 +88,14 @@ def test_the_command_writes_the_page_and_the_pictures(tmp_path):
     assert f"SE(2) (12, 12) without quarter turns beats 2-D with them {line}" in page
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert len({row.count("|") for row in rows[:4]}) == 1  # a machine's name breaks no table
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kind_of_kernel_has_a_line(tmp_path, kernel):
+    config = find_task("images").defaults.updated(kernel=kernel, n_h=8, n_k=None)
+    write(tmp_path / "run", config, {"accuracy": 0.5})
+    (line,) = series_of(read_runs(tmp_path).averages)
+    assert line.name.startswith(kernel)
 
 
 @pytest.mark.parametrize("value", [float("nan"), -0.1, 84.0])
