@@ -102,7 +102,7 @@ def digits(path: Path, split: str, count: int) -> tuple[Tensor, Tensor]:
 def train(net: nn.Module, images: Tensor, labels: Tensor, seed: int) -> None:
     """AdamW with one cycle of the rate, on upright digits."""
     generator = torch.Generator().manual_seed(seed)
-    optimiser = ls.optim.AdamW(net, lr=0.01)  # torch's own for escnn, whose layers are not ours
+    optimiser = torch.optim.AdamW(net.parameters(), lr=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.01, total_steps=STEPS)
     for _ in range(STEPS):
         rows = torch.randint(len(images), (BATCH,), generator=generator)

@@ -57,11 +57,9 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     batches = len(labels) // settings.batch
     epochs = round(settings.epochs * variant.longer)
     fused = device.type == "cuda"
-    optimiser: torch.optim.Optimizer = AdamW(
-        net, settings.lr, fused=fused
-    )  # escnn's layers are not ours, so it takes torch's steps
-    if variant.in_splines:
-        optimiser = torch.optim.AdamW(net.parameters(), settings.lr, fused=fused)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=fused)
+    if variant.in_modes:
+        optimiser = AdamW(net, settings.lr, fused=fused)
     averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(variant.average), use_buffers=True)
 
     def loss_of(x: Tensor, y: Tensor) -> Tensor:

@@ -90,8 +90,8 @@ class Variant:
     """If not 0: trained on upright digits, tested at steps of this angle and half-way between them."""
     shifted: int = 0
     """If not 0: all grids are moved by a common random angle, drawn anew after this many steps of training."""
-    in_splines: bool = False
-    """Whether torch's AdamW takes the steps, in splines, as in all runs before `liespline.optim` was there."""
+    in_modes: bool = False
+    """Whether AdamW takes its steps in the modes of the splines."""
     cost: float = 1.0
     """Time of a run over that of the small chain, roughly."""
 
@@ -128,7 +128,7 @@ STEPS: dict[str, Variant] = {
     f"8 orientations, tiny, steps in {basis}": Variant(
         partial(chain, n_h=8, last=7, widths=TINY),
         **{**RECIPE, "average": 0.99},
-        in_splines=basis == "splines",
+        in_modes=basis == "modes",
         cost=0.2,
     )
     for basis in ("modes", "splines")

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from liespline import SO2, models, uniform
+from liespline import SO2, Lift, models, optim, uniform
 from liespline.lab.settings import Training
+from liespline.lab.tasks import find_task
 from liespline.lab.training.optimisers import DecoupledSGD, optimiser, schedule
 
 
@@ -93,3 +94,16 @@ def test_the_other_rate_rises_and_falls_to_zero():
     assert max(values) == pytest.approx(1, abs=0.01)
     assert values[-1] == pytest.approx(0, abs=1e-12)
     assert values[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("adamw", torch.optim.AdamW), ("adamw-modes", optim.AdamW), ("sgd", DecoupledSGD)]
+)
+def test_every_optimiser_by_its_name(name, kind):
+    net = Lift(1, 2, 5, uniform(SO2(), 4))
+    made = optimiser(net, find_task("images").defaults.updated(optimiser=name).training)
+    assert type(made) is kind
+    net(torch.randn(1, 1, 7, 7)).square().mean().backward()
+    before = net.weight.clone()
+    made.step()
+    assert not torch.equal(net.weight, before)

@@ -79,7 +79,9 @@ class Training:
 
     epochs: int = setting(20, "Times to go through the images.", ge=1, le=10**9, later=True)
     batch: int = setting(64, "Images in a batch, over all devices.", ge=1, le=10**9)
-    optimiser: Literal["adamw", "sgd"] = setting("adamw", "How to step.")
+    optimiser: Literal["adamw", "adamw-modes", "sgd"] = setting(
+        "adamw", "How to step. adamw-modes: in modes of the splines, for images that come turned."
+    )
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
     decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
     schedule: Literal["usual", "one-cycle"] = setting(

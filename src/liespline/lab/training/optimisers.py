@@ -1,4 +1,4 @@
-"""Optimisers and schedules of the tasks: AdamW in modes for one's own data, the paper's decoupled SGD for its two."""
+"""Optimisers and schedules of the tasks: AdamW for one's own data, the paper's decoupled SGD for its two."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
         groups: list[dict[str, Any]] = [{"params": yes}, {"params": no, "decay": 0.0}]
         return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.decay)
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
-    return AdamW(network, training.lr, params=groups, weight_decay=training.decay)
+    if training.optimiser == "adamw-modes":
+        return AdamW(network, training.lr, params=groups, weight_decay=training.decay)
+    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.decay)
 
 
 def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]:
