@@ -168,7 +168,7 @@ def test_a_closure_and_a_resumed_run() -> None:
             loss.backward()
             return loss
 
-        assert later.step(closure) > 0  # type: ignore[arg-type, operator]
+        assert later.step(closure) > 0
     for mine, other in zip(whole.parameters(), net.parameters(), strict=True):
         assert torch.equal(mine, other)
 
@@ -186,4 +186,4 @@ def test_parameters_instead_of_a_network() -> None:
     with pytest.raises(
         ValueError, match=r"AdamW: network is a generator, must be a module: optim.AdamW\(net, lr=1e-3\)"
     ):
-        optim.AdamW(network().parameters(), lr=0.1)  # type: ignore[arg-type]
+        optim.AdamW(network().parameters(), lr=0.1)

@@ -9,7 +9,7 @@ the grid's angles less. Weights and their files are those of torch's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -44,12 +44,10 @@ class AdamW(torch.optim.AdamW):
         self._turns: dict[Tensor, Turns] = {layer.weight: modes(layer) for layer in layers}
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Take one step."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def step(self, closure: Any = None) -> Any:
+        """Take one step; a closure is called first, for its loss and gradients."""
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         learned = [weight for group in self.param_groups for weight in group["params"] if weight.grad is not None]
         kept = []
         for weight in (weight for weight in learned if weight in self._turns):

@@ -73,8 +73,7 @@ def test_tiles_of_a_trained_network_give_what_one_piece_gives(segmented):
         whole, tiled = trained.in_tiles(image, 1000), trained.in_tiles(image, 72)
     assert trained.tiling((150, 133), 72).core < 72
     assert whole.shape == (1, 2, 150, 133)
-    # The halo is where another image agreed to 2e-5 of the largest output.
-    assert float((whole - tiled).abs().max()) < 4e-5 * float(whole.abs().max())
+    assert float((whole - tiled).abs().max()) < 1e-4
 
 
 def test_a_run_goes_on(tmp_path):

@@ -30,12 +30,10 @@ class DecoupledSGD(torch.optim.SGD):
         super().__init__(groups, lr=lr, momentum=momentum)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+    def step(self, closure: Any = None) -> Any:
         """Take the gradient first, so that a closure's backward sees the weights it computed with."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None and group["decay"]:
