@@ -141,13 +141,17 @@ STEPS: dict[str, Variant] = {
     if rivals.installed()
     else {}
 )
-# Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first.
+# Networks of 306,472 to 307,196 weights, trained alike. In the order in which they are run: what decides first. escnn's
+# kernels are written in waves; "modes" are steps of ours that suit splines as torch's own suit waves.
 BESIDE: dict[str, Variant] = {
-    f"{name}, {'no cue' if about == 'mass' else 'cue'}": Variant(network, about, side, **RECIPE, cost=cost)
+    f"{name}{', modes' if modes else ''}, {'no cue' if about == 'mass' else 'cue'}": Variant(
+        network, about, side, **RECIPE, in_modes=modes, cost=cost
+    )
     for pair in (ROTATIONS, MIRRORS, QUARTER)
     for about in ("image", "mass")
+    for modes in (True, False)
     for name, network, side, cost in pair
-    if rivals.installed() or "escnn" not in name
+    if "escnn" not in name or (rivals.installed() and not modes)
 }
 
 VARIANTS: dict[str, Variant] = {

@@ -114,6 +114,19 @@ def test_an_upright_slant_never_turns():
     assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
 
 
+def test_half_of_all_photographs_are_mirrored_left_to_right_after_their_slant():
+    x = torch.zeros(500, 1, 9, 9)
+    x[..., 4, 6] = 1.0  # right of the centre, in its row
+    slanted, mirrored = (
+        Affine(False, flips)(x, torch.zeros(500), Draws(torch.Generator().manual_seed(0)))[0][:, 0].numpy()
+        for flips in (False, True)
+    )
+    flipped = np.abs(mirrored - slanted[..., ::-1]).max((1, 2)) < 1e-5
+    kept = np.abs(mirrored - slanted).max((1, 2)) < 1e-5
+    assert (flipped ^ kept).all()
+    assert 200 < flipped.sum() < 300
+
+
 def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
     targets = np.repeat(np.arange(3), (50, 200, 750))
     split = Split(

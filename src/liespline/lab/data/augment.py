@@ -93,13 +93,13 @@ class FlipRotate(Rotate):
 class Affine(Rotate):
     """Turned by any rotation, zoomed by 0.9 to 1.1 and sheared by up to 0.1 in some direction; never shifted.
 
-    A = R (I + k e₀e₁ᵀ) / z: the centre, which an equivariant network turns about, stays where it is. R is the identity
-    if images should stay upright.
+    A = R (I + k e₀e₁ᵀ) M / z: the centre, which an equivariant network turns about, stays where it is. R is the
+    identity if images should stay upright; M is too, unless half of them should be mirrored left to right.
     """
 
-    def __init__(self, turned: bool = True) -> None:
+    def __init__(self, turned: bool = True, mirrored: bool = False) -> None:
         super().__init__()
-        self.turned = turned
+        self.turned, self.mirrored = turned, mirrored
 
     def matrices(self, x: Tensor, draws: Draws) -> Tensor:
         """The matrices (B, d, d)."""
@@ -107,6 +107,8 @@ class Affine(Rotate):
         slanted = torch.eye(x.ndim - 2, device=x.device).repeat(len(x), 1, 1)
         slanted[:, 0, 1] = 0.2 * shear - 0.1
         slanted = slanted / (0.9 + 0.2 * zoom).view(-1, 1, 1)
+        if self.mirrored:
+            slanted[:, :, -1] *= torch.where(draws.uniform(x, 1)[0] < 0.5, -1.0, 1.0).view(-1, 1)
         return super().matrices(x, draws) @ slanted if self.turned else slanted
 
 

@@ -40,9 +40,11 @@ RECIPE = {"schedule": "one-cycle", "lr": 5e-3, "batch": 128, "label_smoothing": 
 CHAIN = {"widths": (24, 32, 36, 36, 48, 64)}
 PLAIN = {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense"}
 LOCAL = {"kernel": "local"}
+MODES = {"optimiser": "adamw-modes"}
+"""For data that come turned."""
 
 # Separable layers have the fewest errors for their weights. No epoch is picked, so all 12,000 digits are learned.
-_DIGITS = {**RECIPE, **CHAIN, "augment": "affine", "epochs": 56, "valid_too": True, "weights": 1_000_000}
+_DIGITS = {**RECIPE, **MODES, **CHAIN, "augment": "affine", "epochs": 56, "valid_too": True, "weights": 1_000_000}
 _FULL: dict[str, Changes] = {"so2-16": {"n_h": 16, "separable": True}, "plain": PLAIN}
 _LONGER = {"plain-long": {**PLAIN, "epochs": 168}}  # about the time of ours
 _TURNED = "Rotated MNIST, generated: 12,000 digits to train on, 50,000 to test"
@@ -68,7 +70,7 @@ def _shares(networks: Mapping[str, Changes], shares: Mapping[float, int]) -> dic
     }
 
 
-_TISSUE = {**RECIPE, "optimiser": "adamw", "decay": 0.01, "network": "resnet", "augment": "rot90", "epochs": 16}
+_TISSUE = {**RECIPE, **MODES, "decay": 0.01, "network": "resnet", "augment": "rot90", "epochs": 16}
 _PCAM = {
     "o2-8": {"group": "o2", "n_h": 8, "n_k": 8, "kernel": "dense", "weights": 110_000},
     "plain": {**PLAIN, "weights": 117_000},
@@ -86,13 +88,14 @@ _SO3 = {"group": "so3", "n_h": 24, "n_k": 1, "kernel": "apart"}
 _VOLUME_PAIRS = (("so3-24", "plain"), ("so3-24", "plain-turned"), ("so3-24-turned", "plain-turned"))
 
 
-def _volumes(about: str, weights: int, epochs: int) -> Record:
+def _volumes(about: str, epochs: int, **size: Any) -> Record:
     words = f"{about} Trained upright, or on turned volumes; scored upright and in random orientation."
+    upright, turned = {"augment": "slant"}, {**MODES, "augment": "affine"}
     networks = {
-        "so3-24": {**_SO3, "augment": "slant", "shift": True}, "plain": {**PLAIN, "augment": "slant"},
-        "so3-24-turned": {**_SO3, "augment": "affine"}, "plain-turned": {**PLAIN, "augment": "affine"},
+        "so3-24": {**_SO3, **upright, "shift": True}, "plain": {**PLAIN, **upright},
+        "so3-24-turned": {**_SO3, **turned}, "plain-turned": {**PLAIN, **turned},
     }  # fmt: skip
-    return Record(words, "volumes", {**_SHAPES, "weights": weights, "epochs": epochs}, networks, _VOLUME_PAIRS)
+    return Record(words, "volumes", {**_SHAPES, "epochs": epochs, **size}, networks, _VOLUME_PAIRS)
 
 
 def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Changes) -> Record:
@@ -104,6 +107,7 @@ def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Change
 
 _SIZES = {"augment": "slant", "epochs": 24}
 _SCALES: Changes = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
+_SCALES_APART: Changes = {"group": "scale", "n_h": 3, "kernel": "apart"}
 _SIMILAR: Changes = {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL}
 _TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
 # Steps about these elements tile affNIST's ranges: turns of 27°, slants among them, zooms and squeezes of e^0.2. The
@@ -138,22 +142,22 @@ SETS = {
         "networks with all.", "pcam", _TISSUE, {**_shares(_PCAM, {0.25: 40}), **_PAPER},
         (("o2-8-25", "plain-25"), ("paper-12", "paper-2d")),
     ),
-    "modelnet10": _volumes("ModelNet10, voxels of 30³, a split of our own.", 28_000, 30),
-    "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file.", 28_000, 24),
-    "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 28_000, 12),
-    "vessel-28": _volumes("VesselMNIST3D, 28³, the official file.", 28_000, 24),
-    "vessel-64": _volumes("VesselMNIST3D, 64³, the official file.", 28_000, 12),
+    "modelnet10": _volumes("ModelNet10, voxels of 30³, a split of our own.", 30, widths=(12, 16, 48, 96)),
+    "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file.", 24, weights=28_000),
+    "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 12, weights=28_000),
+    "vessel-28": _volumes("VesselMNIST3D, 28³, the official file.", 24, weights=28_000),
+    "vessel-64": _volumes("VesselMNIST3D, 64³, the official file.", 12, weights=28_000),
     "scaled-digits": _moved(
         "MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled", _SIZES,
-        360_000, **{"scale-3": _SCALES},
+        360_000, **{"scale-3": _SCALES, "scale-3-apart": _SCALES_APART},
     ),
     "scaled-fashion": _moved(
         "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled",
-        _SIZES, 360_000, **{"scale-3": _SCALES},
+        _SIZES, 360_000, **{"scale-3": _SCALES, "scale-3-apart": _SCALES_APART},
     ),
     "rotated-scaled-digits": _moved(
         "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",
-        "rotated-scaled", {"augment": "affine", "epochs": 30, "batch": 64}, 80_000,
+        "rotated-scaled", {**MODES, "augment": "affine", "epochs": 30, "batch": 64}, 80_000,
         **{"sim2-8x3": _SIMILAR, "so2-16": _TURNS},
     ),
     "affine-digits": _moved(
@@ -162,6 +166,7 @@ SETS = {
         **{
             "gl2-3x2x2x1": {**_NEAR, **LOCAL, "group": "gl2", "n_h": (3, 2, 2, 1)},
             "sim2-3x2": {**_NEAR, **LOCAL, "group": "sim2", "n_h": (3, 2), "n_k": (3, 3)},
+            "gl2-3x2x2x1-apart": {**_NEAR, "kernel": "apart", "group": "gl2", "n_h": (3, 2, 2, 1)},
             "sim2-3x2-apart": {**_NEAR, "kernel": "apart", "group": "sim2", "n_h": (3, 2)},
         },
     ),

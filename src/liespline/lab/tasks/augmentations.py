@@ -19,6 +19,7 @@ VOLUME_MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
 }
 MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     **VOLUME_MOVES,
+    "mirror": lambda config: Affine(turned=False, mirrored=True),
     "elastic": lambda config: Elastic(),
     "elastic-slant": lambda config: Elastic(turned=False),
 }
