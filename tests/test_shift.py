@@ -10,6 +10,7 @@ from torch import nn
 from torch._dynamo.testing import CompileCounter
 
 import liespline as ls
+from liespline.models.kernels import h_basis
 from liespline.nn import shift
 from networks import CUBE, LINE, NETWORKS, SCALES, SO2, SPHERE, every_network, image
 
@@ -111,17 +112,21 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
     torch.compiler.reset()
 
 
-def test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does() -> None:
-    layer = ls.GConv(2, 2, 5, SO2).eval()
-    x = torch.randn(1, 2, len(SO2), 9, 9)
+@pytest.mark.parametrize("grid", [SO2, CUBE], ids=repr)
+def test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does(grid: ls.Grid) -> None:
+    d = grid.group.space_dim
+    layer = ls.GConv(2, 2, 5, grid, h_basis=h_basis(grid, "apart", None)).eval()
+    x = torch.randn(1, 2, len(grid), *d * (9,))
     assert layer.plan is not None
+    assert (d == 3) == any(part.rank for part in layer.plan.parts)  # turns of the voxels leave splines in a few planes
     before, tables = layer.plan, layer.plan.parts[0].tables
     with torch.no_grad():
         home = layer(x)  # in inference, kernels are kept with the plan
-        shift(layer, torch.tensor([0.2]))
+        shift(layer, a_step(grid))
         assert layer.plan is not None
         assert layer.plan is not before
         assert layer.plan.parts[0].tables is tables
+        assert not any(part.rank for part in layer.plan.parts)
         right = ls.GConv(2, 2, 5, layer.grid, h_basis=layer.h_basis).eval()
         right.load_state_dict(layer.state_dict())
         assert (layer(x) - right(x)).abs().max() < 1e-5

@@ -170,11 +170,11 @@ def plan(
     with _lock:
         found = _plans.get(key)
     if found is None:
-        made = None
         if space_grid != out_grid:  # tables are about H, where nothing moved
             home = plan(x_basis, h_basis, grid, out_grid, out_grid, window, device)
-            made = None if home is None else home.moved()
-        if made is None:
+            assert home is not None
+            made = home.moved()
+        else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
             with torch.device("cpu"), torch.inference_mode(False):
                 made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)

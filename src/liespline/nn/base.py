@@ -13,7 +13,7 @@ from ..functional import Padding, Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
-from .shift import Shiftable
+from .shift import Shiftable, renew
 
 
 class Correlation(Shiftable):
@@ -172,8 +172,8 @@ class Correlation(Shiftable):
             if exact is None or old is None or (old.device, old.dtype, old.shape) != (device, dtype, exact.shape):
                 new = None if exact is None else exact.to(device, dtype, copy=True)  # the exact one is everybody's
                 self.register_buffer(name, new, persistent=False)
-            else:  # in the memory it has, which may be shared with other processes
-                old.data.copy_(exact)
+            else:
+                renew(old, exact)
 
     def _rederive(self) -> None:
         if self._home is not None and self.out_grid is not self._home["out_grid"]:

@@ -13,7 +13,7 @@ from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
-from .shift import Shiftable
+from .shift import Shiftable, renew
 
 
 class Lift(Correlation):
@@ -154,7 +154,7 @@ class Project(Shiftable):
         return self
 
     def _rederive(self) -> None:
-        self.weights = self._exact_weights().to(self.weights)
+        renew(self.weights, self._exact_weights())
 
     def forward(self, x: Tensor) -> Tensor:
         """Project `(B, C, N_h, *space)` to `(B, C, *space)`, vectors to `(B, C, d, *space)`."""

@@ -30,6 +30,15 @@ class Shiftable(nn.Module):
         raise NotImplementedError
 
 
+def renew(buffer: Tensor, exact: Tensor) -> None:
+    """Copy exact values from the CPU into the memory that a buffer has, which other processes or a graph may know.
+
+    A GPU is not waited for: a network that is shifted at every step would else wait for it a dozen times a step.
+    """
+    values = exact.to(buffer.dtype)
+    buffer.data.copy_(values.pin_memory() if buffer.is_cuda else values, non_blocking=True)
+
+
 class shift:
     """Make every grid H of a network h·H, in place: `shift(net, h)`, and `shift(net, None)` puts them back.
 

@@ -71,9 +71,9 @@ class Plan:
             return self
         return kept(self, device, lambda: _moved(self, device))
 
-    def moved(self) -> Plan | None:
-        """Return the plan of the same layer with other samples in space; None if anything here is made of those."""
-        return None if any(part.rank for part in self.parts) else replace(self, home=self)
+    def moved(self) -> Plan:
+        """Return the plan of the same layer with other samples in space: of full rank, as they are almost anywhere."""
+        return replace(self, parts=tuple(replace(part, basis=None, rank=0) for part in self.parts), home=self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
