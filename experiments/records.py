@@ -50,8 +50,8 @@ ROWS = [
         for study, name in (("adrenal", "AdrenalMNIST3D"), ("vessel", "VesselMNIST3D"))
         for how, key in (("upright", ""), ("turned", ", moved"))
     ),
-    Row("pcam", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-8-100", "plain-100"),
-    Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-8-10", "plain-10"),
+    Row("pcam", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
+    Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10"),
 ]  # fmt: skip
 
 

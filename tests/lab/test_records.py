@@ -195,7 +195,7 @@ def made_up_study(folder):
     """Two seeds of two networks, whose numbers are known."""
     write_study(folder, "records", "pcam", 2, {"epochs": 6, "data": "/somewhere", "compile": False})
     configs = SETS["pcam"].configs({})
-    for name, base in (("o2-8-100", 0.9), ("plain-100", 0.8), ("o2-8-10", 0.85), ("plain-10", 0.7)):
+    for name, base in (("o2-12-100", 0.9), ("plain-100", 0.8), ("o2-12-10", 0.85), ("plain-10", 0.7)):
         for seed in (0, 1):
             score = base + 0.02 * seed
             moves = {"axis": "angle", "labels": ["0°", "90°"], "accuracy": [score, score - 0.1], "mean_accuracy": score}
@@ -213,15 +213,15 @@ def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
     assert yaml.safe_load((tmp_path / "study.yaml").read_text())["about"] == SETS["pcam"].about
     assert "`liespline sweep records --set pcam --seeds 2 --data DATA --epochs 6 --no-compile`" in text
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    head, ours = rows[0], next(row for row in rows if row[0] == "o2-8-100")
-    assert [row[0] for row in rows[2:6]] == ["o2-8-100", "plain-100", "o2-8-10", "plain-10"], "as in the set"
+    head, ours = rows[0], next(row for row in rows if row[0] == "o2-12-100")
+    assert [row[0] for row in rows[2:6]] == ["o2-12-100", "plain-100", "o2-12-10", "plain-10"], "as in the set"
     low, high = stats.t.interval(0.95, 1, 91, stats.sem([90, 92]))
     assert ours[head.index("accuracy")] == f"91.00 ± 1.41 [{low:.2f}, {high:.2f}]"
     assert ours[head.index("validation AUC, last 5 epochs")].startswith("70.00 ± 0.00")
     assert ours[head.index("accuracy, moved")].startswith("81.00 ± 1.41")
     assert scored_runs(tmp_path)["plain-10"].values[CHANGE] == [0.05, 0.05]
     welch = stats.ttest_ind([90, 92], [80, 82], equal_var=False).confidence_interval(0.95)
-    difference = next(row for row in rows if row[0] == "o2-8-100 − plain-100")
+    difference = next(row for row in rows if row[0] == "o2-12-100 − plain-100")
     assert difference[1] == f"+10.00 [{welch.low:+.2f}, {welch.high:+.2f}]".replace("-", "−")
     (tmp_path / "runs" / "plain-10" / "seed-1" / "results.json").unlink()
     assert "Not counted: 1 runs that are not finished." in write_records_page(tmp_path).read_text()
@@ -230,7 +230,7 @@ def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
 def test_the_picture_shows_what_the_runs_say(tmp_path):
     made_up_study(tmp_path)
     networks = {network.name: network for network in figure.prepare(tmp_path)}
-    ours = networks["o2-8-100"]
+    ours = networks["o2-12-100"]
     assert ours.value == pytest.approx(0.92)
     assert ours.spread == pytest.approx(0.02 / math.sqrt(2))
     assert np.allclose(ours.moved, [(0, 0.91), (90, 0.81)])

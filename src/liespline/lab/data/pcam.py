@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .augment import ANY, Draws, quarter_turns
+from .augment import ANY, Draws, Rotate, quarter_turns
 from .files import DataError
 from .hdf5 import hdf5_rows
 from .rows import Array
@@ -105,3 +105,15 @@ class Augment(nn.Module):
         mean = x.mean((-2, -1), keepdim=True)
         x = (x - mean) * (1 + 0.5 * contrast).view(-1, 1, 1, 1) + mean
         return x.clamp(0, 1), targets
+
+
+class AnyTurn(Augment):
+    """The same, then turned by any angle: what a patch is called depends on its middle, which stays in view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turn = Rotate()
+
+    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
+        turned: tuple[Tensor, Tensor] = self.turn(*super().forward(images, targets, draws), draws)
+        return turned

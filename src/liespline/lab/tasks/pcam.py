@@ -79,6 +79,7 @@ TASK = Task(
     augmentations={
         "rot90": lambda config: pcam.Augment(),
         "no-rot90": lambda config: pcam.Augment(rot90=False),
+        "turns": lambda config: pcam.AnyTurn(),
         "none": lambda config: Plain(),
     },
     prepared=lambda pixels, config: pcam.cropped(pixels),
