@@ -40,9 +40,10 @@ ROWS = [
     Row("scaled-fashion", "scaled Fashion-MNIST", "accuracy", "scale-3", "plain", "89.62"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 16 turns", "accuracy", "so2-16", "plain", "95.80"),
-    Row("affine-digits", "MNIST, learned upright, then moved as affNIST", "accuracy", "gl2-3x2x2x1", "plain", "98.45"),
+    Row("affine-digits", "MNIST, learned upright, moved as affNIST", "accuracy", "sim2-3x2-apart", "plain", "98.45"),
     Row("modelnet10", "ModelNet10, learned upright, scored turned", "accuracy, moved", "so3-24", "plain"),
-    Row("modelnet10", "the same, scored upright", "accuracy, as they lie", "so3-24", "plain", short=False),
+    Row("modelnet10", "the same, scored upright, cut alike", "accuracy, cut", "so3-24", "plain", short=False),
+    Row("modelnet10", "the same, scored upright and whole", "accuracy, as they lie", "so3-24", "plain", short=False),
     Row("modelnet10", "learned and scored turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
     *(
         Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain", short=side == 28)
@@ -75,7 +76,9 @@ def table(short: bool) -> str:
         line = [row.words, f"{cell(pair[0], row)} ({row.ours})", cell(pair[1], row), row.published]
         if not short:
             seeds = sorted({network.seeds for network in pair})
-            machine = str(origin(next(study.glob("runs/*/seed-*/environment.json")))["machine"]).split(", ")[-1]
+            found = (str(origin(file)["machine"]) for file in study.glob("runs/*/seed-*/environment.json"))
+            names = {"a CPU" if "threads" in one else one.split(", ")[-1] for one in found}
+            machine = ", ".join(sorted(names))
             tree = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["commit"][:7]
             line += [f"{pair[0].weights:,}", " and ".join(map(str, seeds)), row.study, machine, tree]
         lines.append(line)

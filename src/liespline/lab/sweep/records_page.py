@@ -27,8 +27,8 @@ _NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc
 READING = """\
 In per cent: mean ± standard deviation over seeds, in brackets the 95 % interval of the mean (Student's t over seeds;
 with one seed, over images). Test images were scored once, after training. *Moved* is the score of images turned all
-around, or moved as the group does, cut to the disc that stays in view; *as they lie* is that of the same images, not
-moved; *change* is that of the output. A difference has Welch's interval."""
+around, or moved as the group does, cut to the disc that stays in view; *cut* is that of the same images, cut but not
+moved, and *as they lie* neither cut nor moved; *change* is that of the output. A difference has Welch's interval."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def measures(results: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) ->
         found[ON_LAST] = statistics.fmean(last)
     moves = results.get("moves", {})
     if "scores" in moves:
-        found["accuracy, as they lie"] = moves["upright"]
+        found |= {"accuracy, as they lie": moves["upright"], "accuracy, cut": moves["accuracy"][0]}
         found |= {f"{words}, moved": moves["scores"][key] for key, words in names.items() if key in moves["scores"]}
         found[CHANGE] = moves["change"]
     return {key: float(value) for key, value in found.items()}
