@@ -5,13 +5,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from lab.matrix_sets import same_sets
 from liespline import SO2, GConv, Project, Trivial, uniform
-from liespline.lab.settings import ConfigError, Network
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.lab.tasks.grids import make_grid
+from liespline.lab.training import train as training
+from liespline.lab.training.shifting import a_shift, compiled_once
+from liespline.lab.training.start import preflight
 from liespline.models import classifier
 from liespline.models.kernels import h_basis
+from liespline.nn import shift
 
 
 def test_within_means_about_the_identity_alone():
@@ -72,3 +78,30 @@ def test_a_digit_moved_by_an_element_is_told_as_it_was():
 def test_a_kernel_that_keeps_apart_is_one_spline():
     with pytest.raises(ValueError, match=r"n_k = 3: a kernel that keeps elements apart is one spline"):
         h_basis(uniform(SO2(), 8), "apart", 3)
+
+
+@pytest.mark.parametrize(("group", "n_h"), [("gl2", (3, 2, 2, 1)), ("sim2", (3, 2)), ("so2", 3)])
+def test_a_network_is_compiled_unless_its_windows_would_have_it_compiled_again(group, n_h):
+    grid = make_grid(Network(group=group, n_h=n_h, within=27), 2)
+    net = classifier(1, 2, grid, widths=(1, 1), kernel="apart")
+    counted, image = CompileCounter(), torch.randn(1, 1, 12, 12)
+    compiled = torch.compile(lambda x: net(x), backend=counted)
+    for seed in range(20, 26):
+        with shift(net, a_shift(net, seed)), torch.no_grad():
+            compiled(image)
+    torch.compiler.reset()
+    assert compiled_once(net, Training(shift=True)) == (counted.frame_count == 1) == (group != "gl2")
+    assert compiled_once(net, Training(shift=False))
+
+
+def test_who_asks_for_it_all_the_same_is_told(tmp_path, monkeypatch):
+    config = Config("digits").updated(
+        group="gl2", n_h=(2, 2, 1, 1), within=27, kernel="apart", widths=(1, 1, 1, 1), epochs=1, share=0.05
+    )
+    config = config.updated(shift=True, compile=True, accelerator="cpu")
+    assert any("--compile is left out: windows change" in remark for remark in preflight(config).remarks)
+    assert not preflight(config.updated(group="sim2", n_h=(2, 2))).remarks
+    asked = []
+    monkeypatch.setattr(training.Learner, "compile_network", asked.append)
+    training.train(config, Run.create(tmp_path / "gl2", config), progress=False)
+    assert not asked

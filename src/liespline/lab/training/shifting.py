@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ...nn import GConv, Lift
+from ...nn import GConv, Lift, shift
+from ..settings import Training
 
 
 def a_shift(network: nn.Module, seed: int) -> Tensor:
@@ -19,3 +20,14 @@ def a_shift(network: nn.Module, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     steps = torch.tensor(grid.steps, dtype=torch.float64)
     return grid.group.exp((torch.rand(len(steps), generator=generator, dtype=torch.float64) - 0.5) * steps)
+
+
+def compiled_once(network: nn.Module, training: Training) -> bool:
+    """Whether one compiled graph serves all steps: squeezed windows change their size when the grids move."""
+    if not training.shift:
+        return True
+    seen = set()
+    for seed in range(8):
+        with shift(network, a_shift(network, seed)):
+            seen.add(tuple(layer.window for layer in network.modules() if isinstance(layer, (Lift, GConv))))
+    return len(seen) == 1

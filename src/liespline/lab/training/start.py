@@ -20,6 +20,7 @@ from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
 from ..tasks.defaults import DEFAULTS
 from ..tasks.networks import Signature
+from .shifting import compiled_once
 from .train import SHARED_FOLDER, is_first
 
 
@@ -103,7 +104,10 @@ def preflight(config: Config) -> Look:
     except ValueError as error:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
-    return replace(look, remarks=(*look.remarks, *warm_start(network, config)))
+    remarks = [*look.remarks, *warm_start(network, config)]
+    if config.training.compile and not compiled_once(network, config.training):
+        remarks.append("--compile is left out: windows change their size as the grids move, and each would be compiled")
+    return replace(look, remarks=tuple(remarks))
 
 
 def check_machine(config: Config) -> None:

@@ -23,6 +23,7 @@ from ..settings import Config, Training
 from ..tasks import find_task
 from ..tasks.networks import Signature
 from .learner import Batches, Learner
+from .shifting import compiled_once
 from .trainer import lightning_manners, make_trainer
 
 # Lightning starts the other processes of this machine with our command line; here they find the folder.
@@ -48,7 +49,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 objective.look_at(splits["train"].targets)
                 learner = Learner(task.network(config, signature), objective, config.training, config.seed)
                 warm_start(learner.network, config)
-                if config.training.compile:
+                if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
                 trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first)
                 batches = Batches(splits, task.augmentation(config), config.training, config.seed)
