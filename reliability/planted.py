@@ -253,6 +253,11 @@ _ABOVE = [
 ]  # fmt: skip
 
 _STEPS = [
+    Fault("paths/plan.py", "replace(part, basis=None, rank=0) for part", "part for part",
+          "shift: splines kept in the planes they were in",
+          "test_shift::test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does"),
+    Fault("nn/shift.py", "    buffer.data.copy_(values", "    buffer.clone().copy_(values", "shift: nothing moves",
+          "test_shift::test_a_shifted_layer_is_one_built_there"),
     Fault("paths/cudnn.py", "max(window) > 3 and not exact", "max(window) > 3", "cuDNN searches where runs must repeat",
           "test_cudnn_search::test_what_has_to_repeat_is_not_searched"),
     Fault("optim.py", "self._turns_of(weight), back=True", "self._turns_of(weight)", "AdamW: steps turned twice",

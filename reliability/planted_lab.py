@@ -109,6 +109,11 @@ _DATA = [
 ]  # fmt: skip
 
 _RECORDS = [
+    Fault("lab/data/augment.py", "slanted[:, :, -1] *=", "slanted[:, :, 0] *=", "photographs stood on their heads"),
+    Fault("lab/data/pcam.py", "(images, targets, draws), draws)", "(images, targets, draws))",
+          "tissue turned by numbers that no seed gives"),
+    Fault("lab/sweep/records_page.py", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
+    Fault("lab/training/shifting.py", "return len(seen) == 1", "return True", "compiled anew at every step"),
     Fault("lab/data/matrices.py", "np.stack([cos, -sin, sin, cos], -1)", "np.stack([cos, sin, -sin, cos], -1)",
           "generated digits turn clockwise"),
     Fault("lab/data/matrices.py", "ranges = (self.turn, self.zoom, self.stretch, self.stretch, self.slant)",
@@ -156,6 +161,10 @@ _MODELS = [
 
 # Which test should see which fault.
 TESTS = {
+    "photographs stood on their heads": "lab/test_records",
+    "tissue turned by numbers that no seed gives": "lab/test_data_pcam_augment",
+    "cut images scored whole": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
+    "compiled anew at every step": "lab/test_near_grids",
     "images not shuffled": "lab/test_learned::test_every_epoch_sees_every_image_in_an_order_of_its_own",
     "the same draws at every step": "lab/test_learned::test_draws_differ_by_step_and_by_seed_and_are_the_same_again",
     "draws depend on the process": "lab/test_devices::test_two_processes_have_the_loss_curve_of_one[rotate]",

@@ -76,7 +76,11 @@ def test_without_rot90_only_the_turns_differ():
 def test_any_turn_is_uniform_about_the_middle_and_keeps_it_in_view():
     image = np.full((600, 3, 33, 33), 100, np.uint8)
     image[..., 15:18, 24:27] = 200  # a spot to the right of the middle
-    turned, _ = pcam.AnyTurn()(torch.from_numpy(image), torch.zeros(600), Draws(torch.Generator().manual_seed(0)))
+    turned, again = (
+        pcam.AnyTurn()(torch.from_numpy(image), torch.zeros(600), Draws(torch.Generator().manual_seed(0)))[0]
+        for _ in range(2)
+    )
+    assert torch.equal(turned, again)
     grey = turned.mean(1).double().numpy()
     light = np.clip(grey - np.median(grey, (1, 2), keepdims=True), 0, None)
     rows, columns = np.mgrid[-16:17, -16:17]
