@@ -41,10 +41,10 @@ ROWS = [
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 16 turns", "accuracy", "so2-16", "plain", "95.80"),
     Row("affine-digits", "MNIST, learned upright, moved as affNIST", "accuracy", "sim2-3x2-apart", "plain", "98.45"),
-    Row("modelnet10", "ModelNet10, learned upright, scored turned", "accuracy, moved", "so3-24", "plain"),
-    Row("modelnet10", "the same, scored upright, cut alike", "accuracy, cut", "so3-24", "plain", short=False),
-    Row("modelnet10", "the same, scored upright and whole", "accuracy, as they lie", "so3-24", "plain", short=False),
-    Row("modelnet10", "learned and scored turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
+    Row("modelnet10", "ModelNet10, turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
+    Row("modelnet10", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned"),
+    Row("modelnet10", "the same, upright, cut alike", "accuracy, cut", "so3-24", "plain-turned", short=False),
+    Row("modelnet10", "the same, upright, whole", "accuracy, as they lie", "so3-24", "plain-turned", short=False),
     *(
         Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain", short=side == 28)
         for side in (28, 64)
