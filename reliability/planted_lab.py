@@ -161,7 +161,7 @@ _MODELS = [
 
 # Which test should see which fault.
 TESTS = {
-    "photographs stood on their heads": "lab/test_records",
+    "photographs stood on their heads": "lab/test_measures",
     "tissue turned by numbers that no seed gives": "lab/test_data_pcam_augment",
     "cut images scored whole": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
     "compiled anew at every step": "lab/test_near_grids",

@@ -113,6 +113,26 @@ def test_every_move_is_about_the_centre_and_of_its_kind(d):
     assert 1.07 < (stretch[:, 0] / stretch[:, -1]).max() < 1.16
 
 
+def test_an_upright_slant_never_turns():
+    moved = Affine(turned=False).matrices(torch.zeros(500, 1, 8, 8), Draws(torch.Generator().manual_seed(0)))
+    assert torch.equal(moved[:, 1, 0], torch.zeros(500))
+    assert float(moved[:, 0, 0].min()) > 1 / 1.1
+    assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
+
+
+def test_half_of_all_photographs_are_mirrored_left_to_right_after_their_slant():
+    x = torch.zeros(500, 1, 9, 9)
+    x[..., 4, 6] = 1.0  # right of the centre, in its row
+    slanted, mirrored = (
+        Affine(False, flips)(x, torch.zeros(500), Draws(torch.Generator().manual_seed(0)))[0][:, 0].numpy()
+        for flips in (False, True)
+    )
+    flipped = np.abs(mirrored - slanted[..., ::-1]).max((1, 2)) < 1e-5
+    kept = np.abs(mirrored - slanted).max((1, 2)) < 1e-5
+    assert (flipped ^ kept).all()
+    assert 200 < flipped.sum() < 300
+
+
 def test_what_moves_in_has_the_colour_of_the_rim():
     images = torch.full((8, 3, 15, 15), 0.8)
     images[:, 1] = 0.6

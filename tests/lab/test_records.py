@@ -17,7 +17,6 @@ from lab.test_data_mnist import idx
 from liespline.extras.figures import records as figure
 from liespline.extras.figures.style import THEMES
 from liespline.lab.data import Split, mnist
-from liespline.lab.data.augment import Affine, Draws
 from liespline.lab.data.matrices import Matrices, places
 from liespline.lab.data.turned import transformed
 from liespline.lab.evaluation import evaluate
@@ -105,26 +104,6 @@ def test_affine_digits_stay_in_view(tmp_path):
     lit = np.argwhere(digit) - 13.5
     reach = np.abs(lit[None] + shifts[:, None]).max()
     assert 19 < reach <= 19.5
-
-
-def test_an_upright_slant_never_turns():
-    moved = Affine(turned=False).matrices(torch.zeros(500, 1, 8, 8), Draws(torch.Generator().manual_seed(0)))
-    assert torch.equal(moved[:, 1, 0], torch.zeros(500))
-    assert float(moved[:, 0, 0].min()) > 1 / 1.1
-    assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
-
-
-def test_half_of_all_photographs_are_mirrored_left_to_right_after_their_slant():
-    x = torch.zeros(500, 1, 9, 9)
-    x[..., 4, 6] = 1.0  # right of the centre, in its row
-    slanted, mirrored = (
-        Affine(False, flips)(x, torch.zeros(500), Draws(torch.Generator().manual_seed(0)))[0][:, 0].numpy()
-        for flips in (False, True)
-    )
-    flipped = np.abs(mirrored - slanted[..., ::-1]).max((1, 2)) < 1e-5
-    kept = np.abs(mirrored - slanted).max((1, 2)) < 1e-5
-    assert (flipped ^ kept).all()
-    assert 200 < flipped.sum() < 300
 
 
 def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
