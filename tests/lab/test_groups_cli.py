@@ -146,8 +146,8 @@ def test_every_command_takes_the_group(liespline, tmp_path, image_folder, group,
     status, text = liespline("evaluate", run, "--json")
     assert status == 0, text
     moves = json.loads(text)["moves"]
-    assert len(moves["labels"]) == 24
-    assert sum(words[group] in label for label in moves["labels"]) in (8, 12)
+    assert len(moves["labels"]) == 48
+    assert sum(words[group] in label for label in moves["labels"]) in (16, 24)
     status, text = liespline("equivariance", run, "--json")
     assert status == 0, text
     errors = {row["layer"]: row["worst error"] for row in json.loads(text)}

@@ -231,6 +231,24 @@ def test_twenty_four_rotations_are_those_of_the_cube():
     assert len({tuple(h.flatten().tolist()) for h in whole}) == 24
 
 
+def test_every_network_is_turned_to_the_same_angles_and_between_its_own():
+    """Networks of several groups compare only where the same images come to them."""
+    found = {}
+    for group in ("so2", "o2", "none"):
+        config = Config("images").updated(group=group, n_h=1 if group == "none" else 12)
+        moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b"))))
+        matrix = moves.group.matrix(moves.elements)
+        turns = matrix[torch.linalg.det(matrix) > 0]
+        angles = torch.rad2deg(torch.atan2(turns[:, 1, 0], turns[:, 0, 0])) % 360
+        found[group] = sorted(angles.round(decimals=6).tolist())
+        named = [float(label.split("°")[0]) for label in moves.labels[: len(turns)]]
+        assert np.allclose(named, angles.round(decimals=6)), "a label says what was done"
+    assert found["so2"] == found["o2"] == found["none"] == [15.0 * i for i in range(24)]
+    for orientations in (8, 12):
+        between = [abs(angle / 360 * orientations % 1 - 0.5) < 0.499 for angle in found["so2"]]
+        assert sum(between) >= 12, "half of the angles or more lie between those of a grid"
+
+
 @pytest.mark.parametrize("group", ["so3", "o3", "none"])
 def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
     """Twelve rotations that lie evenly are those of a tetrahedron, planted as a fault: they cost nothing."""

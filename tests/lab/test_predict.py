@@ -97,7 +97,9 @@ def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
     assert (status, "does not exist" in text) == (2, True)
 
 
-def test_volumes(tmp_path, liespline):
+@pytest.mark.parametrize("size", [None, 11])
+def test_volumes(tmp_path, liespline, size):
+    """As they are, or in the middle of the box that training put them in: numpy.pad says which voxels those are."""
     arrays = {}
     for split, count in (("train", 12), ("val", 4), ("test", 5)):
         arrays[f"{split}_images"] = RNG.integers(0, 256, (count, 9, 9, 9), np.uint8)
@@ -111,11 +113,15 @@ def test_volumes(tmp_path, liespline):
         widths=(2, 3),
         epochs=1,
         accelerator="cpu",
+        size=size,
         data=str(tmp_path / "v.npz"),
     )
     run = new_run(config, tmp_path / "run")
     trained = load(run.path)
-    known = trained(torch.from_numpy(arrays["test_images"])[:, None]).double().softmax(-1)
+    lowest = arrays["test_images"].min((1, 2, 3), keepdims=True)
+    around = [(0, 0), *[(1, 1) if size else (0, 0)] * 3]
+    seen = np.pad(arrays["test_images"] - lowest, around) + lowest
+    known = trained(torch.from_numpy(seen)[:, None]).double().softmax(-1)
     np.save(tmp_path / "one.npy", arrays["test_images"][3])
     np.save(tmp_path / "some.npy", arrays["test_images"])
     status, text = liespline(

@@ -231,6 +231,6 @@ def test_a_table_that_names_no_scans(heads, tmp_path):
 
 def test_one_file_takes_no_options_of_folders(tmp_path, liespline):
     np.savez(tmp_path / "v.npz", train_images=np.zeros((2, 5, 5, 5), np.uint8))
-    status, text = liespline("train", "volumes", "--data", tmp_path / "v.npz", "--window", "0,1", "--size", 9)
+    status, text = liespline("train", "volumes", "--data", tmp_path / "v.npz", "--window", "0,1", "--spacing", 2)
     assert status == 2
-    assert "--size, --window: for folders of scans" in text
+    assert "--window, --spacing: for folders of scans" in text

@@ -1,4 +1,4 @@
-"""Volumes of many sizes in a box of one size, each in its middle."""
+"""Volumes in a box of one size, each in its middle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .ragged import Ragged
-from .rows import Array
+from .rows import Array, Rows
 
 
 def centred(values: Array, space: Sequence[int]) -> Array:
@@ -26,17 +26,39 @@ def centred(values: Array, space: Sequence[int]) -> Array:
     return out
 
 
-class Centred:
-    """Volumes of a file, each in the middle of a box; indexed by rows as an array (N, *space, C) is."""
+def box_of(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The sides of a box: one number is that of a cube."""
+    return size if isinstance(size, tuple) else (size,) * 3
 
-    def __init__(self, items: Ragged, space: Sequence[int]) -> None:
+
+def box_notes(space: Sequence[int], sizes: Sequence[Sequence[int]]) -> list[str]:
+    """What putting volumes of these sizes into a box does to them."""
+    notes, box = [], "×".join(map(str, space))
+    if smaller := sum(any(own < wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
+        notes.append(f"{smaller} of {len(sizes)} volumes are smaller than {box}: around them is their lowest value")
+    if larger := sum(any(own > wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
+        notes.append(f"{larger} of {len(sizes)} volumes are larger than {box}: only their middle is seen")
+    return notes
+
+
+class Centred:
+    """Volumes of a file, of many sizes or of one, in the middle of a box; indexed as an array (N, *space, C) is."""
+
+    def __init__(self, items: Ragged | Rows, space: Sequence[int]) -> None:
         self.items, self.space = items, tuple(space)
-        self.shape = (len(items), *self.space, items.shapes[0][0])
+        self.shape = (len(items), *self.space, len(self._volume(0)))
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __getitem__(self, rows: Array) -> Array:
         """Read these rows."""
-        read = [centred(self.items.image(int(row)), self.space) for row in rows]
+        read = [centred(self._volume(int(row)), self.space) for row in rows]
         return np.moveaxis(np.stack(read), 1, -1)
+
+    def _volume(self, row: int) -> Array:
+        """One volume, (C, *own)."""
+        if isinstance(self.items, Ragged):
+            return self.items.image(row)
+        values = self.items.read([row])[0]
+        return np.moveaxis(values, -1, 0) if values.ndim == 4 else values[None]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .centred import Centred
+from .centred import Centred, box_notes, box_of
 from .class_folders import FEWEST, Samples, has_splits, list_classes, split_folder
 from .files import DataError
 from .folds import PARTS, rows_of
@@ -118,16 +118,11 @@ def _read(files: Sequence[Path], reading: Reading) -> Content:
 
 def _box(items: Ragged, size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     if size is not None:
-        return size if isinstance(size, tuple) else (size,) * 3
+        return box_of(size)
     return tuple(max(sides) for sides in zip(*(shape[1:] for shape in items.shapes), strict=True))
 
 
 def _notes(items: Ragged, space: tuple[int, ...], reading: Reading) -> list[str]:
     side = float(items.index["side"])
     notes = [f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}"]
-    box, sizes = "×".join(map(str, space)), [shape[1:] for shape in items.shapes]
-    if smaller := sum(any(own < wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
-        notes.append(f"{smaller} of {len(sizes)} volumes are smaller than {box}: around them is their lowest value")
-    if larger := sum(any(own > wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
-        notes.append(f"{larger} of {len(sizes)} volumes are larger than {box}: only their middle is seen")
-    return notes
+    return [*notes, *box_notes(space, [shape[1:] for shape in items.shapes])]

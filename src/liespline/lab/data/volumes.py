@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .centred import Centred, box_notes, box_of
 from .files import DataError, check_declared_size, existing
 from .rows import Array, cached_rows, file_key, npy_header, npy_rows
 from .split import SPLITS, Split, check_split
@@ -30,8 +31,8 @@ def check(path: Path) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def load(path: Path, split: str) -> Split:
-    """A split: images (B, C, D, H, W) in the stored dtype, targets (B,).
+def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> Split:
+    """A split: images (B, C, D, H, W) in the stored dtype, targets (B,), in the middle of a box of `size` if given.
 
     Images are (N, D, H, W), or (N, D, H, W, C) with at most 4 channels; labels (N,) or (N, 1).
     """
@@ -45,8 +46,12 @@ def load(path: Path, split: str) -> Split:
         raise DataError(f"{path}, {name}_labels row {bad[0]}: class {labels[bad[0]]} does not occur in train_labels")
     source = path.with_name(f"{path.name}.{name}")
     rows = cached_rows(source, file_key(path), lambda: (shape, dtype, _stream(path, f"{name}_images", shape, dtype)))
-    classes = [str(label) for label in known]
-    return Split(rows, np.searchsorted(known, labels), classes, channels_last=len(shape) == 5)
+    classes, targets = [str(label) for label in known], np.searchsorted(known, labels)
+    if size is None:
+        return Split(rows, targets, classes, channels_last=len(shape) == 5)
+    space = box_of(size)
+    notes = box_notes(space, [shape[1:4]] * shape[0])
+    return Split(Centred(rows, space), targets, classes, channels_last=True, notes=notes)
 
 
 def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:

@@ -48,8 +48,8 @@ def moves_of(trained: Trained) -> Moves:
         return Moves(Scale(d), elements, tuple(f"{float(e):.2f}" for e in elements[:, 0]), "scale")
     if d == 3:
         # Drawn, and the same for all: grids that lie evenly may be turns of the voxels, where nothing is interpolated.
-        count, drawn = 6 if group == "o3" else 12, torch.Generator().manual_seed(0)
-        quaternions = torch.randn(count, 4, dtype=torch.float64, generator=drawn)
+        drawn = torch.Generator().manual_seed(0)
+        quaternions = torch.randn(12, 4, dtype=torch.float64, generator=drawn)
         turns = roma.unitquat_to_rotmat(torch.nn.functional.normalize(quaternions, dim=-1))
         elements = torch.cat([SO3().identity(dtype=torch.float64).unsqueeze(0), turns])
         labels = [f"{float(a):.0f}°" for a in SO3().log(elements).norm(dim=-1) * 180 / math.pi]
@@ -67,10 +67,13 @@ def _a_little() -> Moves:
 
 
 def _in_the_plane(group: str) -> Moves:
-    """Turns all around, and the same again mirrored, shrunk or squeezed: 24 in all."""
-    turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)
+    """Turns all around, the same ones whatever the network, and those again mirrored, shrunk or squeezed.
+
+    Many lie between the orientations of a grid, which alone would flatter it: half of them for 12 or 8.
+    """
+    turns = 16 if group in ("sim2", "gl2") else 24
     angles = uniform(SO2(), turns).elements
-    labels = [f"{360 // turns * i}°" for i in range(turns)]
+    labels = [f"{360 / turns * i:g}°" for i in range(turns)]
     match group:
         case "o2":
             elements = uniform(O2(), turns).elements

@@ -71,7 +71,9 @@ def _images(file: Path, trained: Trained) -> Iterator[tuple[str, Tensor]]:
         yield str(file), torch.from_numpy(centred(samples, trained.signature.space))
         return
     if len(trained.signature.space) == 3:
-        yield from read_volumes(file)
+        boxed = trained.config.size is not None  # as in training: in the middle of a box
+        for name, volume in read_volumes(file):
+            yield name, torch.from_numpy(centred(volume.numpy(), trained.signature.space)) if boxed else volume
         return
     pixels = torch.tensor(find_task(trained.config.task).prepared(read_array(file), trained.config))
     yield str(file), pixels.unsqueeze(0) if pixels.ndim == 2 else pixels.movedim(-1, 0)

@@ -145,7 +145,11 @@ SETS = {
         "networks with all.", "pcam", _TISSUE, {**_shares(_PCAM, {0.25: 40}), **_PAPER},
         (("o2-12-25", "plain-25"), ("paper-12", "paper-2d")),
     ),
-    "modelnet10": _volumes("ModelNet10, voxels of 30³, a split of our own.", 60, {"widths": (12, 16, 48, 96)}, MODES),
+    # A turned shape stays whole in 36³: the ball of 30³ cuts 2 % of the voxels or more off a third of all shapes.
+    "modelnet10": _volumes(
+        "ModelNet10, voxels of 30³ in the middle of 36³, a split of our own.", 60,
+        {"widths": (12, 16, 48, 96), "size": 36}, MODES,
+    ),
     "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file.", 24, {"weights": 28_000}),
     "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 12, {"weights": 28_000}),
     "vessel-28": _volumes("VesselMNIST3D, 28³, the official file.", 24, {"weights": 28_000}),

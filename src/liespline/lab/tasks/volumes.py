@@ -15,7 +15,7 @@ from .labelled import by_labels
 from .own import fitting_network, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
-OF_FOLDERS = ("labels", "labels_are", "folds", "fold", "size", "window", "spacing")
+OF_FOLDERS = ("labels", "labels_are", "folds", "fold", "window", "spacing")
 
 
 def load(config: Config, split: str) -> Split:
@@ -30,8 +30,8 @@ def load(config: Config, split: str) -> Split:
     else:
         _only_for_folders(config, path)
         if split == ALL:
-            return Joined({name: volumes.load(path, name) for name in SPLITS})
-        found = volumes.load(path, split)
+            return Joined({name: volumes.load(path, name, config.size) for name in SPLITS})
+        found = volumes.load(path, split, config.size)
     return with_notes(NETWORK, config, found) if split == "train" else found
 
 
