@@ -74,15 +74,17 @@ class Kit:
             return nn.Identity()
         return nn.Sequential(NormReLU(channels), FieldDropout(dropout)) if dropout else NormReLU(channels)
 
-    def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
+    def head(self, inputs: int, width: int, classes: int, dropout: float, disc: bool = False) -> list[nn.Module]:
         """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
 
-        Positions meet in that window before H is projected: features projected first would lose their relative poses.
+        The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
+        projected first would lose their relative poses.
         """
         linear = [self._linear(width, width), nn.ReLU(), nn.Dropout(dropout), self._linear(width, classes)]
         size = wide(self.kernel_size, self.d)
         window = [AtLeast(size), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
-        return [*window, Project("max", self.grid), _AVERAGE[self.d - 1](1), nn.Flatten(), *linear]
+        mean = DiscMean() if disc else _AVERAGE[self.d - 1](1)
+        return [*window, Project("max", self.grid), mean, nn.Flatten(), *linear]
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
@@ -112,6 +114,24 @@ class AtLeast(nn.Module):
         """Return `(B, C, N_h, *space)` with at least `size` samples along each space axis."""
         missing = [max(0, (self.size - n + 1) // 2) for n in reversed(x.shape[3:])]
         return F.pad(x, [side for pad in missing for side in (pad, pad)]) if any(missing) else x
+
+
+class DiscMean(nn.Module):
+    """The mean over space, weighed by cos²(πr/2R) up to the radius R of the largest disc: (B, C, *space) -> (B, C, 1…).
+
+    A square does not turn onto itself: what lies in its corners comes and goes with the angle, and a mean over it
+    changes. A disc does, and its weights fade, so that a coarse map feels little of where its samples lie.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Average the middle of `(B, C, *space)`."""
+        space = x.shape[2:]
+        square = torch.zeros((), device=x.device)
+        for axis, size in enumerate(space):
+            places = torch.arange(size, device=x.device) - (size - 1) / 2
+            square = square + places.view(-1, *(1,) * (len(space) - 1 - axis)) ** 2
+        weight = torch.cos(math.pi * (square.sqrt() / (min(space) + 1)).clamp(max=0.5)) ** 2
+        return (x * (weight / weight.sum()).to(x.dtype)).sum(tuple(range(2, x.ndim)), keepdim=True)
 
 
 @lru_cache(maxsize=256)

@@ -71,14 +71,17 @@ def _shares(networks: Mapping[str, Changes], shares: Mapping[float, int]) -> dic
     }
 
 
-_TISSUE = {**RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "augment": "turns"}
+# What a patch is called depends on its middle.
+_TISSUE = {
+    **RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "disc": True, "augment": "turns",
+}  # fmt: skip
 _PCAM = {
     "o2-12": {"group": "o2", "n_h": 12, "n_k": 8, "kernel": "dense", "weights": 110_000},
     "plain": {**PLAIN, "weights": 117_000},
 }
 _PAPER = {
-    "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},
-    "paper-2d": {"network": "classifier", **PLAIN, "epochs": 16},
+    "paper-12": {"network": "classifier", "disc": False, "n_h": 12, "n_k": 12, "epochs": 16},
+    "paper-2d": {"network": "classifier", "disc": False, **PLAIN, "epochs": 16},
 }
 
 # Every rotation sees itself alone until the maximum over all: kernels that relate rotations of 90° to each other

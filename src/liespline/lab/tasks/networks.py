@@ -72,7 +72,7 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
     shape = signature.in_channels, len(signature.classes), grid
     options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel, "dropout": network.dropout}
     options |= {"n_k": None if network.group == "none" else network.n_k, "parameters": network.weights}
-    options["separable"] = network.separable
+    options |= {"separable": network.separable, "disc": network.disc}
     if network.network == "resnet":
         usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers
         return resnet(*shape, **options if usual else options | {"widths": network.widths})

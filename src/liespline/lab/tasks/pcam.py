@@ -27,7 +27,7 @@ def network(config: Config, signature: Signature) -> nn.Module:
         return make_classifier(config, signature)
     if choice.kernel_size not in (5, 7):
         raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
-    for name in ("separable", "widths", "weights", "dropout"):
+    for name in ("separable", "widths", "weights", "disc", "dropout"):
         if config[name] != TASK.defaults[name]:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")
