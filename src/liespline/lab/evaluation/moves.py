@@ -15,7 +15,7 @@ from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ..data import Split
 from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
-from .scores import batches, scores
+from .scores import batches, outputs_of, scores
 
 AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2"}
 """The group by which a generated set moves its images."""
@@ -109,15 +109,15 @@ def under_moves(trained: Trained, split: Split, moves: Moves, limit: int) -> dic
     for images, targets in batches(split, limit):
         images, targets = images.to(device), targets.to(device)
         inside, around = in_disc(images, max(1.0, stretch))
-        whole += int((trained(images).argmax(-1) == targets).sum())
-        reference = trained(inside + around).double()
-        seen, size = seen + len(images), size + (count - 1) * float(reference.square().sum())
+        whole += int((outputs_of(trained, images).argmax(-1) == targets).sum())
+        reference = outputs_of(trained, inside + around)
+        seen, size = seen + len(images), size + (count - 1) * float(reference.double().square().sum())
         for i, element in enumerate(moves.elements):
-            outputs = trained(moved(inside, moves.group, element) + around) if i else reference
+            outputs = outputs_of(trained, moved(inside, moves.group, element) + around) if i else reference
             if i:
-                answers.append((outputs.float().cpu(), targets.cpu()))
+                answers.append((outputs.cpu(), targets.cpu()))
             right[i] += (outputs.argmax(-1) == targets).sum().cpu()
-            change += float((outputs.double() - reference).square().sum())
+            change += float((outputs.double() - reference.double()).square().sum())
     accuracy = [float(value) for value in right / seen]
     moved_scores = scores(trained, answers)
     return {

@@ -11,6 +11,7 @@ from torchmetrics import MeanMetric
 from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from ..data import Split, as_float
+from ..runs.precision import in_precision
 from ..runs.trained import Trained
 from ..tasks import find_task
 
@@ -40,7 +41,15 @@ def answers(trained: Trained, split: Split, limit: int | None = None) -> Iterato
     """Outputs and targets, a batch at a time, on the CPU."""
     device = next(trained.parameters()).device
     for images, targets in batches(split, limit):
-        yield trained(images.to(device)).float().cpu(), targets
+        yield outputs_of(trained, images.to(device)).cpu(), targets
+
+
+def outputs_of(trained: Trained, images: Tensor) -> Tensor:
+    """What the network says, as float32; on a GPU computed as in training, where float32 takes many times as long."""
+    if not images.is_cuda:
+        return trained(images).float()
+    with in_precision(trained.config.training.precision, "cuda"):
+        return trained(images).float()
 
 
 def predictions(trained: Trained, split: Split, limit: int | None = None) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from ..data import DataError
 from ..runs.checkpoint import read_weights, save_weights
+from ..runs.precision import in_precision
 from ..runs.trained import described_network
 from ..settings import Config
 from ..tasks import find_task
@@ -120,7 +120,7 @@ def replay(file: str | Path) -> str:
     objective = find_task(config.task).objective(config, signature)
 
     def loss() -> Tensor:
-        with _precision(config.training.precision):
+        with in_precision(config.training.precision, "cpu"):
             return objective.loss(network(images), targets)
 
     return first_not_finite(network.train(), loss, images)
@@ -186,8 +186,3 @@ def _put_back(network: nn.Module, weights: Tensor) -> None:
     values = _floating(network)
     for value, part in zip(values.values(), weights.split([v.numel() for v in values.values()]), strict=True):
         value.copy_(part.view_as(value))
-
-
-def _precision(name: str) -> AbstractContextManager[Any]:
-    kinds = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
-    return torch.autocast("cpu", kinds[name]) if name in kinds else nullcontext()
