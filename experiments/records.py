@@ -38,6 +38,7 @@ ROWS = [
     Row("rotmnist-small", "the same, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
     Row("scaled-digits", "scaled MNIST", "accuracy", "scale-3", "plain", "98.30"),
     Row("scaled-fashion", "scaled Fashion-MNIST", "accuracy", "scale-3", "plain", "89.62"),
+    Row("scaled-fashion-mirrored", "the same, mirrored in training", "accuracy", "scale-4-apart", "plain", "89.62"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 16 turns", "accuracy", "so2-16", "plain", "95.80"),
     Row("affine-digits", "MNIST, learned upright, moved as affNIST", "accuracy", "sim2-3x2-apart", "plain", "98.45"),
@@ -45,6 +46,8 @@ ROWS = [
     Row("modelnet10", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned"),
     Row("modelnet10", "the same, upright, cut alike", "accuracy, cut", "so3-24", "plain-turned", short=False),
     Row("modelnet10", "the same, upright, whole", "accuracy, as they lie", "so3-24", "plain-turned", short=False),
+    Row("modelnet10-34", "ModelNet10 in 34³, turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
+    Row("modelnet10-34", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned"),
     *(
         Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain", short=side == 28)
         for side in (28, 64)
@@ -53,6 +56,8 @@ ROWS = [
     ),
     Row("pcam", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
     Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10"),
+    Row("pcam-disc", "the mean over a disc, all labels", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
+    Row("pcam-disc", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10"),
 ]  # fmt: skip
 
 
