@@ -94,6 +94,32 @@ def test_accuracy_and_change_under_turns(upper):
     assert found["change"] == pytest.approx(math.sqrt(36 / 23), rel=1e-3)
 
 
+GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+def test_a_gpu_scores_as_it_trained_and_moves_images_exactly(upper, device, monkeypatch):
+    """bfloat16 inside the network alone: images that were moved in it would be off by more than turning them."""
+    trained, split = upper
+    trained.config = trained.config.updated(precision="bf16-mixed")
+    inside, outside = [], []
+
+    def watched(x):
+        inside.append((torch.is_autocast_enabled(device), x.dtype))
+        return Quadrant.forward(trained.network, x.cpu()).to(device)
+
+    def turned(*how):
+        outside.append(torch.is_autocast_enabled(device))
+        return moved(*how)
+
+    monkeypatch.setattr(trained.network, "forward", watched)
+    monkeypatch.setattr("liespline.lab.evaluation.moves.moved", turned)
+    found = under_moves(trained.to(device), split, moves_of(trained), limit=4)
+    assert found["change"] == pytest.approx(math.sqrt(36 / 23), rel=1e-3)
+    assert set(inside) == {(device == "cuda", torch.float32)}
+    assert set(outside) == {False}
+
+
 def test_a_limit_spreads_over_the_split():
     split = Split(np.arange(1000, dtype=np.float32).reshape(1000, 1, 1), np.zeros(1000, np.int64), ("a", "b"))
     seen = torch.cat([x.flatten() for x, _ in batches(split, 10)])
