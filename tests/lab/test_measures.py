@@ -249,6 +249,18 @@ def test_every_network_is_turned_to_the_same_angles_and_between_its_own():
         assert sum(between) >= 12, "half of the angles or more lie between those of a grid"
 
 
+def test_networks_of_one_generated_set_are_moved_alike():
+    """Turned only, a network of turns would meet none of the small digits that the others are scored on."""
+    found = {}
+    for group, n_h in (("sim2", (8, 3)), ("so2", 16), ("none", 1)):
+        config = Config("mnist").updated(moved="rotated-scaled", group=group, n_h=n_h)
+        moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (28, 28), ("a", "b"))))
+        found[group] = moves.group.matrix(moves.elements)
+    assert torch.equal(found["so2"], found["sim2"])
+    assert torch.equal(found["none"], found["sim2"])
+    assert torch.linalg.det(found["so2"]).min() == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize("group", ["so3", "o3", "none"])
 def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
     """Twelve rotations that lie evenly are those of a tetrahedron, planted as a fault: they cost nothing."""

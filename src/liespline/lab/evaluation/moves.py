@@ -33,14 +33,14 @@ class Moves:
 
 
 def moves_of(trained: Trained) -> Moves:
-    """How images are moved to test a network: by all that its group does; if it has none, as its data are, or turned.
+    """How images are moved to test a network: as its data are, where these say so; else by all that its group does.
 
+    Those of no group are turned. So networks of one set are tested on the same images, or on these mirrored too.
     Turned, in 3-D turned every way, mirrored or not; shrunk for scales; squeezed for GL(2). Those that learned upright
     images to tell a little moved ones are turned a little.
     """
-    d, group = len(trained.signature.space), str(trained.config.network.group)
-    if group == "none":
-        group = AS_DATA.get(trained.config.moved, group)
+    d = len(trained.signature.space)
+    group = AS_DATA.get(trained.config.moved, str(trained.config.network.group))
     if trained.config.moved == "affine" or trained.config.network.within is not None:
         return _a_little()
     if group == "scale":
