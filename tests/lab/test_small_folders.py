@@ -11,11 +11,12 @@ import torch
 from PIL import Image
 
 from lab.small_runs import new_run
+from liespline.lab.data import Split
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
-from liespline.lab.tasks.own import fitting_widths
+from liespline.lab.tasks.own import fitting_widths, with_notes
 from liespline.lab.training.start import preflight
 from liespline.models.kit import AtLeast
 
@@ -47,6 +48,26 @@ def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFix
     # One of the eight test images wrong, at most: guessing gets there once in 28 times.
     assert run.read_results("scores")["scores"]["accuracy"] >= 7 / 8
     assert Run.open(run.path)[1] == config, "what was asked for is what is kept"
+
+
+def test_images_that_fill_their_corners_are_told_of_the_disc() -> None:
+    """Noise all over, noise in the middle alone, and noise all over for networks to which it does not matter."""
+    x, y = np.meshgrid(np.linspace(-1, 1, 24), np.linspace(-1, 1, 24))
+    draw = np.random.default_rng(0)
+    noise = draw.integers(0, 256, (10, 24, 24)).astype(np.uint8)
+    middle = np.where(x**2 + y**2 < 0.8, noise, 30).astype(np.uint8)
+
+    def told(images: np.ndarray, **how: object) -> bool:
+        config = find_task("images").defaults.updated(**how)
+        split = Split(images, np.arange(10) % 2, ("a", "b"))
+        return any("--disc" in note for note in with_notes(config.network, config, split).notes)
+
+    assert told(noise)
+    assert not told(middle)
+    assert not told(noise, disc=True)
+    assert not told(noise, group="none", n_h=1)
+    assert not told(noise, group="scale", n_h=3)
+    assert not told(noise, within=20)
 
 
 @pytest.mark.parametrize("name", ["images", "volumes"])

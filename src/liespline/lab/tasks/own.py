@@ -8,11 +8,15 @@ from torch import nn
 
 from ...models.kit import wide
 from ...nn.resample import kept
-from ..data import Split
+from ..data import Split, as_float
+from ..moving import radii
 from ..settings import Config, ConfigError, Network
 from .labelled import InUnits
 from .networks import Signature, make_classifier
 
+TURNED = ("so2", "o2", "sim2", "so3", "o3")
+"""Groups that turn images all around."""
+LOOKED_AT = 64
 # A network that has taken fewer steps has learned little, even from few images.
 FEWEST_STEPS = 150
 
@@ -63,5 +67,21 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
     if widths != config.network.widths and config.network.network == "classifier":
         size = "×".join(map(str, split.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
+    network = config.network
+    if network.group in TURNED and network.within is None and not network.disc and fills_corners(split):
+        notes.append(
+            "the images fill their corners, which come and go when they are turned: if what counts is in the middle, "
+            "--disc keeps the answers steadier"
+        )
     split.notes = (*split.notes, *notes)
     return split
+
+
+def fills_corners(split: Split) -> bool:
+    """Whether most images vary outside of their largest disc as they do inside: tissue does, digits do not."""
+    count, outside = min(LOOKED_AT, len(split)), radii(split.space) > min(split.space) / 2
+    if count == 0 or outside.sum() < 2:
+        return False
+    images = as_float(split.__getitems__([i * len(split) // count for i in range(count)])[0])
+    varied, inside = images[..., outside].std(-1).mean(1), images[..., ~outside].std(-1).mean(1)
+    return bool((varied > inside / 2).float().mean() > 0.5)
