@@ -89,11 +89,15 @@ def test_same_seed_same_files_other_seed_others(tmp_path):
 CHILD = """
 import sys, time
 from pathlib import Path
-from liespline.lab.data import celeba, celeba_prepare, journal
+from liespline.lab.data import celeba, journal
 journal._BLOCK = 2
-slow = celeba_prepare._picture
-celeba_prepare._picture = lambda *a: (time.sleep(0.01), slow(*a))[1]
-celeba.prepare(Path(sys.argv[1]), Path(sys.argv[2]), progress=lambda *a: print(*a, flush=True))
+
+def progress(*step):
+    print(*step, flush=True)
+    if " ".join(map(str, step)).startswith(sys.argv[3]):
+        time.sleep(600)  # until the kill comes, however busy the machine is
+
+celeba.prepare(Path(sys.argv[1]), Path(sys.argv[2]), progress=progress)
 """
 
 
@@ -102,7 +106,7 @@ def test_killed_and_resumed_gives_the_same_bytes(tmp_path):
     celeba.prepare(source, tmp_path / "whole")
     out = tmp_path / "out"
     for kill_at in ("sizes 10", "sizes 40", "pictures 4", "pictures 12", "pictures 26"):
-        child = subprocess.Popen([sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen([sys.executable, "-c", CHILD, source, out, kill_at], stdout=subprocess.PIPE, text=True)
         for line in child.stdout:
             if line.startswith(kill_at):
                 child.send_signal(signal.SIGKILL)
