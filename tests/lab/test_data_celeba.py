@@ -141,7 +141,8 @@ def test_damage_behind_a_kill_is_found_by_checksum(tmp_path, monkeypatch):
 
 def test_a_second_process_is_refused_by_number(tmp_path):
     source, out = official(tmp_path / "src", people=30), tmp_path / "out"
-    with subprocess.Popen([sys.executable, "-c", CHILD, source, out], stdout=subprocess.PIPE, text=True) as child:
+    begun = [sys.executable, "-c", CHILD, source, out, "sizes"]
+    with subprocess.Popen(begun, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline()
         child.send_signal(signal.SIGSTOP)
         with pytest.raises(DataError, match=f"process {child.pid} is working there"):
