@@ -25,7 +25,7 @@ from liespline import models
 from liespline.lab.data import as_float, pcam
 from liespline.lab.moving import in_disc, moved
 
-BATCH, MARGIN, ANGLES = 32, 12, (15, 30, 45, 60, 75, 90)
+BATCH, RATE, MARGIN, ANGLES = 32, 5e-3, 12, (15, 30, 45, 60, 75, 90)
 
 
 def middle(images: Tensor) -> Tensor:
@@ -38,8 +38,8 @@ def trained(images: Tensor, targets: Tensor, disc: bool, asked: argparse.Namespa
     torch.manual_seed(asked.seed)
     grid = ls.uniform(ls.SO2(), 8)
     net = models.resnet(3, 2, grid, widths=(4, 4, 8, 8), kernel="local", n_k=3, disc=disc)
-    kind = ls.optim.AdamW(net, lr=asked.lr) if asked.modes else torch.optim.AdamW(net.parameters(), lr=asked.lr)
-    rate = torch.optim.lr_scheduler.OneCycleLR(kind, asked.lr, total_steps=asked.epochs * (len(images) // BATCH))
+    kind = ls.optim.AdamW(net, lr=RATE) if asked.modes else torch.optim.AdamW(net.parameters(), lr=RATE)
+    rate = torch.optim.lr_scheduler.OneCycleLR(kind, RATE, total_steps=asked.epochs * (len(images) // BATCH))
     augment = pcam.AnyTurn()
     for _ in range(asked.epochs):
         for rows in torch.randperm(len(images)).split(BATCH)[: len(images) // BATCH]:
@@ -73,7 +73,6 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder with PCam's official files")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lr", type=float, default=5e-3)
     parser.add_argument("--modes", action="store_true", help="steps in modes of the splines")
     asked = parser.parse_args()
     torch.set_num_threads(1)
