@@ -68,7 +68,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
     "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
     "lab/evaluation/scores": ["lab/test_measures"],
-    "lab/evaluation/moves": ["lab/test_measures", "lab/test_evaluate"],
+    "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],
     "lab/evaluation/statistics": ["lab/test_statistics"],
     "lab/evaluation/predict": ["lab/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],

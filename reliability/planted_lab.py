@@ -167,7 +167,7 @@ _MODELS = [
 
 # Which test should see which fault.
 TESTS = {
-    "every network turned to angles of its own": "lab/test_measures",
+    "every network turned to angles of its own": "lab/test_moves",
     "no box around volumes": "lab/test_data_volumes",
     "volumes predicted without their box": "lab/test_predict::test_volumes",
     "a disc that is a square": "test_disc_mean",
