@@ -11,7 +11,7 @@ from torch import nn
 
 from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
-from liespline.lab.data.augment import Affine, Draws, FlipRotate, Flips, Rotate
+from liespline.lab.data.augment import Affine, Draws, FlipRotate, Flips, Rotate, Spin
 from liespline.lab.data.split import in_colours
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.evaluation.scores import confusion
@@ -117,6 +117,20 @@ def test_an_upright_slant_never_turns():
     assert torch.equal(moved[:, 1, 0], torch.zeros(500))
     assert float(moved[:, 0, 0].min()) > 1 / 1.1
     assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
+
+
+def test_what_stands_upright_spins_about_its_last_axis():
+    """A mast stays on the axis and as high as its zoom says; a spot beside it goes round at its own height."""
+    pair = torch.cat([spot(16, (0.0, 0.0, 3.0), 3), spot(16, (3.0, 0.0, -2.0), 3)], 1)
+    out, _ = Spin()(pair.expand(1500, 2, 16, 16, 16), torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
+    mast, beside = centres(out).unbind(1)
+    assert mast[:, :2].abs().max() < 0.02
+    zoom = mast[:, 2] / 3
+    assert 0.88 < zoom.min() < 0.92 < 1.08 < zoom.max() < 1.12
+    assert (beside[:, 2] / -2 - zoom).abs().max() < 0.05
+    angle = torch.atan2(beside[:, 1], beside[:, 0]).numpy() / (2 * np.pi) + 0.5
+    assert stats.kstest(angle, "uniform").pvalue > 0.01
+    assert (beside[:, :2].norm(dim=-1) / zoom - 3).abs().max() < 0.4, "slanted by up to 0.1"
 
 
 def test_half_of_all_photographs_are_mirrored_left_to_right_after_their_slant():

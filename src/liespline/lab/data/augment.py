@@ -112,6 +112,19 @@ class Affine(Rotate):
         return super().matrices(x, draws) @ slanted if self.turned else slanted
 
 
+class Spin(Affine):
+    """As `Affine`, but turned only about the last axis: volumes that stand on the other two stay upright."""
+
+    def __init__(self) -> None:
+        super().__init__(turned=False)
+
+    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
+        """The matrices (B, 3, 3); their slant keeps the last axis too."""
+        about = torch.eye(3, device=x.device).repeat(len(x), 1, 1)
+        about[:, :2, :2] = rotations(2 * torch.pi * draws.uniform(x, 1)[0])
+        return about @ super().matrices(x, draws)
+
+
 class Flips(nn.Module):
     """Mirrored along each axis of space with probability ½, without interpolation."""
 

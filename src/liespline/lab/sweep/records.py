@@ -89,6 +89,7 @@ _PAPER = {
 # they would else be sharper than the turned ones that are scored.
 _SHAPES = {**RECIPE, "batch": 32, "ema": 0.99, "widths": (12, 16, 24, 32), "kernel_size": 5, "stride": 2}
 _SO3 = {"group": "so3", "n_h": 24, "n_k": 1, "kernel": "apart"}
+_IN_BOX = {"widths": (12, 16, 48, 96), "size": 34}
 _VOLUME_PAIRS = (("so3-24", "plain"), ("so3-24", "plain-turned"), ("so3-24-turned", "plain-turned"))
 
 
@@ -111,6 +112,7 @@ def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Change
 
 _SIZES = {"augment": "slant", "epochs": 24}
 _SCALES: Changes = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
+_SCALES_APART: Changes = {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}
 _SIMILAR: Changes = {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL, **MODES}
 _TURNS: Changes = {"group": "so2", "n_h": 16, "kernel": "dense"}
 # Steps about these elements tile affNIST's ranges: turns of 27°, slants among them, zooms and squeezes of e^0.2. The
@@ -121,6 +123,9 @@ SETS = {
     "rotmnist": Record(
         f"{_TURNED}.", "rotmnist", _DIGITS, {**_FULL, **_IN_MODES, **_LONGER},
         (*_PAIR, ("so2-16-modes", "so2-16"), ("so2-16", "plain-long")),
+    ),
+    "rotmnist-elastic": Record(
+        f"{_TURNED}; bent in training.", "rotmnist", {**_DIGITS, "augment": "elastic"}, _FULL, _PAIR
     ),
     "rotmnist-no-cue": Record(
         f"{_TURNED}, turned about their own mass: no offset tells what was up.", "rotmnist",
@@ -155,8 +160,13 @@ SETS = {
     "modelnet10": _volumes("ModelNet10, voxels of 30³, a split of our own.", 60, {"widths": (12, 16, 48, 96)}, MODES),
     # The ball of 30³ cuts a fiftieth of the voxels or more off a third of all shapes, that of 34³ off 3 % of them.
     "modelnet10-34": _volumes(
-        "ModelNet10, voxels of 30³ in the middle of 34³, a split of our own.", 60,
-        {"widths": (12, 16, 48, 96), "size": 34}, MODES,
+        "ModelNet10, voxels of 30³ in the middle of 34³, a split of our own.", 60, _IN_BOX, MODES
+    ),
+    "modelnet10-spun": Record(
+        "ModelNet10, voxels of 30³ in the middle of 34³, a split of our own. Trained upright, spun about the vertical "
+        "axis alone; scored upright and in random orientation.", "volumes",
+        {**_SHAPES, **_IN_BOX, "epochs": 60, "augment": "spin"}, {"so3-24": {**_SO3, "shift": True}, "plain": PLAIN},
+        (("so3-24", "plain"),),
     ),
     "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file.", 24, {"weights": 28_000}),
     "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 12, {"weights": 28_000}),
@@ -164,7 +174,7 @@ SETS = {
     "vessel-64": _volumes("VesselMNIST3D, 64³, the official file.", 12, {"weights": 28_000}),
     "scaled-digits": _moved(
         "MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled", _SIZES,
-        360_000, **{"scale-3": _SCALES},
+        360_000, **{"scale-4-apart": _SCALES_APART, "scale-3": _SCALES},
     ),
     "scaled-fashion": _moved(
         "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, 50,000 to test.", "scaled",
@@ -173,7 +183,7 @@ SETS = {
     "scaled-fashion-mirrored": _moved(
         "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, mirrored at random, 50,000 to "
         "test.", "scaled", {**MODES, "augment": "mirror", "epochs": 60}, 480_000,
-        **{"scale-4-apart": {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}},
+        **{"scale-4-apart": _SCALES_APART},
     ),
     "rotated-scaled-digits": _moved(
         "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from torch import nn
 
-from ..data.augment import Affine, FlipRotate, Flips, Plain, Rotate
+from ..data.augment import Affine, FlipRotate, Flips, Plain, Rotate, Spin
 from ..data.elastic import Elastic
 from ..settings import Config
 
-VOLUME_MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
+_MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     "none": lambda config: Plain(),
     "turns": lambda config: Rotate(),
     "rotate": lambda config: Rotate(),  # the same, as older configurations call it
@@ -17,8 +17,9 @@ VOLUME_MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
     "affine": lambda config: Affine(),
     "slant": lambda config: Affine(turned=False),
 }
-MOVES: Mapping[str, Callable[[Config], nn.Module]] = {
-    **VOLUME_MOVES,
+VOLUME_MOVES = {**_MOVES, "spin": lambda config: Spin()}
+MOVES = {
+    **_MOVES,
     "mirror": lambda config: Affine(turned=False, mirrored=True),
     "elastic": lambda config: Elastic(),
     "elastic-slant": lambda config: Elastic(turned=False),
