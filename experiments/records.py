@@ -34,30 +34,39 @@ class Row(NamedTuple):
 
 ROWS = [
     Row("rotmnist", "rotated MNIST, 12,000 to train on: errors", "accuracy", "so2-16", "plain", "0.59", error=True),
-    Row("rotmnist-no-cue", "the same, turned about their mass", "accuracy", "so2-16", "plain", short=False, error=True),
-    Row("rotmnist-small", "the same, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
-    Row("scaled-digits", "scaled MNIST", "accuracy", "scale-3", "plain", "98.30"),
+    Row("rotmnist-elastic", "the same, bent in training", "accuracy", "so2-16", "plain", "0.59", error=True),
+    Row("rotmnist-no-cue", "turned about their mass", "accuracy", "so2-16", "plain", short=False, error=True),
+    Row("rotmnist-small", "rotated MNIST, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
+    Row("scaled-digits", "scaled MNIST", "accuracy", "scale-4-apart", "plain", "98.30"),
+    Row("scaled-digits", "scaled MNIST, local kernels", "accuracy", "scale-3", "plain", "98.30", short=False),
     Row("scaled-fashion", "scaled Fashion-MNIST", "accuracy", "scale-3", "plain", "89.62"),
     Row("scaled-fashion-mirrored", "the same, mirrored in training", "accuracy", "scale-4-apart", "plain", "89.62"),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
-    Row("rotated-scaled-digits", "rotated and scaled MNIST, 16 turns", "accuracy", "so2-16", "plain", "95.80"),
+    Row("rotated-scaled-digits", "the same, 16 turns", "accuracy", "so2-16", "plain", "95.80", short=False),
     Row("affine-digits", "MNIST, learned upright, moved as affNIST", "accuracy", "sim2-3x2-apart", "plain", "98.45"),
-    Row("modelnet10", "ModelNet10, turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
-    Row("modelnet10", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned"),
+    Row("modelnet10-34", "ModelNet10, learned turned, scored turned", "accuracy, moved", "so3-24-turned",
+        "plain-turned", "90.0"),
+    Row("modelnet10-spun", "learned upright and spun, scored turned", "accuracy, moved", "so3-24", "plain"),
+    Row("modelnet10-spun", "learned upright and spun, scored upright", "accuracy, as they lie", "so3-24", "plain"),
+    Row("modelnet10-spun", "the same, cut alike", "accuracy, cut", "so3-24", "plain", short=False),
+    Row("modelnet10-34", "not spun; the plain one learned turned", "accuracy, moved", "so3-24", "plain-turned",
+        short=False),
+    Row("modelnet10", "ModelNet10 in 30³, turned", "accuracy, moved", "so3-24-turned", "plain-turned", short=False),
+    Row("modelnet10", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned", short=False),
     Row("modelnet10", "the same, upright, cut alike", "accuracy, cut", "so3-24", "plain-turned", short=False),
     Row("modelnet10", "the same, upright, whole", "accuracy, as they lie", "so3-24", "plain-turned", short=False),
-    Row("modelnet10-34", "ModelNet10 in 34³, turned", "accuracy, moved", "so3-24-turned", "plain-turned", "90.0"),
-    Row("modelnet10-34", "ours learned upright, plain turned", "accuracy, moved", "so3-24", "plain-turned"),
     *(
         Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain", short=side == 28)
         for side in (28, 64)
         for study, name in (("adrenal", "AdrenalMNIST3D"), ("vessel", "VesselMNIST3D"))
         for how, key in (("upright", ""), ("turned", ", moved"))
     ),
-    Row("pcam", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
-    Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10"),
-    Row("pcam-disc", "the mean over a disc, all labels", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
+    Row("pcam-disc", "PCam subset, all labels: AUC", "validation AUC, last 5 epochs", "o2-12-100", "plain-100"),
     Row("pcam-disc", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10"),
+    Row("pcam", "the mean over a square, all labels", "validation AUC, last 5 epochs", "o2-12-100", "plain-100",
+        short=False),
+    Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10",
+        short=False),
 ]  # fmt: skip
 
 
@@ -66,6 +75,16 @@ def cell(network: Scored, row: Row) -> str:
     values = [100 * (1 - value if row.error else value) for value in network.values[row.measure]]
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.2f}{spread}"
+
+
+def behind(study: Path, networks: tuple[str, str]) -> tuple[str, str]:
+    """The machines and the commits of the finished runs of two networks; the study names the tree of changed ones."""
+    tree = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["commit"][:7]
+    finished = (file for name in networks for file in study.glob(f"runs/{name}/seed-*/results.json"))
+    found = [origin(file.with_name("environment.json")) for file in finished]
+    names = {"a CPU" if "threads" in (one := str(run["machine"])) else one.split(", ")[-1] for run in found}
+    trees = {tree if "+" in (one := str(run["commit"])) else one[:7] for run in found}
+    return ", ".join(sorted(names)), ", ".join(sorted(trees))
 
 
 def table(short: bool) -> str:
@@ -81,11 +100,8 @@ def table(short: bool) -> str:
         line = [row.words, f"{cell(pair[0], row)} ({row.ours})", cell(pair[1], row), row.published]
         if not short:
             seeds = sorted({network.seeds for network in pair})
-            found = (str(origin(file)["machine"]) for file in study.glob("runs/*/seed-*/environment.json"))
-            names = {"a CPU" if "threads" in one else one.split(", ")[-1] for one in found}
-            machine = ", ".join(sorted(names))
-            tree = yaml.safe_load((study / "study.yaml").read_text(encoding="utf-8"))["commit"][:7]
-            line += [f"{pair[0].weights:,}", " and ".join(map(str, seeds)), row.study, machine, tree]
+            machines, trees = behind(study, (row.ours, row.other))
+            line += [f"{pair[0].weights:,}", " and ".join(map(str, seeds)), row.study, machines, trees]
         lines.append(line)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
