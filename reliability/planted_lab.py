@@ -79,7 +79,7 @@ _DATA = [
     Fault("lab/moving.py", "return (images - colour) * disc, colour", "return images - colour, colour",
           "corners move in and out"),
     Fault("lab/moving.py", "(radius > largest - 2)", "(radius > -2)", "the mean colour of all, not of the rim"),
-    Fault("lab/data/augment.py", "rotations(2 * torch.pi *", "rotations(torch.pi *", "turns on half the circle"),
+    Fault("lab/data/augment.py", "return rotations(2 * torch.pi *", "return rotations(torch.pi *", "turns on half the circle"),
     Fault("lab/data/augment.py", "normalize(draws.normal(x, 4).T", "normalize(draws.uniform(x, 4).T",
           "rotations not uniform"),
     Fault("lab/data/augment.py", "(targets - centre) * factor.view(-1, 1, 1) + centre", "targets",
