@@ -66,6 +66,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/training/": ["lab/test_learned", "lab/test_statistics"],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
+    "lab/runs/": ["lab/test_evaluate"],
     "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
     "lab/evaluation/scores": ["lab/test_measures"],
     "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],

@@ -13,6 +13,7 @@ from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
 from liespline.lab.moving import moved, shown
+from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.networks import Signature
@@ -118,6 +119,14 @@ def test_a_gpu_scores_as_it_trained_and_moves_images_exactly(upper, device, monk
     assert found["change"] == pytest.approx(math.sqrt(36 / 23), rel=1e-3)
     assert set(inside) == {(device == "cuda", torch.float32)}
     assert set(outside) == {False}
+
+
+@pytest.mark.parametrize(("name", "inside"), [("bf16-mixed", torch.bfloat16), ("32-true", torch.float32)])
+def test_a_precision_is_that_of_products_inside_it_and_none_after(name, inside):
+    x = torch.ones(2, 2)
+    with in_precision(name, "cpu"):
+        assert (x @ x).dtype == inside
+    assert (x @ x).dtype == torch.float32
 
 
 def test_a_limit_spreads_over_the_split():
