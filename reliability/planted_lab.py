@@ -3,6 +3,7 @@
 from planted import Fault
 
 RECORDS = "lab/test_records::test_"
+PAGE = "lab/test_records_page::test_"
 
 _TRAINING = [
     Fault("lab/training/learner.py", "shuffle=True, seed=self.seed", "shuffle=False, seed=self.seed",
@@ -183,7 +184,7 @@ TESTS = {
     "tested in another precision": "lab/test_evaluate",
     "generated images moved by the network's group": "lab/test_moves",
     "tissue turned by numbers that no seed gives": "lab/test_data_pcam_augment",
-    "cut images scored whole": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
+    "cut images scored whole": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "compiled anew at every step": "lab/test_near_grids",
     "images not shuffled": "lab/test_learned::test_every_epoch_sees_every_image_in_an_order_of_its_own",
     "the same draws at every step": "lab/test_learned::test_draws_differ_by_step_and_by_seed_and_are_the_same_again",
@@ -250,9 +251,9 @@ TESTS = {
     "--valid-too learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
     "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
-    "the first epochs for the last": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
-    "a difference with the interval of one": RECORDS + "the_table_has_mean_deviation_interval_and_difference",
-    "learning curves against the time of one epoch": RECORDS + "the_picture_shows_what_the_runs_say",
+    "the first epochs for the last": PAGE + "the_table_has_mean_deviation_interval_and_difference",
+    "a difference with the interval of one": PAGE + "the_table_has_mean_deviation_interval_and_difference",
+    "learning curves against the time of one epoch": PAGE + "the_picture_shows_what_the_runs_say",
     "CelebA: coarse block unused": "test_models_parts",
     "CelebA: no skip connection": "test_models_parts",
     "CelebA: mean pooling": "test_models_parts",

@@ -1,4 +1,4 @@
-"""The records: generated sets against their own definition, equal weights, shares of labels, and the table."""
+"""The records: generated sets against their own definition, equal weights, and shares of labels."""
 
 import json
 import math
@@ -7,15 +7,11 @@ import re
 import numpy as np
 import pytest
 import torch
-import yaml
-from scipy import ndimage, stats
+from scipy import ndimage
 from torch import nn
 
-from lab.made_up_runs import write
 from lab.small_runs import new_run
 from lab.test_data_mnist import idx
-from liespline.extras.figures import records as figure
-from liespline.extras.figures.style import THEMES
 from liespline.lab.data import Split, mnist
 from liespline.lab.data.matrices import Matrices, places
 from liespline.lab.data.turned import transformed
@@ -26,8 +22,6 @@ from liespline.lab.runs.trained import Trained, load
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep.plan import plan
 from liespline.lab.sweep.records import SETS
-from liespline.lab.sweep.records_page import CHANGE, scored_runs, write_records_page
-from liespline.lab.sweep.study import write_study
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.train import keep_best
@@ -168,62 +162,6 @@ def test_the_set_of_whole_windows_differs_in_them_alone():
     assert whole == paper.updated(kernel_size=7)
     networks = [find_task("pcam").network(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
     assert [p.shape for p in networks[0].parameters()] == [p.shape for p in networks[1].parameters()]
-
-
-def made_up_study(folder):
-    """Two seeds of two networks, whose numbers are known."""
-    write_study(folder, "records", "pcam", 2, {"epochs": 6, "data": "/somewhere", "compile": False})
-    configs = SETS["pcam"].configs({})
-    for name, base in (("o2-12-100", 0.9), ("plain-100", 0.8), ("o2-12-10", 0.85), ("plain-10", 0.7)):
-        for seed in (0, 1):
-            score = base + 0.02 * seed
-            at = [score - 0.05, score - 0.1]
-            moves = {"axis": "angle", "labels": ["0°", "90°"], "accuracy": at, "mean_accuracy": score}
-            moves |= {"change": 0.05, "images": 9, "upright": score, "scores": {"accuracy": score - 0.1, "auc": 0.5}}
-            epochs = [{"valid_auc": v, "valid_accuracy": v} for v in (0.1, 0.5, 0.6, 0.7, 0.8, 0.9)]
-            scores = {"accuracy": score, "balanced_accuracy": score, "auc": score + 0.01}
-            config = configs[name].updated(seed=seed)
-            write(folder / "runs" / name / f"seed-{seed}", config, scores, epochs, moves=moves, seconds=60.0)
-
-
-def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
-    made_up_study(tmp_path)
-    text = write_records_page(tmp_path).read_text()
-    assert "/somewhere" not in text + (tmp_path / "study.yaml").read_text()
-    assert yaml.safe_load((tmp_path / "study.yaml").read_text())["about"] == SETS["pcam"].about
-    assert "`liespline sweep records --set pcam --seeds 2 --data DATA --epochs 6 --no-compile`" in text
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    head, ours = rows[0], next(row for row in rows if row[0] == "o2-12-100")
-    assert [row[0] for row in rows[2:6]] == ["o2-12-100", "plain-100", "o2-12-10", "plain-10"], "as in the set"
-    low, high = stats.t.interval(0.95, 1, 91, stats.sem([90, 92]))
-    assert ours[head.index("accuracy")] == f"91.00 ± 1.41 [{low:.2f}, {high:.2f}]"
-    assert ours[head.index("validation AUC, last 5 epochs")].startswith("70.00 ± 0.00")
-    assert ours[head.index("accuracy, moved")].startswith("81.00 ± 1.41")
-    assert ours[head.index("accuracy, cut")].startswith("86.00 ± 1.41")
-    assert ours[head.index("accuracy, as they lie")].startswith("91.00 ± 1.41")
-    assert scored_runs(tmp_path)["plain-10"].values[CHANGE] == [0.05, 0.05]
-    welch = stats.ttest_ind([90, 92], [80, 82], equal_var=False).confidence_interval(0.95)
-    difference = next(row for row in rows if row[0] == "o2-12-100 − plain-100")
-    assert difference[1] == f"+10.00 [{welch.low:+.2f}, {welch.high:+.2f}]".replace("-", "−")
-    (tmp_path / "runs" / "plain-10" / "seed-1" / "results.json").unlink()
-    assert "Not counted: 1 runs that are not finished." in write_records_page(tmp_path).read_text()
-
-
-def test_the_picture_shows_what_the_runs_say(tmp_path):
-    made_up_study(tmp_path)
-    networks = {network.name: network for network in figure.prepare(tmp_path)}
-    ours = networks["o2-12-100"]
-    assert ours.value == pytest.approx(0.92)
-    assert ours.spread == pytest.approx(0.02 / math.sqrt(2))
-    assert np.allclose(ours.moved, [(0, 0.86), (90, 0.81)])
-    assert ours.learning[-1] == pytest.approx((6 / 60, 0.9))
-    assert len(ours.learning) == 6
-    lines = figure.lines_of(list(networks.values()), "share")
-    assert {group: [n.share for n in line] for group, line in lines.items()} == {"o2": [0.1, 1.0], "none": [0.1, 1.0]}
-    assert figure.lines_of(list(networks.values()), "weights") == {}
-    panels = figure.draw(list(networks.values()), THEMES[0]).axes
-    assert [panel.axison for panel in panels] == [True, True, True, False], "no empty panel is shown"
-    assert panels[2].get_xlabel() == "share of the labels, %"
 
 
 class RightOrLeft(nn.Module):

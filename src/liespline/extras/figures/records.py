@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
+from ...lab.evaluation.moves import ROTATIONS
 from ...lab.runs.folder import Run
 from ...lab.settings import Config, ConfigError
-from ...lab.sweep.study import finished_runs
+from ...lab.sweep.study import finished_runs, timed_alike
 from .style import PAGE, Theme, canvas
 
 Points = list[tuple[float, float]]
+LAST_POINTS = 30
+"""How far below the best a learning curve is shown: what networks differ in comes last."""
+MARKS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
+"""The dashes of a group's networks, and what stands for them where there are points and no lines."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,9 @@ class Network:
     moved: Points
     """Angle in degrees, or scale, and accuracy."""
     learning: Points
-    """Minutes of training, and the score of the validation images."""
+    """Minutes of training on the machine of most runs, and the score of the validation images."""
+    learned: bool
+    """Whether these images are learned too."""
 
 
 def prepare(study: Path) -> list[Network]:
@@ -45,7 +53,8 @@ def prepare(study: Path) -> list[Network]:
     found = finished_runs(study)
     if not found:
         raise ConfigError(f"{study}: holds no finished run of a study (runs/NETWORK/seed-N/results.json)")
-    return [_network(name, runs) for name, runs in found.items()]
+    alike = timed_alike(found)
+    return [_network(name, runs, alike[name]) for name, runs in found.items()]
 
 
 def draw(networks: Sequence[Network], theme: Theme) -> Figure:
@@ -82,28 +91,41 @@ def lines_of(networks: Sequence[Network], along: str) -> dict[str, list[Network]
     return lines
 
 
-def _network(name: str, runs: Sequence[Run]) -> Network:
+def _network(name: str, runs: Sequence[Run], alike: Sequence[Run]) -> Network:
     config, results = Config.load(runs[0].config_file), [run.read_results("scores", "weights") for run in runs]
     score = "auc" if all("auc" in result["scores"] for result in results) else "accuracy"
     values = [float(result["scores"][score]) for result in results]
     moves = [result["moves"] for result in results if "moves" in result]
-    moved: Points = []
-    if moves:
-        # Mirrored, shrunk and squeezed copies have a second word: the plain angles are the axis.
-        plain = [i for i, label in enumerate(moves[0]["labels"]) if ", " not in label]
-        places = [float(moves[0]["labels"][i].rstrip("°")) for i in plain]
-        heights = [statistics.fmean(move["accuracy"][i] for move in moves) for i in plain]
-        moved = sorted(zip(places, heights, strict=True))
-    epochs = [run.read_metrics() for run in runs]
-    count = min(map(len, epochs))
-    minutes = [list(accumulate(row["seconds"] / 60 for row in rows))[:count] for rows in epochs]
-    scores = [[row[f"valid_{score}"] for row in rows[:count]] for rows in epochs]
-    times, heights = ([statistics.fmean(seeds) for seeds in zip(*rows, strict=True)] for rows in (minutes, scores))
-    learning = list(zip(times, heights, strict=True))
     spread = statistics.stdev(values) if len(values) > 1 else 0.0
     axis = str(moves[0]["axis"]) if moves else ""
     group, weights, share = config.network.group, int(results[0]["weights"]), float(config.training.share)
-    return Network(name, group, weights, share, score, statistics.fmean(values), spread, axis, moved, learning)
+    value, learning, learned = statistics.fmean(values), _learning_of(alike, score), config.training.valid_too
+    return Network(name, group, weights, share, score, value, spread, axis, _heights(moves), learning, learned)
+
+
+def _learning_of(runs: Sequence[Run], score: str) -> Points:
+    """Minutes and validation scores after each epoch, means over seeds."""
+    epochs = [run.read_metrics() for run in runs]
+    minutes = [list(accumulate(row["seconds"] / 60 for row in rows)) for rows in epochs]
+    scores = [[row[f"valid_{score}"] for row in rows] for rows in epochs]
+    # A seed that was stopped early ends the line, which would else jump there.
+    times, heights = ([statistics.fmean(seeds) for seeds in zip(*rows, strict=False)] for rows in (minutes, scores))
+    return list(zip(times, heights, strict=True))
+
+
+def _heights(moves: Sequence[Mapping[str, Any]]) -> Points:
+    """Where images were moved to, and the mean accuracy there: not all seeds need have been moved alike.
+
+    Mirrored, shrunk and squeezed copies have a second word, and are left out.
+    """
+    found: dict[float, list[float]] = {}
+    for move in moves:
+        for label, height in zip(move["labels"], move["accuracy"], strict=True):
+            if (
+                ", " not in label
+            ):  # mirrored, shrunk and squeezed copies have a second word: the plain angles are the axis
+                found.setdefault(float(label.rstrip("°")), []).append(height)
+    return sorted((place, statistics.fmean(heights)) for place, heights in found.items())
 
 
 def _colour(networks: Sequence[Network], network: Network, theme: Theme) -> str:
@@ -114,7 +136,7 @@ def _colour(networks: Sequence[Network], network: Network, theme: Theme) -> str:
 
 def _strokes(networks: Sequence[Network]) -> dict[str, str]:
     """One dash for each network of a group."""
-    strokes, seen = ("-", "--", ":", "-."), dict[str, int]()
+    strokes, seen = tuple(MARKS), dict[str, int]()
     found = {}
     for network in networks:
         found[network.name] = strokes[seen.get(network.group, 0) % len(strokes)]
@@ -127,8 +149,9 @@ def _moved(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
         if network.moved:
             x, y = zip(*network.moved, strict=True)
             stroke = _strokes(networks)[network.name]
-            colour = _colour(networks, network, theme)
-            axes.plot(x, [100 * v for v in y], stroke, color=colour, label=network.name)
+            # Rotations of volumes have axes as well as angles, so between two of them there is no line.
+            how = MARKS[stroke] if network.axis == ROTATIONS else stroke
+            axes.plot(x, [100 * v for v in y], how, color=_colour(networks, network, theme), label=network.name)
     axis = next((network.axis for network in networks if network.axis), "angle")
     axes.set_xlabel(axis if axis == "scale" else f"{axis}, degrees")
     axes.set_title("accuracy of moved images, %", loc="left")
@@ -136,12 +159,15 @@ def _moved(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
 
 def _learning(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
     for network in networks:
-        x, y = zip(*network.learning, strict=True)
+        x, y = zip(*network.learning, strict=True) if network.learning else ((), ())
         stroke = _strokes(networks)[network.name]
         axes.plot(x, [100 * v for v in y], stroke, color=_colour(networks, network, theme), label=network.name)
+    heights = [100 * height for network in networks for _, height in network.learning]
+    axes.set_ylim(bottom=max(min(heights), max(heights) - LAST_POINTS) - 1)
     axes.set_xlabel("minutes of training")
     axes.locator_params(axis="x", nbins=5)
-    axes.set_title(f"{_words(networks)}, validation images, %", loc="left")
+    images = "learned images" if any(network.learned for network in networks) else "validation images"
+    axes.set_title(f"{_words(networks)}, {images}, %", loc="left")
     axes.legend(handlelength=2.4, borderaxespad=0.2)
 
 

@@ -19,6 +19,8 @@ from .scores import batches, outputs_of, scores
 
 AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2"}
 """The group by which a generated set moves its images."""
+ROTATIONS = "angle of the rotation"
+"""The axis of moves that have axes of their own too, in 3-D."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def moves_of(trained: Trained) -> Moves:
         labels = [f"{float(a):.0f}°" for a in SO3().log(elements).norm(dim=-1) * 180 / math.pi]
         if group == "o3":
             elements, labels = torch.cat([elements, -elements]), [*labels, *(f"{label}, mirrored" for label in labels)]
-        return Moves(O3() if group == "o3" else SO3(), elements, tuple(labels), "angle of the rotation")
+        return Moves(O3() if group == "o3" else SO3(), elements, tuple(labels), ROTATIONS)
     return _in_the_plane(group)
 
 

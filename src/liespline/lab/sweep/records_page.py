@@ -17,7 +17,7 @@ from ..paper.seed_averages import origin
 from ..runs.folder import Run
 from ..screen import printable
 from .records import RECORDS, SETS
-from .study import finished_runs
+from .study import finished_runs, timed_alike
 
 LAST = 5
 """Epochs over which validation scores are averaged, so that none is picked."""
@@ -28,7 +28,8 @@ READING = """\
 In per cent: mean ± standard deviation over seeds, in brackets the 95 % interval of the mean (Student's t over seeds;
 with one seed, over images). Test images were scored once, after training. *Moved* is the score of images turned all
 around, or moved as the group does, cut to the disc that stays in view; *cut* is that of the same images, cut but not
-moved, and *as they lie* neither cut nor moved; *change* is that of the output. A difference has Welch's interval."""
+moved, and *as they lie* neither cut nor moved; *change* is that of the output. *Minutes* are those of the machine that
+most of the runs were on. A difference has Welch's interval."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,9 @@ class Scored:
     values: Mapping[str, Sequence[float]]
     images: int
     weights: int
+    seeds: int
     seconds: Sequence[float]
-
-    @property
-    def seeds(self) -> int:
-        """How many runs there are."""
-        return len(self.seconds)
+    """How long those took that were on the machine of most."""
 
     def estimate(self, measure: str) -> Estimate | None:
         """The mean and how sure it is; None for one seed of what is no share of images."""
@@ -58,16 +56,18 @@ class Scored:
 
 def scored_runs(study: Path) -> dict[str, Scored]:
     """What the finished runs of a study are measured by, by network."""
-    return {name: _scored(name, runs) for name, runs in finished_runs(study).items()}
+    found = finished_runs(study)
+    alike = timed_alike(found)
+    return {name: _scored(name, runs, alike[name]) for name, runs in found.items()}
 
 
-def _scored(name: str, runs: Sequence[Run]) -> Scored:
-    results = [run.read_results("scores", "images", "weights", "seconds") for run in runs]
+def _scored(name: str, runs: Sequence[Run], alike: Sequence[Run]) -> Scored:
+    results = [run.read_results("scores", "images", "weights") for run in runs]
     each = [measures(result, run.read_metrics()) for result, run in zip(results, runs, strict=True)]
     shared = [key for key in each[0] if all(key in one for one in each)]
     values = {key: [one[key] for one in each] for key in shared}
-    seconds = [float(result["seconds"]) for result in results]
-    return Scored(name, values, results[0]["images"], results[0]["weights"], seconds)
+    seconds = [float(run.read_results("seconds")["seconds"]) for run in alike]
+    return Scored(name, values, results[0]["images"], results[0]["weights"], len(runs), seconds)
 
 
 def measures(results: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -131,7 +131,7 @@ def _networks(scored: Sequence[Scored]) -> list[str]:
     rows = []
     for network in scored:
         cells = [_cell(network, name) if name in network.values else "" for name in names]
-        minutes = f"{statistics.fmean(network.seconds) / 60:.1f}"
+        minutes = f"{statistics.fmean(network.seconds) / 60:.1f}" if network.seconds else "–"
         rows.append([network.name, f"{network.weights:,}", str(network.seeds), *cells, minutes])
     return table(head, rows) if rows else ["No run is finished."]
 

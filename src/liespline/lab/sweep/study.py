@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..data.files import write_text
+from ..paper.seed_averages import origin
 from ..runs.folder import Run, git_commit
 from .records import RECORDS, SETS
 
@@ -33,6 +35,13 @@ def finished_runs(folder: Path) -> dict[str, list[Run]]:
     for file in sorted(folder.glob("runs/*/seed-*/results.json")):
         found.setdefault(file.parents[1].name, []).append(Run(file.parent))
     return found
+
+
+def timed_alike(found: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
+    """Those on the machine that most were on: minutes of one machine say nothing beside those of another."""
+    machines = {run.path: origin(run.path / "environment.json")["machine"] for runs in found.values() for run in runs}
+    usual = next((machine for machine, _ in Counter(machines.values()).most_common(1)), None)
+    return {name: [run for run in runs if machines[run.path] == usual] for name, runs in found.items()}
 
 
 def _about(path: Path) -> str | None:
