@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from sklearn.metrics import r2_score
+from sklearn.metrics import f1_score, r2_score, roc_auc_score
 
 from lab.small_runs import new_run
 from liespline.lab.data import DataError
@@ -108,7 +108,23 @@ def test_tags(blobs, tmp_path):
     labels = table(blobs, "tags", list(tags), **tags)
     run = new_run(settings(blobs, labels, epochs=4), tmp_path / "run")
     assert run.read_results("scores")["scores"]["auc"] > 0.7
-    assert load(run.path).signature.kind == "tags"
+    trained = load(run.path)
+    assert trained.signature.kind == "tags"
+    with pytest.raises(ValueError, match="gives tags, and predict is for classes; ask its probabilities"):
+        trained.predict(torch.rand(1, 1, 24, 24))
+
+
+@pytest.mark.parametrize("shift", [0.0, -5.0], ids=["all in [0, 1]", "below"])
+def test_scores_of_tags_are_sklearns_wherever_the_logits_lie(shift):
+    draw = torch.Generator().manual_seed(0)
+    logits, target = torch.rand(40, 2, generator=draw) + shift, torch.randint(0, 2, (40, 2), generator=draw)
+    counters = Tags(("a", "b")).scores()
+    for part in range(0, 40, 16):
+        counters.update(logits[part : part + 16], target[part : part + 16].float())
+    found = {name: float(value) for name, value in counters.compute().items()}
+    guess = (logits.sigmoid() > 0.5).long().numpy()
+    known = {"auc": roc_auc_score(target, logits), "f1": f1_score(target, guess, average="macro", zero_division=0)}
+    assert found == pytest.approx(known)
 
 
 def test_losses_are_what_loops_give():
@@ -186,6 +202,16 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
     before = (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns
     assert liespline(*arguments, *small)[0] == 0
     assert (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns == before
+    for other, says in ((("--lr", 0.3), "not 0.3; choose another folder"), (("--folds", 4), "folds = 3, not 4")):
+        status, said = liespline(*arguments, *small, *other)
+        assert status
+        assert says in " ".join(said.split())
+    (blobs[0] / "elsewhere").mkdir(exist_ok=True)
+    status, said = liespline(*(blobs[0] / "elsewhere" if part == blobs[0] else part for part in arguments), *small)
+    assert status, "other images under the same names are other data"
+    assert json.loads((tmp_path / "runs" / "results.json").read_text()) == found
+    assert liespline(*arguments, *small, "--epochs", 2)[0] == 0
+    assert len((tmp_path / "runs" / "fold-3" / "metrics.jsonl").read_text().splitlines()) == 2, "longer goes on"
 
 
 @pytest.mark.parametrize(

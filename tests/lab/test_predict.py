@@ -97,6 +97,16 @@ def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
     assert (status, "does not exist" in text) == (2, True)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_loaded_network_in_another_precision(tiny_run, dtype):
+    known = load(tiny_run.path)
+    images = torch.rand(2, 1, *known.signature.space)
+    found = load(tiny_run.path).to(dtype)(images.to(dtype))
+    assert found.dtype == dtype
+    exact = known.double()(images.double())
+    assert (found - exact).abs().max() <= (1e-12 if dtype == torch.float64 else 0.1) * exact.abs().max()
+
+
 @pytest.mark.parametrize("size", [None, 11])
 def test_volumes(tmp_path, liespline, size):
     """As they are, or in the middle of the box that training put them in: numpy.pad says which voxels those are."""

@@ -59,6 +59,20 @@ def test_area_is_sklearns_with_ties():
     assert float(area(times, ranks, targets)) == pytest.approx(known)
 
 
+@pytest.mark.parametrize("shift", [0.0, 3.0, -3.0])
+def test_the_area_does_not_depend_on_where_the_logits_lie(shift):
+    """A batch of logits that all lie in [0, 1] is no batch of probabilities."""
+    draw = torch.Generator().manual_seed(1)
+    targets = torch.randint(0, 2, (60,), generator=draw)
+    logits = torch.rand(60, 2, generator=draw) / 2 + 0.3 * torch.nn.functional.one_hot(targets, 2)
+    logits[:16] += shift
+    counters = Classification(("a", "b")).scores()
+    for part in range(0, 60, 16):
+        counters.update(logits[part : part + 16], targets[part : part + 16])
+    known = roc_auc_score(targets, logits[:, 1] - logits[:, 0])
+    assert float(counters.compute()["auc"]) == pytest.approx(known)
+
+
 def test_bootstrap_of_a_mean_is_its_normal_interval():
     values = torch.from_numpy(RNG.normal(3, 2, 400))
     low, high = bootstrap(lambda times: (times @ values) / times.sum(-1), 400)

@@ -12,13 +12,14 @@ import pytest
 import yaml
 
 from liespline.lab.cli.errors import ended_in_order
-from liespline.lab.runs.folder import git_commit
-from liespline.lab.settings import Network, Training
+from liespline.lab.runs.folder import Run, git_commit
+from liespline.lab.settings import ConfigError, Network, Training
 from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
-from liespline.lab.sweep.plan import plan, sweep
+from liespline.lab.sweep.plan import MAY_DIFFER, plan, sweep
 from liespline.lab.sweep.study import write_study
 from liespline.lab.tasks import celeba, digits, find_task
+from liespline.lab.training.start import check_same_settings
 
 SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
 
@@ -58,6 +59,22 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     said.clear()
     assert sweep(planned[:1], lambda name, what: said.append((name, what)), 1) == []
     assert said == [("good seed 0", "done before")]
+
+
+def test_a_sweep_that_goes_on_keeps_its_settings(planned, tmp_path, liespline):
+    for entry in planned:
+        Run.create(entry.run.path, entry.config)
+    assert len(plan("digits", "two", tmp_path, 2, {"workers": 1, "data": "elsewhere"})) == 4, "seeds may be added"
+    good = planned[0]
+    for changes in ({"epochs": 9}, {"patience": 9}, {"batch": 9}):
+        with pytest.raises(ConfigError, match=r"good.seed-0: was begun with .*, not 9; choose another folder"):
+            check_same_settings(good.run.path, good.config.updated(**changes), MAY_DIFFER)
+    changed = good.config.updated(lr=0.7)
+    good.run.config_file.write_text(changed.to_yaml())
+    status, said = liespline("sweep", "digits", "--set", "two", "--out", tmp_path)
+    assert status
+    assert "was begun with lr = 0.7" in " ".join(said.split())
+    assert not (tmp_path / "study.yaml").exists(), "nothing is written about runs that were not done"
 
 
 @pytest.fixture

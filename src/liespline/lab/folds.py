@@ -12,20 +12,22 @@ from markupsafe import Markup
 from .data.files import write_text
 from .report.page import Section, write_page
 from .runs.folder import Run
-from .settings import Config
-from .training.start import reopened, start
+from .settings import SETTINGS, Config
+from .training.start import check_same_settings, reopened, start
 from .training.train import train
+
+LATER = [name for name, setting in SETTINGS.items() if setting.later]
 
 
 def train_folds(config: Config, out: Path, *, progress: bool = True) -> dict[str, Any]:
     """Train a run in OUT/fold-1, OUT/fold-2, …, going on with those that are there, and write OUT/report.html."""
     runs = []
     for number in range(1, int(config.folds or 1) + 1):
-        folder = out / f"fold-{number}"
+        folder, chosen = out / f"fold-{number}", config.updated(fold=number)
         if Run(folder).config_file.is_file():
-            run, chosen = reopened(folder, {})
+            check_same_settings(folder, chosen, LATER)
+            run, chosen = reopened(folder, {name: chosen[name] for name in LATER})
         else:
-            chosen = config.updated(fold=number)
             run = start(chosen, folder)
         train(chosen, run, progress=progress)
         runs.append(run.read_results("scores", "images", "weights"))

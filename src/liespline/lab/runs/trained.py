@@ -39,7 +39,8 @@ class Trained(nn.Module):
         wanted = (self.signature.in_channels, *self.signature.space)
         if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
             raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
-        outputs: Tensor = self.network(as_float(images))
+        dtype = next(self.network.parameters()).dtype
+        outputs: Tensor = self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
         return outputs
 
     @torch.no_grad()
@@ -85,7 +86,10 @@ class Trained(nn.Module):
     @torch.no_grad()
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
-        confidence, index = self(images).float().softmax(-1).max(-1)
+        if (kind := self.signature.kind) != "classes":
+            instead = "ask its probabilities" if kind in ("tags", "masks") else "call it for its answers"
+            raise ValueError(f"this network gives {kind}, and predict is for classes; {instead}")
+        confidence, index = self.probabilities(images).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
 
 

@@ -11,14 +11,16 @@ from typing import Any
 
 from ..data import DataError
 from ..runs.folder import Run
-from ..settings import Config, ConfigError, one_of
+from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..tasks import find_task
-from ..training.start import preflight
+from ..training.start import check_same_settings, preflight
 from . import records
 
 Report = Callable[[str, str], None]
 NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
 """The engines, and the library that each needs (extra `cluster`)."""
+MAY_DIFFER = [name for name, setting in SETTINGS.items() if setting.later and name not in ("epochs", "patience")]
+"""What a sweep that goes on may change: where data are, and what the machine is like."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +33,25 @@ class Planned:
 
 
 def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
-    """All runs of a task's set, seed by seed, so that every network has one run before any has two."""
+    """All runs of a task's set, seed by seed, so that every network has one run before any has two.
+
+    Those that are there must have been begun with the same settings.
+    """
     if task == records.RECORDS:
         configs = records.configs(chosen, changes)
     else:
         sets = find_task(task).sets
         one_of(f"set (task {task})", chosen, sets)
         configs = sets[chosen](find_task(task).defaults.given(**changes))
-    return [
+    planned = [
         Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
         for seed in range(seeds)
         for name, config in configs.items()
     ]
+    for entry in planned:
+        if entry.run.config_file.is_file():
+            check_same_settings(entry.run.path, entry.config, MAY_DIFFER)
+    return planned
 
 
 def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engine: str = "processes") -> list[str]:

@@ -12,7 +12,7 @@ from torchmetrics.classification import MultilabelAUROC, MultilabelF1Score
 from ..settings import Config, ConfigError
 from .base import classification
 from .networks import Signature
-from .objectives import Objective
+from .objectives import Objective, OfProbabilities
 
 
 class Tags(Objective):
@@ -30,32 +30,8 @@ class Tags(Objective):
 
     def scores(self) -> MetricCollection:
         """The mean area under the ROC curve and F1 over tags."""
-        count = len(self.names)
-        return MetricCollection({"auc": Whole(MultilabelAUROC(count)), "f1": Whole(MultilabelF1Score(count))})
-
-
-class Whole(Metric):
-    """A score whose targets are whole numbers, where ours are stored as floats."""
-
-    full_state_update = False
-
-    def __init__(self, metric: Metric) -> None:
-        super().__init__()
-        self.metric = metric
-
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Count a batch."""
-        self.metric.update(output, target.long())
-
-    def compute(self) -> Tensor:
-        """The score."""
-        value: Tensor = self.metric.compute()
-        return value
-
-    def reset(self) -> None:
-        """Begin anew."""
-        super().reset()
-        self.metric.reset()
+        each = {"auc": MultilabelAUROC(len(self.names)), "f1": MultilabelF1Score(len(self.names))}
+        return MetricCollection({name: OfProbabilities(score, torch.sigmoid) for name, score in each.items()})
 
 
 class Numbers(Objective):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -74,8 +75,32 @@ class Classification(Objective):
             "balanced_accuracy": BalancedAccuracy(count),
         }
         if count == 2:
-            scores["auc"] = MulticlassAUROC(count)
+            scores["auc"] = OfProbabilities(MulticlassAUROC(count), partial(torch.softmax, dim=-1))
         return MetricCollection(scores)
+
+
+class OfProbabilities(Metric):
+    """A score of probabilities and whole numbers; torchmetrics would take logits for them where all lie in [0, 1]."""
+
+    full_state_update = False
+
+    def __init__(self, metric: Metric, probable: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.metric, self.probable = metric, probable
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count a batch of logits and targets."""
+        self.metric.update(self.probable(output.float()), target.long())
+
+    def compute(self) -> Tensor:
+        """The score."""
+        value: Tensor = self.metric.compute()
+        return value
+
+    def reset(self) -> None:
+        """Begin anew."""
+        super().reset()
+        self.metric.reset()
 
 
 class BalancedAccuracy(Metric):

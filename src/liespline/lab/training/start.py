@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,22 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         if changed.training.epochs < min(done, config.training.epochs):
             raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
         longer = changed.training.epochs > config.training.epochs
-        if longer or not run.complete:
+        elsewhere = (changed.data, changed.labels) != (config.data, config.labels)
+        if longer or elsewhere or not run.complete:
             check_same_data(run, changed, preflight(changed))
         if changed != config:
             run.keep_config(changed, unfinished=longer)
     return run, changed
+
+
+def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:
+    """Refuse to go on with a run that was begun with other settings than these, but for some that may differ."""
+    _, config = Run.open(folder)
+    if config.task != wanted.task:
+        raise ConfigError(f"{folder}: is of task {config.task}, not {wanted.task}; choose another folder with --out")
+    if others := [name for name in SETTINGS if name not in may_differ and config[name] != wanted[name]]:
+        words = ", ".join(f"{name} = {config[name]}, not {wanted[name]}" for name in others)
+        raise ConfigError(f"{folder}: was begun with {words}; choose another folder with --out")
 
 
 def check_same_data(run: Run, config: Config, look: Look) -> None:
