@@ -51,6 +51,8 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\nseed: 0x" + "9" * 5000, ["seed", "must be at least 0"]),
         ("task: pcam\nnetwork: {stride: 2}", ["--stride does nothing for task pcam"]),
         ("task: digits\npreset: released", ["--preset does nothing for task digits"]),
+        ("task: images\nlabels_are: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
+        ("task: volumes\nwindow: '5'", ["window = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
     ],
 )

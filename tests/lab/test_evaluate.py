@@ -129,6 +129,15 @@ def test_a_precision_is_that_of_products_inside_it_and_none_after(name, inside):
     assert (x @ x).dtype == torch.float32
 
 
+def test_the_loss_of_a_test_is_that_of_the_true_labels(upper):
+    """Smoothed and weighted in training alone: −log of what is said of the right class."""
+    trained, _ = upper
+    trained.config = trained.config.updated(label_smoothing=0.5, class_weights=True)
+    outputs, targets = torch.tensor([[4.0, -4.0], [3.0, -3.0]]), torch.tensor([0, 0])
+    known = (math.log1p(math.exp(-8)) + math.log1p(math.exp(-6))) / 2
+    assert scores(trained, [(outputs, targets)])["loss"] == pytest.approx(known, rel=1e-4)
+
+
 def test_a_limit_spreads_over_the_split():
     split = Split(np.arange(1000, dtype=np.float32).reshape(1000, 1, 1), np.zeros(1000, np.int64), ("a", "b"))
     seen = torch.cat([x.flatten() for x, _ in batches(split, 10)])

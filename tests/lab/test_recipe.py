@@ -119,10 +119,12 @@ def test_masks_are_smoothed_where_they_are_known():
     assert (smooth - sharp).item() == pytest.approx((0.3 * (hit - log.mean(0)).mean()).item(), abs=1e-12)
 
 
-def test_tags_and_numbers_have_no_labels_to_smooth():
-    config = Config("images", training=Training(label_smoothing=0.1))
+@pytest.mark.parametrize("given", [{"label_smoothing": 0.1}, {"class_weights": True}])
+def test_tags_and_numbers_have_no_classes_to_smooth_or_weigh(given):
+    ((name, value),) = given.items()
+    config = Config("images").updated(**given)
     for kind in ("tags", "numbers"):
-        with pytest.raises(ConfigError, match=r"label_smoothing = 0\.1"):
+        with pytest.raises(ConfigError, match=f"{name} = {value}: is for classes, not for {kind}"):
             find_task("images").objective(config, Signature(1, (8, 8), ("a", "b"), kind=kind, scaling=((0, 1), (0, 1))))
 
 

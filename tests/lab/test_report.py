@@ -21,7 +21,7 @@ from PIL import Image
 from lab.conftest import HOSTILE
 from liespline.lab.data import Split
 from liespline.lab.evaluation.scores import mistakes
-from liespline.lab.report.page import confusion_section, write_page
+from liespline.lab.report.page import against_moves, confusion_section, write_page
 from liespline.lab.report.svg import line_chart, nice_ticks
 from liespline.lab.report.views import mistakes_section
 
@@ -95,6 +95,15 @@ def test_page_in_a_browser(browser, tiny_run, tmp_path, width):
     assert page["scripts"] == 0
     assert page["smallest"] > 9  # legible on a phone
     assert "<img src=x onerror=alert(1)>" in page["classes"]
+
+
+def test_the_circle_is_closed_only_where_images_are_turned_all_around():
+    around = {"axis": "angle", "labels": ["0°", "120°", "240°"], "accuracy": [0.9, 0.5, 0.4], "images": 9}
+    little = around | {"labels": ["0°", "-20°", "20°"], "accuracy": [0.9, 0.1, 0.8]}
+    ends = {name: str(against_moves({"net": moves}).body) for name, moves in (("around", around), ("little", little))}
+    assert "angle 360: 90.0 %" in ends["around"]
+    assert "360" not in ends["little"]
+    assert "angle -20: 10.0 %" in ends["little"]
 
 
 def test_page_needs_nothing_from_outside(tiny_run):

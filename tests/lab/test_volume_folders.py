@@ -17,6 +17,7 @@ from liespline.lab.data import DataError
 from liespline.lab.data.scan_folders import load_scans
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.evaluation.predict import about, predict_files
+from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
 
 DRAW = np.random.default_rng(0)
@@ -123,6 +124,13 @@ def test_later_and_larger_scans_do_not_spoil_the_run_s_own(run, heads, tmp_path)
         later.unlink()
     assert results["scores"]["accuracy"] == run.read_results("scores")["scores"]["accuracy"]
     assert "wide/later.nii" in remarks[0]
+
+
+def test_learning_from_validation_scans_too_keeps_their_spacing(run, heads, tmp_path):
+    longer = new_run(load(run.path).config.updated(valid_too=True, epochs=1), tmp_path / "longer")
+    assert load(longer.path).signature.spacing == load(run.path).signature.spacing is not None
+    (row,), _ = predict_files(longer.path, [heads / "wide" / "01.nii.gz"])
+    assert sum(row["probabilities"].values()) == pytest.approx(1)
 
 
 def test_onnx_files_say_how_scans_are_brought(run):

@@ -156,7 +156,7 @@ class Joined(Split):
         self.targets = torch.cat([part.targets for part in self._parts])
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
-        self.kind = first.kind
+        self.kind, self.side = first.kind, first.side
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)

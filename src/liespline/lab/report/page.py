@@ -65,14 +65,15 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
     """Accuracy of each network when its test images are turned or scaled."""
     first = next(iter(results.values()))
     axis, labels = first["axis"], first["labels"]
+    around = axis == "angle" and not any(label.startswith("-") for label in labels)  # else turned a little both ways
     lines = {}
     for name, result in results.items():
         for how, order in _orders(labels).items():
             points = [(at, result["accuracy"][i]) for at, i in order]
-            if axis == "angle":
+            if around:
                 points.append((360.0, points[0][1]))
             lines[f"{name}, {how}" if how else name] = points
-    ticks = [(float(a), f"{a}°") for a in range(0, 361, 60)] if axis == "angle" else None
+    ticks = [(float(a), f"{a}°") for a in range(0, 361, 60)] if around else None
     chart = line_chart(
         lines, x_label=axis, y_label=f"Accuracy against {axis}", percent=True, x_ticks=ticks, y_range=(0, 1)
     )

@@ -29,7 +29,9 @@ def _numbers(value: object) -> object:
 
 def _interval(value: object) -> object:
     """`-160,240` of the command line, and lists of YAML, as a pair."""
-    if isinstance(value, str) and value.count(",") == 1:
+    if isinstance(value, str):
+        if value.count(",") != 1:
+            raise ConfigError(f"window = {shown(value)}: expected LOW,HIGH, such as -160,240")
         value = value.split(",")
     return tuple(map(_number, value)) if isinstance(value, list) else value
 

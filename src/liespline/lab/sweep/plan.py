@@ -41,6 +41,8 @@ def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, An
         configs = records.configs(chosen, changes)
     else:
         sets = find_task(task).sets
+        if not sets:
+            raise ConfigError(f"task {task} has no sets of runs to sweep; pcam, celeba and {records.RECORDS} have")
         one_of(f"set (task {task})", chosen, sets)
         configs = sets[chosen](find_task(task).defaults.given(**changes))
     planned = [

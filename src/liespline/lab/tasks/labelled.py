@@ -77,8 +77,9 @@ class InUnits(nn.Module):
 
 def by_labels(config: Config, signature: Signature) -> Objective:
     """The objective for what the labels are."""
-    if signature.kind in ("numbers", "tags") and (share := config.training.label_smoothing):
-        raise ConfigError(f"label_smoothing = {share}: is for classes, not for {signature.kind}; leave it out")
+    for name in ("label_smoothing", "class_weights"):
+        if signature.kind in ("numbers", "tags") and config[name]:
+            raise ConfigError(f"{name} = {config[name]}: is for classes, not for {signature.kind}; leave it out")
     if signature.kind == "numbers":
         return Numbers(signature.classes, signature.scaling)
     return Tags(signature.classes) if signature.kind == "tags" else classification(config, signature)
