@@ -97,6 +97,21 @@ def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
     assert (status, "does not exist" in text) == (2, True)
 
 
+def test_data_that_have_moved_and_images_of_other_kinds_are_named(sized, liespline, tmp_path):
+    moved = (sized / "data").rename(tmp_path / "moved")
+    try:
+        status, text = liespline("evaluate", sized / "run")
+        assert status
+        assert "are not there; say where they are with --data" in " ".join(text.split())
+        assert liespline("evaluate", sized / "run", "--data", moved)[0] == 0
+    finally:
+        moved.rename(sized / "data")
+    Image.fromarray(np.zeros((20, 20), np.uint8)).save(tmp_path / "sound.bmp")
+    status, text = liespline("predict", sized / "run", tmp_path / "sound.bmp")
+    assert status
+    assert "expected PNG, JPEG or TIFF" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_a_loaded_network_in_another_precision(tiny_run, dtype):
     known = load(tiny_run.path)

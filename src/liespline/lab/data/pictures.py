@@ -45,7 +45,8 @@ def picture(path: Path) -> Iterator[Image.Image]:
     except FileNotFoundError as error:
         raise DataError(f"{path}: does not exist") from error
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
-        raise DataError(f"{path}: cannot be read as an image ({error}); repair or remove it") from error
+        advice = "repair or remove it" if path.suffix.lower() in SUFFIXES else "expected PNG, JPEG or TIFF"
+        raise DataError(f"{path}: cannot be read as an image ({error}); {advice}") from error
 
 
 def read_rgb(path: Path) -> Image.Image:

@@ -9,7 +9,7 @@ from ..data import DataError, Split
 from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
-from ..runs.data import AS_ANOTHER, differences, read_record, refuse, splits_of
+from ..runs.data import AS_ANOTHER, check_there, differences, read_record, refuse, splits_of
 from ..runs.trained import Trained, load
 from ..settings import Config, one_of
 from ..tasks import find_task
@@ -28,6 +28,7 @@ def score_file(
     config = trained.config.updated(
         data=None if data is None else str(data), labels=None if labels is None else str(labels)
     )
+    check_there(config)
     config = as_learned(config, trained)
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))

@@ -50,6 +50,13 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
     return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys)])))
 
 
+def check_there(config: Config) -> None:
+    """Refuse to go on where the data of a run are no longer there, and say how to name their new place."""
+    if config.data is not None and not Path(config.data).exists():
+        seen = "" if Path(config.data).is_absolute() else f", seen from {Path.cwd()}"
+        raise DataError(f"{config.data}: the data of this run are not there{seen}; say where they are with --data")
+
+
 def splits_of(config: Config, record: Record | None, *names: str) -> dict[str, Split]:
     """Splits of a run's data: images that the run dealt out itself are found by the names in its record."""
     task = find_task(config.task)

@@ -88,7 +88,9 @@ class Run:
         """An existing run and its configuration."""
         run = Run(path)
         if not run.config_file.is_file():
-            raise ConfigError(f"{path}: holds no run (there is no config.yaml); name the folder of a run")
+            raise ConfigError(
+                f"{path}: holds no run (there is no config.yaml); name the folder of a run{in_folds(path)}"
+            )
         return run, Config.load(run.config_file)
 
     def keep_config(self, config: Config, unfinished: bool) -> None:
@@ -136,6 +138,12 @@ def new_folder(root: Path, name: str) -> Path:
         count += 1
         path = root / f"{name}-{count}"
     return path
+
+
+def in_folds(path: Path) -> str:
+    """Where a run lies in a folder of `--folds`, as the end of a message; nothing for other folders."""
+    first = path / "fold-1"
+    return f", such as {first}" if (first / "config.yaml").is_file() else ""
 
 
 def environment() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
-from .folder import Run
+from .folder import Run, in_folds
 
 TILE = {1: 65536, 2: 512, 3: 96}
 
@@ -121,6 +121,8 @@ def model_file(path: Path) -> Path:
     if path.suffix == ".ckpt":
         raise DataError(f"{path}: is a checkpoint to go on from; name the run's folder or its model.safetensors")
     run = Run(path)
+    if hint := in_folds(path):
+        raise DataError(f"{path}: holds a run for each part of its data; name one of them{hint}")
     if run.config_file.is_file() and not run.model_file.is_file():
         raise DataError(f"{path}: holds a run that is not finished; go on with `liespline train --resume {path}`")
     return run.model_file if path.is_dir() else path

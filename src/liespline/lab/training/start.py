@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..data import as_float
-from ..runs.data import Look, data_file, differences, look_at, read_record, refuse
+from ..runs.data import Look, check_there, data_file, differences, look_at, read_record, refuse
 from ..runs.folder import Run, new_folder
 from ..runs.trained import warm_start
 from ..screen import Screen
@@ -70,6 +70,7 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         longer = changed.training.epochs > config.training.epochs
         elsewhere = (changed.data, changed.labels) != (config.data, config.labels)
         if longer or elsewhere or not run.complete:
+            check_there(changed)
             check_same_data(run, changed, preflight(changed))
         if changed != config:
             run.keep_config(changed, unfinished=longer)
