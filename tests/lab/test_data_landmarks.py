@@ -8,6 +8,7 @@ from scipy import ndimage
 from liespline.lab.data import celeba
 from liespline.lab.data.augment import Draws, Zoom
 from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, locate
+from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Landmarks
 
 
@@ -80,6 +81,15 @@ def test_zoom_moves_image_and_landmarks_together(preset):
     assert factors.max() > 1.35
     untouched = int(((factors - 1).abs() < 1e-3).sum())
     assert (20 < untouched < 44) if preset == "released" else untouched <= 1
+
+
+@pytest.mark.parametrize(("preset", "least", "most"), [("paper", 0, 1), ("released", 20, 44)])
+def test_the_task_zooms_as_often_as_its_preset_does(preset, least, most):
+    task = find_task("celeba")
+    zoom = task.augmentations["zoom"](task.defaults.updated(preset=preset))
+    points = torch.full((64, 1, 2), 20.0)
+    _, moved = zoom(torch.zeros(64, 1, 32, 32), points, Draws(torch.Generator().manual_seed(0)))
+    assert least <= int(((moved - points).abs().amax((1, 2)) < 1e-4).sum()) <= most
 
 
 def test_unknown_preset_is_named():

@@ -166,6 +166,13 @@ def test_a_window_is_the_line_between_its_ends():
         Intensity((240, -160))
 
 
+def test_channels_are_normalised_each_by_itself():
+    values = np.random.default_rng(0).gamma(2, 3, (2, 12, 12, 12)).astype(np.float32)
+    values[1] *= 1000
+    alone = np.concatenate([Intensity()(values[:1]), Intensity()(values[1:])])
+    assert np.allclose(Intensity()(values), alone, atol=1e-5)
+
+
 def test_normalisation_forgets_the_units_of_the_scanner():
     draw = np.random.default_rng(0)
     values = draw.normal(5, 2, (2, 20, 20, 20)).astype(np.float32)

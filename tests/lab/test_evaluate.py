@@ -12,7 +12,7 @@ from liespline.lab.data import Split
 from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
-from liespline.lab.moving import moved, shown
+from liespline.lab.moving import in_disc, moved, shown
 from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
@@ -157,6 +157,21 @@ def test_layer_errors_are_rounding_where_the_lattice_has_the_symmetry_and_not_el
         worst[n_h] = max(row["worst error"] for row in rows)
     assert worst[4] < 1e-8
     assert worst[6] > 1e-4
+
+
+def test_the_worst_error_is_that_of_the_worst_move():
+    torch.manual_seed(3)
+    network = classifier(1, 2, uniform(SO2(), 6), widths=(3, 3, 3)).double().eval()
+    x = torch.rand(2, 1, 17, 17, dtype=torch.float64)
+    answer = layer_errors(Trained64(network, Config(task="images"), Signature(1, (17, 17), ("a", "b"))), x)[-1]
+    inside, around = in_disc(x)
+    angles = torch.arange(1, 6, dtype=torch.float64).view(5, 1) * math.pi / 3
+    with torch.no_grad():
+        upright, *turned = (network(moved(inside, SO2(), angle) + around) for angle in (0 * angles[0], *angles))
+    errors = [float((found - upright).norm() / upright.norm()) for found in turned]
+    assert errors[-1] < 0.9 * max(errors)
+    assert answer["worst error"] == pytest.approx(max(errors), rel=1e-6)
+    assert answer["mean error"] == pytest.approx(sum(errors) / 5, rel=1e-6)
 
 
 class Trained64(Trained):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 
 import numpy as np
 import pytest
@@ -75,6 +76,18 @@ def test_no_patient_is_in_two_splits(blobs, by_patient):
     assert len(seen) == 15
 
 
+def test_every_fold_tests_its_share_of_a_rare_class(blobs):
+    labels = table(blobs, "rare", ["label"], label=lambda r: "rare" if int(r["file"][6:8]) % 9 == 0 else "usual")
+    found = [load_labelled(blobs[0], labels, "test", fold=fold, folds=7) for fold in range(7)]
+    assert sum(len(part) for part in found) == 60
+    assert [sum(part.classes[int(t)] == "rare" for t in part.targets) for part in found] == [1] * 7
+
+
+def test_images_of_another_size_are_read_anew(blobs, by_patient):
+    for side in (8, 12, 8):
+        assert load_labelled(blobs[0], by_patient, "all", size=side).space == (side, side)
+
+
 def test_classes_of_a_table(blobs, by_patient, tmp_path):
     run = new_run(settings(blobs, by_patient, epochs=3), tmp_path / "run")
     results = run.read_results("scores", "moves")
@@ -103,7 +116,7 @@ def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
     assert "R²" in run.report_file.read_text()
 
 
-def test_tags(blobs, tmp_path):
+def test_tags(blobs, tmp_path, liespline):
     tags = {"big": lambda r: int(r["size"] > 4), "bright": lambda r: int(r["light"] > 150)}
     labels = table(blobs, "tags", list(tags), **tags)
     run = new_run(settings(blobs, labels, epochs=4), tmp_path / "run")
@@ -112,6 +125,13 @@ def test_tags(blobs, tmp_path):
     assert trained.signature.kind == "tags"
     with pytest.raises(ValueError, match="gives tags, and predict is for classes; ask its probabilities"):
         trained.predict(torch.rand(1, 1, 24, 24))
+    name = blobs[0] / blobs[1][0]["file"]
+    status, said = liespline("predict", run.path, name, "--json")
+    assert status == 0, said
+    with torch.no_grad():
+        logits = trained(torch.tensor(np.asarray(Image.open(name)))[None, None])[0].tolist()
+    expected = {tag: 1 / (1 + math.exp(-logit)) for tag, logit in zip(tags, logits, strict=True)}
+    assert json.loads(said[said.index("[\n") :])[0]["values"] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("shift", [0.0, -5.0], ids=["all in [0, 1]", "below"])
@@ -138,11 +158,28 @@ def test_losses_are_what_loops_give():
     assert torch.allclose(numbers.loss(output, target), expected)
 
 
-def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path):
-    run = new_run(settings(blobs, by_patient, epochs=1), tmp_path / "run")
+def test_two_numbers_count_alike_whatever_their_units():
+    draw = np.random.default_rng(1)
+    truth = draw.normal(0, (1.0, 100.0), (50, 2))
+    answers = truth + draw.normal(0, (0.9, 10.0), (50, 2))
+    scores = Numbers(("a", "b"), [(0.0, 1.0), (0.0, 100.0)]).scores()
+    scores.update(torch.tensor(answers), torch.tensor(truth))
+    each = [r2_score(truth[:, i], answers[:, i]) for i in range(2)]
+    assert each[1] - each[0] > 0.3
+    assert float(scores.compute()["r2"]) == pytest.approx(sum(each) / 2, rel=1e-5)
+
+
+def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liespline):
+    run = new_run(settings(blobs, by_patient, epochs=4), tmp_path / "run")
     results, remarks = score_file(run.path, blobs[0], "all", by_patient)
     assert results["images"] == 60
     assert "were there in training" in remarks[-1]
+    swapped = table(blobs, "swapped", ["label"], label=lambda r: "small" if r["size"] > 4 else "large")
+    status, said = liespline("evaluate", run.path, "--data", blobs[0], "--labels", swapped, "--split", "all", "--json")
+    assert status == 0, said
+    found = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["scores"]["accuracy"]
+    assert results["scores"]["accuracy"] > 0.6
+    assert found == pytest.approx(1 - results["scores"]["accuracy"]), "what was right is wrong by the other table"
 
 
 @pytest.mark.filterwarnings("ignore:.*falls outside the 5×5 window")

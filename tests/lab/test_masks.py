@@ -8,6 +8,8 @@ import torch
 from sklearn.metrics import f1_score, jaccard_score, recall_score
 
 from liespline import SO2, SO3
+from liespline.lab.data.augment import Draws
+from liespline.lab.data.mask_augment import MasksToo
 from liespline.lab.data.ragged import IGNORE
 from liespline.lab.evaluation.turned_masks import dice, in_view, turned_image, under_turns
 from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, soft_dice
@@ -125,3 +127,12 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
         assert min(float(dice(table)[1]) for table in tables[kind]) > 0.98
         assert int(tables[kind][0].sum()) == int(in_view((65, 65)).sum())
     assert max(float(dice(table)[1]) for table in under_turns(slope, images, masks, SO2(), angles, 2)["follows"]) < 0.9
+
+
+@pytest.mark.parametrize("space", [(20, 20), (12, 12, 12)])
+@pytest.mark.parametrize("flips", [False, True])
+def test_a_turned_mask_has_no_class_between_two_others(space, flips):
+    masks = 2 * torch.randint(0, 2, (8, *space), generator=torch.Generator().manual_seed(0))
+    images = torch.zeros(8, 1, *space)
+    _, turned = MasksToo(turns=True, flips=flips)(images, masks, Draws(torch.Generator().manual_seed(1)))
+    assert set(turned.unique().tolist()) == {0, 2, IGNORE}

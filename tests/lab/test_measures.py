@@ -198,6 +198,14 @@ def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
     assert found["upright"] == 1
 
 
+def test_nothing_leaves_the_view_when_images_are_squeezed():
+    """A squeeze keeps areas, so the light of an image stays, unless some of it is carried over the edge."""
+    wide = spot(33, (0.0, 0.0), 2) + spot(33, (13.0, 0.0), 2) + spot(33, (0.0, -13.0), 2)
+    split = Split((200 * wide[:, 0]).numpy().astype(np.uint8), np.array([1]), ("dark", "light"))
+    trained = Trained(Light(), Config(task="images", network=Network(group="gl2")), Signature.of(split)).eval()
+    assert under_moves(trained, split, moves_of(trained), 1)["change"] < 0.02
+
+
 def test_a_bright_image_does_not_darken_when_it_is_turned():
     split = Split(np.full((2, 15, 15), 230, np.uint8), np.array([1, 1]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="so2")), Signature.of(split)).eval()

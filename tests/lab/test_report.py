@@ -20,10 +20,13 @@ from PIL import Image
 
 from lab.conftest import HOSTILE
 from liespline.lab.data import Split
+from liespline.lab.data.images import load as load_images
+from liespline.lab.data.ragged import IGNORE
 from liespline.lab.evaluation.scores import mistakes
+from liespline.lab.report.overlays import errors
 from liespline.lab.report.page import against_moves, confusion_section, write_page
 from liespline.lab.report.svg import line_chart, nice_ticks
-from liespline.lab.report.views import mistakes_section
+from liespline.lab.report.views import landmark_section, mistakes_section
 
 SECTIONS = ("curves", "moves", "confusion", "mistakes", "kernels", "turning", "speed", "settings")
 FLAGS = (
@@ -97,7 +100,7 @@ def test_page_in_a_browser(browser, tiny_run, tmp_path, width):
     assert "<img src=x onerror=alert(1)>" in page["classes"]
 
 
-def test_the_circle_is_closed_only_where_images_are_turned_all_around():
+def test_only_whole_circles_are_closed():
     around = {"axis": "angle", "labels": ["0°", "120°", "240°"], "accuracy": [0.9, 0.5, 0.4], "images": 9}
     little = around | {"labels": ["0°", "-20°", "20°"], "accuracy": [0.9, 0.1, 0.8]}
     ends = {name: str(against_moves({"net": moves}).body) for name, moves in (("around", around), ("little", little))}
@@ -167,3 +170,25 @@ def test_mistakes_are_shown_with_their_pictures():
     assert "&lt;img src=x onerror=alert(1)&gt; taken for dark, 92 %" in page
     (code,) = re.findall(r"base64,([^\"]*)", page)
     assert np.asarray(Image.open(io.BytesIO(base64.b64decode(code)))).min() == 255
+
+
+def test_missed_pixels_are_orange_and_invented_ones_blue():
+    white, orange, blue = [1.0, 1.0, 1.0], [0.84, 0.37, 0.0], [0.0, 0.45, 0.70]
+    found = errors(torch.tensor([[0, 0], [1, IGNORE]]), torch.tensor([[0, 1], [0, 1]]))
+    assert found.tolist() == [[white, blue], [orange, white]]
+
+
+def test_landmarks_are_marked_in_their_columns_and_rows():
+    heat = torch.zeros(1, 1, 8, 16)
+    heat[0, 0, 3, 11] = 1
+    page = str(landmark_section(lambda images: heat, torch.zeros(1, 1, 8, 16), torch.tensor([[[5.0, 2.0]]])).body)
+    assert re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', page) == [("2.5", "5.5")]
+    assert re.findall(r'<path d="M([\d.]+) ([\d.]+)m', page) == [("11.5", "3.5")]
+
+
+def test_the_speed_of_each_epoch_counts_its_own_images(tiny_run, image_folder):
+    learned = len(load_images(image_folder, "train")) // 8 * 8  # whole batches
+    rows = tiny_run.read_metrics()
+    assert len(rows) == 3
+    for row in rows:
+        assert row["images_per_second"] * row["seconds"] == pytest.approx(learned, rel=0.1)

@@ -9,6 +9,7 @@ import pytest
 import tifffile
 import torch
 from PIL import Image
+from sklearn.metrics import f1_score
 
 import liespline as liespline_package
 from lab.scan_files import nifti
@@ -58,6 +59,23 @@ def test_the_scores_are_those_of_the_files(segmented):
         both, answered, true = both + (found & mask).sum(), answered + found.sum(), true + mask.sum()
     expected = 2 * both / (answered + true)
     assert segmented.read_results("scores")["scores"]["dice"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_background_does_not_count_in_the_scores_of_turned_masks(segmented):
+    trained = load(segmented.path)
+    truth, answers = [], []
+    for name in json.loads((segmented.path / "data.json").read_text())["splits"]["test"]:
+        pixels = np.asarray(Image.open(f"{trained.config.data}/images/{name}.png")) / np.float32(255)
+        y, x = np.indices(pixels.shape)
+        middle, side = (np.array(pixels.shape) - 1) / 2, min(pixels.shape) - 1
+        inside = np.hypot(y - middle[0], x - middle[1]) <= 0.9 * side / 2
+        with torch.no_grad():
+            found = trained.in_tiles(torch.from_numpy(pixels)[None, None]).argmax(1)[0].numpy()
+        answers.append(found[inside])
+        truth.append(np.asarray(Image.open(f"{trained.config.data}/masks/{name}.png"))[inside])
+    expected = f1_score(np.concatenate(truth), np.concatenate(answers))
+    assert expected < 0.999
+    assert segmented.read_results("turned")["turned"]["upright"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_report_shows_truth_answer_and_error(segmented):
