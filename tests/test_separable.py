@@ -100,6 +100,21 @@ def test_filters_drawn_for_themselves_would_not(monkeypatch: pytest.MonkeyPatch)
     assert not 0.5 < statistics.median(growth(SO2, seed) for seed in range(3)) < 2
 
 
+def test_coefficients_drawn_anew_are_as_large_as_those_of_a_new_layer() -> None:
+    def deviation(layer: SeparableGConv, part: int) -> float:
+        return float(layer[part].weight.detach().std())
+
+    for grid in (SO2, ls.uniform(ls.SO2(), 8)):
+        for seed in range(3):
+            torch.manual_seed(seed)
+            fresh, again = (SeparableGConv(48, 64, 5, grid, padding=2) for _ in range(2))
+            before = again[1].weight.detach().clone()
+            again.reset_parameters()
+            assert not torch.equal(again[1].weight, before)
+            for part in (0, 1):
+                assert deviation(again, part) == pytest.approx(deviation(fresh, part), rel=0.15)
+
+
 def test_it_learns_fewer_numbers_and_every_one_of_them() -> None:
     layer = SeparableGConv(4, 6, 5, SO2)
     assert sum(p.numel() for p in layer.parameters()) == 4 * 6 * 4 + 6 * 9 + 6

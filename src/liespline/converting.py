@@ -13,6 +13,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from .grids import Grid
 from .nn import BatchNorm, Depthwise, Downsample, FieldDropout, GConv, Lift, MaxPool, Project, Upsample
+from .nn.pool import OverSpace
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _MAX = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
@@ -39,9 +40,10 @@ def convert(module: nn.Module, grid: Grid) -> nn.Module:
 
     The first convolution becomes `Lift`, the others `GConv`; 3-wide windows become 5 wide, where turned kernels fit,
     with as many weights for each pair of elements. Strides and pooling keep their sizes but are taken about the
-    image's centre, by `Downsample`. Norms and dropout act on whole fields. The pooling of all positions to one takes
-    the maximum over the group first; a network without one gets it at its end. Your own `forward` functions stay, and
-    so do layers of your own that have no weights and treat every number alike, such as activations or dropped paths.
+    image's centre, by `Downsample`; what pooling leaves out, it leaves out on both sides alike. Norms and dropout
+    act on whole fields. The pooling of all positions to one takes the maximum over the group first; a network without
+    one gets it at its end. Your own `forward` functions stay, and so do layers of your own that have no weights and
+    treat every number alike, such as activations or dropped paths.
 
     Raises ValueError with a list of all layers that have no counterpart.
     """
@@ -176,7 +178,8 @@ class _Converter:
         size, factor, padding = (_one(name, getattr(layer, name)) for name in ("kernel_size", "stride", "padding"))
         if size != factor or padding:
             raise _Cannot("averages overlapping windows: use liespline.nn.Downsample")
-        return Downsample(factor)
+        # Downsample rounds up; to round down, it gets no more than whole windows.
+        return Downsample(factor) if layer.ceil_mode else nn.Sequential(_WholeWindows(factor), Downsample(factor))
 
     def _to_one(self, layer: nn.Module) -> nn.Module:
         if _one("output_size", layer.output_size) != 1:  # type: ignore[arg-type]
@@ -196,6 +199,27 @@ class _Converter:
     def _dimension(self, d: int) -> None:
         if d != self.d:
             raise _Cannot(f"has {d} space axes, but {self.grid.group!r} acts on {self.d}")
+
+
+class _WholeWindows(OverSpace):
+    """Leave out the border, equally on both sides, where windows do not fill the image: ⌊n/size⌋ of them stay."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def space(self, x: Tensor) -> Tensor:
+        """Crop the space axes of `(B, channels, *space)`."""
+        if min(x.shape[2:]) < self.size:
+            raise ValueError(f"average pooling: x has space {tuple(x.shape[2:])}, smaller than a window of {self.size}")
+        for axis in range(2, x.ndim):
+            out = (x.shape[axis] % self.size + 1) // 2
+            x = x.narrow(axis, out, x.shape[axis] - 2 * out)
+        return x
+
+    def extra_repr(self) -> str:
+        """Show the window."""
+        return str(self.size)
 
 
 @torch.random.fork_rng(devices=())

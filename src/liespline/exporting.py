@@ -1,4 +1,4 @@
-"""A trained network as plain convolutions: the kernels are sampled once, and only torch's own layers are left."""
+"""A trained network as plain convolutions: the kernels are sampled once, and no layer of splines is left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ELEMENTWISE = (
 
 
 def export(net: nn.Module, *, compact: bool = False) -> nn.Module:
-    """Return the same network for inference, in plain `Conv1d/2d/3d`, `Linear` and reshapes; `net` stays as it is.
+    """Return the same network for inference, correlations as plain `Conv1d/2d/3d` and reshapes; `net` stays as it is.
 
     out = correlate(kernel, x) + bias with the kernel of eq. BSplinesOnG sampled: each `Lift` and `GConv` becomes one
     convolution of `(B, C·N_h, *space)`, reshaped to and from what your own `forward` sees. Inside an `nn.Sequential`,

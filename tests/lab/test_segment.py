@@ -1,6 +1,8 @@
 """`liespline train segment`, from a folder to a report, and what becomes of the network afterwards."""
 
 import json
+import os
+import shutil
 
 import nibabel
 import numpy as np
@@ -16,6 +18,8 @@ from lab.scan_files import nifti
 from lab.segment_folder import discs
 from lab.small_runs import new_run, resumed_run
 from liespline.lab.data import DataError
+from liespline.lab.data.large import open_windows
+from liespline.lab.evaluation import predict_masks
 from liespline.lab.runs.trained import Trained, load
 from liespline.lab.tasks import find_task
 from liespline.lab.training.learner import EpochNumbers
@@ -186,6 +190,41 @@ def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
     status, said = liespline("predict", segmented.path, folder / "images" / "00.png", *given)
     assert status
     assert says in said
+
+
+def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented, liespline):
+    finest = np.random.default_rng(0).integers(0, 255, (128, 192, 3), np.uint8)
+    with tifffile.TiffWriter(tmp_path / "p.tif") as writer:
+        writer.write(finest, tile=(32, 32), photometric="rgb", subifds=1)
+        writer.write(finest[::2, ::2], tile=(32, 32), photometric="rgb", subfiletype=1)
+    for level, size in ((0, (128, 192)), (1, (64, 96))):
+        out = tmp_path / str(level)
+        status, said = liespline("predict", segmented.path, tmp_path / "p.tif", "--out", out, "--level", level)
+        assert status == 0, said
+        assert tifffile.imread(out / "p.tif").shape == size
+
+
+def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_path, segmented, monkeypatch):
+    keys = []
+    monkeypatch.setattr(
+        predict_masks, "segment_large", lambda source, target, answer, tiling, key, told: keys.append(key)
+    )
+    monkeypatch.setattr(predict_masks, "open_windows", lambda file, level: open_windows(file))  # it has one level
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((32, 32), np.uint8), tile=(16, 16))
+    models = [tmp_path / name / "model.safetensors" for name in ("one", "two")]
+    for second, model in enumerate(models):
+        model.parent.mkdir()
+        shutil.copy(segmented.model_file, model)
+        os.utime(model, (second, second))  # as if one had been trained after the other
+
+    def key(model, **options):
+        predict_masks.predict_masks(model, [tmp_path / "a.tif"], tmp_path / "out", **options)
+        return keys.pop()
+
+    first = key(models[0])
+    assert key(models[0]) == first
+    others = [key(models[1]), key(models[0], side=64), key(models[0], level=1)]
+    assert len({first, *others}) == 4
 
 
 def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run, liespline):

@@ -74,5 +74,15 @@ def test_exchange_keeps_state_and_mode_and_can_be_undone():
     assert torch.equal(back(x), expected)
 
 
+def test_exchanged_norms_keep_their_options():
+    given = [BatchNorm(3, eps=1e-3, momentum=0.3), BatchNorm(3, affine=False), BatchNorm(3, track_running_stats=False)]
+    wanted = [(1e-3, 0.3, True, True), (1e-5, 0.1, False, True), (1e-5, 0.1, True, False)]
+    model = nn.Sequential(*given)
+    for exchange in (ShareStatistics().apply, ShareStatistics().revert):
+        model = exchange(model)
+        assert [(m.eps, m.momentum, m.affine, m.track_running_stats) for m in model] == wanted
+        assert not any(m in given for m in model)
+
+
 if __name__ == "__main__":
     one_of_two(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

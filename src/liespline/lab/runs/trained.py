@@ -53,7 +53,11 @@ class Trained(nn.Module):
         return logits.sigmoid() if kind == "tags" else logits.softmax(1)
 
     def in_tiles(self, images: Tensor, side: int | None = None) -> Tensor:
-        """Maps (B, K, *space) of images of any size, in tiles of `side` samples: what one piece would give, to 1e-4."""
+        """Maps (B, K, *space) of images of any size, in tiles of `side` samples.
+
+        What `net(images)` gives, to 1e-4, if the sides are multiples of what the network halves by; other images are
+        first continued by their edge to such sides, and their maps differ from that, most at the border.
+        """
         return in_tiles(self, images, self.tiling(images.shape[2:], side))
 
     def tiling(self, space: Sequence[int], side: int | None = None) -> Tiling:
