@@ -57,6 +57,12 @@ def test_pooling_of_less_than_a_window_is_refused_as_by_torch() -> None:
         ls.convert(plain, TURNS)(x)
 
 
+def test_pooling_that_is_no_mean_is_refused() -> None:
+    plain = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.AvgPool2d(2, divisor_override=1))
+    with pytest.raises(ValueError, match="has a divisor_override"):
+        ls.convert(plain, TURNS)
+
+
 def test_norms_keep_their_options() -> None:
     given = [
         nn.BatchNorm2d(4, eps=1e-2, momentum=0.3, affine=False),

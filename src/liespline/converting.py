@@ -178,6 +178,8 @@ class _Converter:
         size, factor, padding = (_one(name, getattr(layer, name)) for name in ("kernel_size", "stride", "padding"))
         if size != factor or padding:
             raise _Cannot("averages overlapping windows: use liespline.nn.Downsample")
+        if getattr(layer, "divisor_override", None) is not None:
+            raise _Cannot("has a divisor_override, so it is no mean: leave it out")
         # Downsample rounds up; to round down, it gets no more than whole windows.
         return Downsample(factor) if layer.ceil_mode else nn.Sequential(_WholeWindows(factor), Downsample(factor))
 

@@ -5,6 +5,7 @@ import json
 import math
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
@@ -114,6 +115,10 @@ def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
     assert status == 0
     assert float(said.splitlines()[-1].split(",")[1]) == pytest.approx(float(answers[0]), rel=1e-3)
     assert "R²" in run.report_file.read_text()
+    assert liespline("export", run.path, "--onnx", tmp_path / "net.onnx")[0] == 0
+    session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
+    found = session.run(["numbers"], {"images": images.float().numpy() / 255})[0]
+    np.testing.assert_allclose(found[:, 0], answers, rtol=1e-3, atol=1e-4)
 
 
 def test_tags(blobs, tmp_path, liespline):

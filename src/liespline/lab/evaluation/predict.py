@@ -145,7 +145,7 @@ def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
             plain,
             (example,),
             input_names=["images"],
-            output_names=["logits"],
+            output_names=["numbers" if trained.signature.kind == "numbers" else "logits"],
             dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
             dynamo=True,
             verbose=False,
