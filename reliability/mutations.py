@@ -21,12 +21,14 @@ from queue import SimpleQueue
 import planted_data
 import planted_lab
 import planted_recipe
+import planted_records
 from planted import EXPLAINED, Fault
 from planted import FAULTS as IN_THE_CORE
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
-FAULTS = [*IN_THE_CORE, *planted_lab.FAULTS, *planted_data.FAULTS, *planted_recipe.FAULTS]
+PARTS = (planted_lab, planted_data, planted_recipe, planted_records)
+FAULTS = [*IN_THE_CORE, *(fault for part in PARTS for fault in part.FAULTS)]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
 NEAREST = {  # by how the file's name begins, first match first

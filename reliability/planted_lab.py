@@ -2,9 +2,6 @@
 
 from planted import Fault
 
-RECORDS = "lab/test_records::test_"
-PAGE = "lab/test_records_page::test_"
-
 _TRAINING = [
     Fault("lab/training/learner.py", "shuffle=True, seed=self.seed", "shuffle=False, seed=self.seed",
           "images not shuffled"),
@@ -110,61 +107,6 @@ _DATA = [
     Fault("lab/paper/seed_averages.py", 'data=results.get("data")', "data=None", "runs on other data averaged"),
 ]  # fmt: skip
 
-_RECORDS = [
-    Fault("lab/evaluation/moves.py", 'turns = 16 if group in ("sim2", "gl2") else 24',
-          'turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)', "every network turned to angles of its own"),
-    Fault("lab/data/volumes.py", "Split(Centred(rows, space), targets", "Split(rows, targets", "no box around volumes"),
-    Fault("lab/evaluation/predict.py", "space)) if boxed else volume", "space)) if False else volume",
-          "volumes predicted without their box"),
-    Fault("models/kit.py", "clamp(max=0.5)) ** 2", "clamp(max=0.0)) ** 2", "a disc that is a square"),
-    Fault("lab/data/augment.py", "slanted[:, :, -1] *=", "slanted[:, :, 0] *=", "photographs stood on their heads"),
-    Fault("lab/tasks/objectives.py", "self.probable(output.float())", "output.float()",
-          "logits taken for probabilities"),
-    Fault("lab/folds.py", "check_same_settings(folder, chosen, LATER)", "pass",
-          "folds of other settings reported as new"),
-    Fault("lab/sweep/plan.py", "if entry.run.config_file.is_file():", "if False:", "a sweep of other settings goes on"),
-    Fault("lab/evaluation/scores.py", "trained.signature).eval()", "trained.signature)",
-          "a test loss of smoothed labels"),
-    Fault("lab/data/split.py", "self.kind, self.side = first.kind, first.side", "self.kind = first.kind",
-          "joined scans forget their spacing"),
-    Fault("lab/report/page.py", 'axis == "angle" and not any(', 'axis == "angle" or any(',
-          "a circle closed that is none"),
-    Fault("lab/sweep/study.py", "if machines[run.path] == usual]", "]", "minutes of two machines averaged"),
-    Fault("lab/data/augment.py", "about[:, :2, :2] =", "about[:, 1:, 1:] =", "volumes spun off their feet"),
-    Fault("lab/tasks/own.py", "varied > inside / 2", "varied > 2 * inside", "corners that are full unseen"),
-    Fault("lab/runs/precision.py", "if name in _KINDS else", "if False else", "tested in another precision"),
-    Fault("lab/evaluation/moves.py", "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
-          "str(trained.config.network.group)", "generated images moved by the network's group"),
-    Fault("lab/data/pcam.py", "(images, targets, draws), draws)", "(images, targets, draws))",
-          "tissue turned by numbers that no seed gives"),
-    Fault("lab/sweep/records_page.py", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
-    Fault("lab/training/shifting.py", "return len(seen) == 1", "return True", "compiled anew at every step"),
-    Fault("lab/data/matrices.py", "np.stack([cos, -sin, sin, cos], -1)", "np.stack([cos, sin, -sin, cos], -1)",
-          "generated digits turn clockwise"),
-    Fault("lab/data/matrices.py", "ranges = (self.turn, self.zoom, self.stretch, self.stretch, self.slant)",
-          "ranges = (self.turn, self.zoom, self.stretch, self.slant, self.slant)", "one stretch is a slant"),
-    Fault("lab/data/matrices.py", "limit - lit.max(0)", "limit + lit.max(0)", "affine digits leave the view"),
-    Fault("lab/data/turned.py", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"),
-    Fault("lab/data/mnist.py", 'variant if split == "test" else', 'variant if split != "test" else',
-          "affine digits in training"),
-    Fault("lab/data/split.py", ": max(1, round(share * len(members)))", ": round(share * len(targets))",
-          "a share of the labels not of each class"),
-    Fault("lab/training/train.py", "run.last_checkpoint if config.training.valid_too else run.best_checkpoint",
-          "run.best_checkpoint", "an epoch picked by images that were learned"),
-    Fault("lab/training/train.py", '"valid": splits["valid"]}) if training.valid_too', '}) if training.valid_too',
-          "--valid-too learns from nothing more"),
-    Fault("lab/evaluation/moves.py", "            if i:\n", "            if True:\n",
-          "upright images among the moved ones"),
-    Fault("lab/sweep/records.py", '"plain": {**PLAIN, "weights": 117_000}', '"plain": {**PLAIN, "weights": 60_000}',
-          "a plain network half as large"),
-    Fault("lab/sweep/records_page.py", "for row in epochs[-LAST:]", "for row in epochs[:LAST]",
-          "the first epochs for the last"),
-    Fault("lab/sweep/records_page.py", "combined([(1, pair[0]), (-1, pair[1])])", "combined([(1, pair[0])])",
-          "a difference with the interval of one"),
-    Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
-          '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
-]  # fmt: skip
-
 _MODELS = [
     Fault("models/celeba.py", "torch.cat((fine, self.finer.space(self.coarse(fine))), 1)",
           "torch.cat((fine, 0 * self.finer.space(self.coarse(fine))), 1)", "CelebA: coarse block unused"),
@@ -186,25 +128,6 @@ _MODELS = [
 
 # Which test should see which fault.
 TESTS = {
-    "every network turned to angles of its own": "lab/test_moves",
-    "no box around volumes": "lab/test_data_volumes",
-    "volumes predicted without their box": "lab/test_predict::test_volumes",
-    "a disc that is a square": "test_disc_mean",
-    "photographs stood on their heads": "lab/test_measures",
-    "logits taken for probabilities": "lab/test_statistics",
-    "folds of other settings reported as new": "lab/test_labelled",
-    "a sweep of other settings goes on": "lab/test_sweep",
-    "a test loss of smoothed labels": "lab/test_evaluate",
-    "joined scans forget their spacing": "lab/test_volume_folders",
-    "a circle closed that is none": "lab/test_report::test_only_whole_circles_are_closed",
-    "minutes of two machines averaged": PAGE + "minutes_are_those_of_one_machine",
-    "volumes spun off their feet": "lab/test_measures",
-    "corners that are full unseen": "lab/test_small_folders",
-    "tested in another precision": "lab/test_evaluate",
-    "generated images moved by the network's group": "lab/test_moves",
-    "tissue turned by numbers that no seed gives": "lab/test_data_pcam_augment",
-    "cut images scored whole": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "compiled anew at every step": "lab/test_near_grids",
     "images not shuffled": "lab/test_learned::test_every_epoch_sees_every_image_in_an_order_of_its_own",
     "the same draws at every step": "lab/test_learned::test_draws_differ_by_step_and_by_seed_and_are_the_same_again",
     "draws depend on the process": "lab/test_devices::test_two_processes_have_the_loss_curve_of_one[rotate]",
@@ -260,19 +183,6 @@ TESTS = {
     "splits of other ranges accepted": "lab/test_data_check::test_colours_in_one_split_only",
     "the same image in two classes unseen": "lab/test_data_check::test_copies_are_reported",
     "runs on other data averaged": "lab/test_results_page::test_runs_on_other_data_are_another_study",
-    "generated digits turn clockwise": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
-    "one stretch is a slant": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
-    "affine digits leave the view": RECORDS + "affine_digits_stay_in_view",
-    "shrunk digits aliased": RECORDS + "images_are_moved_by_their_matrices_and_not_aliased",
-    "affine digits in training": RECORDS + "affine_digits_stay_in_view",
-    "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
-    "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "--valid-too learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
-    "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
-    "the first epochs for the last": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "a difference with the interval of one": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "learning curves against the time of one epoch": PAGE + "the_picture_shows_what_the_runs_say",
     "CelebA: coarse block unused": "test_models_parts",
     "CelebA: no skip connection": "test_models_parts",
     "CelebA: mean pooling": "test_models_parts",
@@ -284,4 +194,4 @@ TESTS = {
     "weights load where the splines on H differ": "test_finer_grids",
 }
 
-FAULTS = [f._replace(test=TESTS[f.what]) for f in (*_TRAINING, *_OBJECTIVES, *_EVALUATION, *_DATA, *_RECORDS, *_MODELS)]
+FAULTS = [f._replace(test=TESTS[f.what]) for f in (*_TRAINING, *_OBJECTIVES, *_EVALUATION, *_DATA, *_MODELS)]
