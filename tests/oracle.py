@@ -100,6 +100,28 @@ def correlate(layer: ls.Lift | ls.GConv, x: np.ndarray, sampled: np.ndarray) -> 
     return out
 
 
+def disc_pad(x: np.ndarray, wide: list[tuple[int, int]]) -> np.ndarray:
+    """Maps (…, *space) in the largest disc of their space, the mean of its rim around, sample by sample."""
+    d = len(wide)
+    lead, space = x.shape[: x.ndim - d], x.shape[x.ndim - d :]
+
+    samples = list(itertools.product(*map(range, space)))
+    radius = {i: math.dist(i, [(n - 1) / 2 for n in space]) for i in samples}
+    largest = max(min(space) / 2, min(radius.values()) + 0.5)
+
+    def share(index: tuple[int, ...]) -> float:
+        return min(max(largest - radius.get(index, math.inf), 0.0), 1.0)
+
+    rim = [i for i in samples if largest - radius[i] < 2.5]
+    mean = sum(share(i) * x[(..., *i)] for i in rim) / sum(share(i) for i in rim)
+    out = np.empty((*lead, *(n + p + q for n, (p, q) in zip(space, wide, strict=True))))
+    for there in itertools.product(*map(range, out.shape[len(lead) :])):
+        index = tuple(i - p for i, (p, _) in zip(there, wide, strict=True))
+        inside = share(index)
+        out[(..., *there)] = (inside * x[(..., *index)] if inside else 0) + (1 - inside) * mean
+    return out
+
+
 def section(n: np.ndarray) -> np.ndarray:
     """R_{0,β,γ}, the rotation that stands for a point of the sphere."""
     beta, gamma = math.atan2(math.hypot(n[0], n[1]), n[2]), math.atan2(n[1], n[0])

@@ -19,7 +19,7 @@ from own_group import Triangular
 _LINES: list[Group] = [ls.Scale(1), ls.Trivial(1)]
 _PLANES: list[Group] = [ls.SO2(), ls.Scale(2), Triangular(), Affine()]
 _VOLUMES: list[Group] = [ls.SO3(), ls.Scale(3)]
-MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap", "disc": "disc"}
 
 
 def examples(n: int) -> settings:
@@ -170,7 +170,11 @@ def naive(layer: Lift | GConv, x: torch.Tensor) -> np.ndarray:
     grown = tuple((w - k) // 2 for w, k in zip(layer.window.largest, layer.kernel_size, strict=True))
     lead = x.ndim - len(grown)
     wide = [(max(p, 0), max(q, 0)) for p, q in zip(before, after, strict=True)]
-    padded = np.pad(x.numpy(), [(0, 0)] * lead + wide, mode=MODES[layer.padding_mode])  # type: ignore[call-overload]
+    ends = MODES[layer.padding_mode]
+    if ends == "disc":
+        padded = oracle.disc_pad(x.numpy(), wide)
+    else:
+        padded = np.pad(x.numpy(), [(0, 0)] * lead + wide, mode=ends)  # type: ignore[call-overload]
     cut = [slice(max(-p, 0), n - max(-q, 0)) for p, q, n in zip(before, after, padded.shape[lead:], strict=True)]
     ready = copy.copy(layer)
     ready.padding = tuple(-g for g in grown), tuple(-g for g in grown)  # all of it is done

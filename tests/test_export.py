@@ -51,6 +51,8 @@ OPTIONS = [
     {"kernel_size": 5, "padding": 2, "padding_mode": "replicate", "bias": False},
     {"kernel_size": 4, "padding": "same", "padding_mode": "reflect"},
     {"kernel_size": 5, "padding": 0, "padding_mode": "replicate"},
+    {"kernel_size": 5, "padding": 2, "padding_mode": "disc"},
+    {"kernel_size": (4, 5), "padding": 0, "padding_mode": "disc", "stride": 2},
     {"kernel_size": 1, "stride": 2},
 ]
 

@@ -16,6 +16,7 @@ from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from .compact import keep_weights
+from .functional import Padding, disc_pad
 from .nn import BatchNorm, Depthwise, GConv, Lift, MaxPool, NormReLU
 
 _Make = Callable[..., nn.Module]
@@ -88,6 +89,18 @@ class PlanePool(nn.Module):
         return pooled.unflatten(-3, x.shape[-4:-2])
 
 
+class DiscPad(nn.Module):
+    """Padding about a disc, which no convolution does by itself."""
+
+    def __init__(self, padding: Padding) -> None:
+        super().__init__()
+        self.padding = padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pad `(B, C, *space)`."""
+        return disc_pad(x, self.padding)
+
+
 def _is_plane_pool(pool: nn.Module) -> bool:
     if not isinstance(pool, nn.MaxPool3d) or pool.return_indices or _has_hooks(pool):
         return False
@@ -150,7 +163,9 @@ def _unset(layer: Lift | GConv | Depthwise, kernel: Tensor, *, has_bias: bool, g
     before, after = layer.borders
     pads: list[nn.Module] = []
     mode = layer.padding_mode if any(before) else "zeros"
-    if before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop
+    if layer.padding_mode == "disc":
+        pads, before, mode = [DiscPad(layer.borders)], (0,) * len(window), "zeros"
+    elif before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop
         spread = tuple(p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair)
         pads, before, mode = [_PAD[layer.padding_mode][len(window) - 1](spread)], (0,) * len(window), "zeros"
     conv = _CONV[len(window) - 1]

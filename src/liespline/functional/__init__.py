@@ -6,7 +6,8 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 
 from ..paths.dense import kernel, lift_kernel
 from ..sizes import Size
-from .correlation import Padding, correlate, lift, plan, project
+from .border import Padding, disc_pad
+from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
 from .regular import left_regular
@@ -30,6 +31,7 @@ __all__ = [
     "depthwise",
     "depthwise_kernel",
     "directions",
+    "disc_pad",
     "group_points",
     "group_samples",
     "harmonics",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
@@ -17,16 +17,10 @@ from ..paths import banded, decide, dense
 from ..sizes import Size
 from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
+from .border import Padding, pad
 from .sampling import Window, group_samples, space_samples
 
 _CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-
-
-class Padding(NamedTuple):
-    """How far each space axis is padded before its first and after its last sample."""
-
-    before: Size
-    after: Size
 
 
 def lift(
@@ -183,7 +177,7 @@ def plan(
     return found
 
 
-# ---- padding ----
+# ---- options ----
 
 
 def _options(
@@ -199,37 +193,6 @@ def _options(
     if not isinstance(padding, Padding):
         padding = Padding(*(whole_numbers("correlate", "padding", padding, d, least=0),) * 2)
     return (window,) * elements if sizes is None else sizes, stride, padding
-
-
-def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
-    """Return x with the padding that a convolution cannot do by itself, and the zeros that it still has to add.
-
-    Raises ValueError where an image is too small to be reflected or repeated so far.
-    """
-    before, after = padding
-    if before == after and (mode == "zeros" or not any(before)):
-        return x, before
-    spread = [p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair]
-    if mode == "zeros":
-        return F.pad(x, spread), (0,) * len(before)
-    # F.pad wants (batch, channel, *space); a feature map's H axis is one more channel axis to it
-    lead = x.ndim - len(before)
-    _check_room(x.shape[lead:], padding, mode)
-    padded = F.pad(x.flatten(1, lead - 1), spread, mode=mode)
-    return padded.unflatten(1, x.shape[1:lead]), (0,) * len(before)
-
-
-def _check_room(space: Sequence[int], padding: Padding, mode: str) -> None:
-    if mode == "replicate" or torch.compiler.is_compiling():
-        return
-    for axis, (size, *borders) in enumerate(zip(space, *padding, strict=True)):
-        most = size - 1 if mode == "reflect" else size
-        if max(borders) > most:
-            raise ValueError(
-                f'padding_mode = "{mode}" cannot add {max(borders)} samples to the {size} of space axis {axis}, '
-                f"at most {most}: windows grow with the elements of a scaling group; "
-                'take larger images, fewer scales, or "zeros" or "replicate"'
-            )
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:

@@ -9,7 +9,8 @@ from ..hopper import depthwise as fast
 from ..hopper.operators import innermost
 from ..paths import decide
 from ..sizes import Size
-from .correlation import Padding, grouped, pad
+from .border import Padding, pad
+from .correlation import grouped
 
 
 def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:

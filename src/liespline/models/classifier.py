@@ -34,9 +34,10 @@ def classifier(
     The size is halved, with smoothing, after every second layer; all layers pad but the last, whose windows see whole
     surroundings. `stride` thins the image out in the lifting layer already, for large ones. `dropout` acts between
     the two linear layers at the end, `field_dropout` on whole fields after every norm; `separable` takes layers of
-    `SeparableGConv`; `disc=True` takes the mean over the largest disc, which turns onto itself: for tissue, and what
-    else fills the image. A grid of one element gives the ordinary CNN of the same plan; `parameters` scales all widths
-    together to about that many numbers to learn, so that networks of different groups come out equally large.
+    `SeparableGConv`; `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself:
+    for tissue, and what else fills the image. A grid of one element gives the ordinary CNN of the same plan;
+    `parameters` scales all widths together to about that many numbers to learn, so that networks of different groups
+    come out equally large.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     Raises ValueError for an unknown kernel or for fewer than two widths.
@@ -52,7 +53,7 @@ def classifier(
                 layers.append(Downsample(2))
             if i < len(widths) - 1:
                 layers.append(kit.conv(before, width))
-        return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout, disc)]
+        return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    kernels = Kernels(kernel_size, kernel, n_k, separable)
+    kernels = Kernels(kernel_size, kernel, n_k, separable, disc)
     return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernels)))

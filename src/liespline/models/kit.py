@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..functional import Padding, disc_pad
 from ..grids import Grid
 from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
 from .kernels import guarded, h_basis
@@ -28,6 +29,8 @@ class Kernels(NamedTuple):
     kind: str
     n_k: int | Sequence[int] | None
     separable: bool
+    disc: bool = False
+    """Whether layers look at the largest disc alone."""
 
 
 class Kit:
@@ -35,7 +38,8 @@ class Kit:
 
     def __init__(self, grid: Grid, kernels: Kernels, *, dry: bool = False) -> None:
         self.grid, self.dry = grid, dry
-        self.kernel_size, kernel, n_k, self.separable = kernels
+        self.kernel_size, kernel, n_k, self.separable, self.disc = kernels
+        self._border = "disc" if self.disc else "zeros"
         self.d = grid.group.space_dim
         # A basis for each layer, which learns the centres of its own deformable kernels.
         self._basis = lambda: h_basis(grid, kernel, n_k)
@@ -49,21 +53,22 @@ class Kit:
         padding = "same" if stride == 1 else (size - 1) // 2
         return self._make(
             inputs * outputs * _splines(size, self.grid),
-            lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, bias=False),
+            lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, **self._options(size)),
         )
 
     def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
-        """A group correlation, without bias: a norm follows or went before."""
+        """A group correlation."""
         window = self.kernel_size if size is None else size
         splines = _splines(window, self.grid)
         kind: type[GConv] | type[SeparableGConv] = GConv
+        options = self._options(window)
         parameters = inputs * outputs * splines * self._n_k
         if self.separable and window > 1:
             kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
         return self._make(
             parameters + self._n_centres,
             lambda: guarded(
-                kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, bias=False)
+                kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, **options)
             ),
         )
 
@@ -74,7 +79,7 @@ class Kit:
             return nn.Identity()
         return nn.Sequential(NormReLU(channels), FieldDropout(dropout)) if dropout else NormReLU(channels)
 
-    def head(self, inputs: int, width: int, classes: int, dropout: float, disc: bool = False) -> list[nn.Module]:
+    def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
         """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
 
         The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
@@ -82,13 +87,17 @@ class Kit:
         """
         linear = [self._linear(width, width), nn.ReLU(), nn.Dropout(dropout), self._linear(width, classes)]
         size = wide(self.kernel_size, self.d)
-        window = [AtLeast(size), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
-        mean = DiscMean() if disc else _AVERAGE[self.d - 1](1)
+        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
+        mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
         return [*window, Project("max", self.grid), mean, nn.Flatten(), *linear]
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
         return self._make((inputs + 1) * outputs, lambda: _CONV[self.d - 1](inputs, outputs, 1))
+
+    def _options(self, window: int) -> dict[str, Any]:
+        """What all layers share: no bias, since norms follow; a window of one sample sees no border."""
+        return {"bias": False, "padding_mode": self._border if window > 1 else "zeros"}
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
         return self._make((inputs + 1) * outputs, lambda: nn.Linear(inputs, outputs))
@@ -104,16 +113,20 @@ def wide(kernel_size: int, d: int) -> int:
 
 
 class AtLeast(nn.Module):
-    """Pad space with zeros, equally on both sides, where it is smaller than a window."""
+    """Pad space, equally on both sides, where it is smaller than a window: with zeros, or about a disc."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, mode: str = "zeros") -> None:
         super().__init__()
-        self.size = size
+        self.size, self.mode = size, mode
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `(B, C, N_h, *space)` with at least `size` samples along each space axis."""
-        missing = [max(0, (self.size - n + 1) // 2) for n in reversed(x.shape[3:])]
-        return F.pad(x, [side for pad in missing for side in (pad, pad)]) if any(missing) else x
+        missing = tuple(max(0, (self.size - n + 1) // 2) for n in x.shape[3:])
+        if not any(missing):
+            return x
+        if self.mode == "disc":
+            return disc_pad(x, Padding(missing, missing))
+        return F.pad(x, [side for pad in reversed(missing) for side in (pad, pad)])
 
 
 class DiscMean(nn.Module):

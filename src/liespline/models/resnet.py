@@ -32,11 +32,12 @@ def resnet(
     """Residual blocks on the group, one for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
 
     Where the width changes a new stage begins, at half the size, the first at half that of the image. The last window
-    sees no border; then come the maximum over the group, the mean over space and two linear layers. `disc=True` takes
-    the mean over the largest disc, which turns onto itself: for tissue, and what else fills the image. `features=True`
-    leaves these out and returns the pyramid for heads of your own: a tuple of `(B, width, N_h, *space)`, one per stage,
-    finest first. `field_dropout` acts in the blocks, `dropout` between the linear layers; `separable` takes layers of
-    `SeparableGConv`; `parameters` scales all widths to about that many numbers to learn.
+    sees no border; then come the maximum over the group, the mean over space and two linear layers. `disc=True` lets
+    all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and what else fills the
+    image. `features=True` leaves the head out and returns the pyramid for heads of your own: a tuple of
+    `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout` between the
+    linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths to about that many
+    numbers to learn.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -51,15 +52,15 @@ def resnet(
                 stages.append([Downsample(2)])
             stages[-1].append(Residual(kit, inputs, outputs, field_dropout))
         stem = kit.lift(in_channels, candidate[0])
-        head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout, disc)
+        head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
+    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable, disc)))
 
 
-def _head(kit: Kit, width: int, classes: int, dropout: float, disc: bool) -> nn.Module:
-    return nn.Sequential(kit.norm(width), *kit.head(width, width, classes, dropout, disc))
+def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:
+    return nn.Sequential(kit.norm(width), *kit.head(width, width, classes, dropout))
 
 
 def _ends(widths: Sequence[int], candidate: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ from ..groups import Translation
 from ..sizes import Size, sizes, whole
 from ..splines import SplineBasis
 
-_MODES = ("zeros", "reflect", "replicate", "circular")
+_MODES = ("zeros", "reflect", "replicate", "circular", "disc")
 _told: set[object] = set()
 
 
