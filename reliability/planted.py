@@ -122,9 +122,9 @@ _FUNCTIONAL = [
           "points, factor, axial=axial)", "points, factor = space_points(grid, window)\n    return "
           "in_window(sample(basis, points, factor)", "S²: kernels not symmetric about the axis"),
     Fault("functional/correlation.py", "weights / weights.sum()", "weights / len(weights)", "mean without the volume"),
-    Fault("functional/correlation.py", "zip(reversed(before), reversed(after)", "zip(before, after",
-          "padding of axes swapped"),
-    Fault("functional/correlation.py", "spread, mode=mode)", "spread)", "padding mode ignored"),
+    Fault("functional/border.py", "zip(reversed(padding.before), reversed(padding.after)",
+          "zip(padding.before, padding.after", "padding of axes swapped"),
+    Fault("functional/border.py", "spread, mode=mode)", "spread)", "padding mode ignored"),
     Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(1, keepdim=True).max(2).values if",
           "maximum over channels too"),
     Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(2) if",

@@ -1,4 +1,4 @@
-"""Faults to plant in what trains well, and in the networks that are converted."""
+"""Faults to plant in what trains well, in borders that turn, and in the networks that are converted."""
 
 from planted import Fault
 
@@ -6,6 +6,7 @@ _RECIPE = "lab/test_recipe::"
 _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
 _OWN = "test_converting_own"
+_DISC = "test_disc_pad"
 
 FAULTS = [
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
@@ -28,6 +29,17 @@ FAULTS = [
           "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
     Fault("lab/tasks/masks.py", "share = self.smoothing if self.training else 0.0", "share = 0.0",
           "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
+    Fault("functional/border.py", "+ mean * (1 - F.pad(inside, spread))", "+ 0 * mean * (1 - F.pad(inside, spread))",
+          "disc: zeros beyond its rim", _DISC),
+    Fault("functional/border.py", "inside * (depth < RIM + 0.5)", "inside", "disc: the mean of all of it", _DISC),
+    Fault("functional/border.py", "(min(space) / 2, nearest + 0.5)", "(max(space) / 2, nearest + 0.5)",
+          "disc: as large as the longer side", _DISC),
+    Fault("functional/border.py", "(sum(size % 2 == 0 for size in space))", "(0)",
+          "disc: none in a side of one", _DISC),
+    Fault("models/kit.py", '"disc" if self.disc else "zeros"', '"zeros" if self.disc else "zeros"',
+          "disc: layers see a square frame", _DISC),
+    Fault("exporting.py", "pads, before, mode = [DiscPad(layer.borders)]", "pads, before, mode = []",
+          "disc: exported without its border", "test_export"),
     Fault("converting.py", "return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])", "return True",
           "convert: layers that mix positions stay", _OWN),
     Fault("converting.py", "if type(layer).forward not in [kind.forward for kind in _CONV]:", "if False:",

@@ -62,7 +62,7 @@ class Network:
         None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
     )
     disc: bool = setting(
-        False, "Take the mean over the largest disc, not over the square: for tissue, or what else fills the image.",
+        False, "Look at the largest disc alone, not at the square: for tissue, or what else fills the image.",
         only=SORTED,
     )  # fmt: skip
     dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)

@@ -149,7 +149,7 @@ SETS = {
         _shares(_PCAM, {1.0: 12, 0.1: 60}), (("o2-12-100", "plain-100"), ("o2-12-10", "plain-10")),
     ),
     "pcam-disc": Record(
-        "A subset of PCam, recompressed: not comparable with the full set. The same, with the last mean over a disc.",
+        "A subset of PCam, recompressed: not comparable with the full set. The same, in the largest disc alone.",
         "pcam", _TISSUE, _DISC, (("o2-12-100", "plain-100"), ("o2-12-10", "plain-10")),
     ),
     "pcam-more": Record(
