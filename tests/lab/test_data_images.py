@@ -196,6 +196,16 @@ def test_all_bad_files_are_listed_at_once(tmp_path):
     assert "and 24 more like it" in line
 
 
+def test_a_class_with_too_few_hides_no_bad_file(tmp_path):
+    folder(tmp_path / "data")
+    (tmp_path / "data" / "owl").mkdir()
+    (tmp_path / "data" / "cat" / "3.png").write_bytes(b"no picture")
+    problems = images.check(tmp_path / "data")
+    assert len(problems) == 2
+    assert "owl: has 0 images" in problems[0]
+    assert "3.png" in problems[1]
+
+
 def test_stratified_covers_all_rows_once():
     labels = RNG.permutation(np.repeat([0, 1, 2], [3, 50, 400]))
     parts = [stratified(labels, split, seed=4) for split in ("train", "valid", "test")]

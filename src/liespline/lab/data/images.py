@@ -22,13 +22,23 @@ _BLOCK = 64
 
 def check(path: Path, size: int | None = None) -> list[str]:
     """Every problem that would stop training on the folder; reads all images and keeps them decoded."""
-    problems = []
-    for split in SPLITS if has_splits(Path(path)) else ("train",):
+    path, problems = Path(path), []
+    for split in SPLITS if has_splits(path) else ("train",):
         try:
             load(path, split, size)
         except DataError as error:
-            problems += error.problems
+            problems += [*error.problems, *_unreadable(path, split, size)]
     return list(dict.fromkeys(problems))
+
+
+def _unreadable(path: Path, split: str, size: int | None) -> list[str]:
+    """The files that cannot be read, also where a class has too few of them."""
+    try:
+        listing = list_classes(split_folder(path, split) if has_splits(path) else path, PICTURES, 0)
+    except DataError:
+        return []
+    with strict_pillow(), ThreadPoolExecutor() as pool:
+        return [kind for kind in pool.map(lambda file: _kind(file, size), listing.files) if isinstance(kind, str)]
 
 
 def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: int | None = None) -> Split:
