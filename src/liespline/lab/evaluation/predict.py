@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,20 @@ def about(trained: Trained) -> dict[str, str]:
     return found | ({"spacing_mm": f"{signature.spacing:g}"} if signature.spacing is not None else {})
 
 
+@contextmanager
+def _exporter_manners() -> Iterator[None]:
+    """Keep the exporter's remarks, which are about its own internals, off the screen."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
     """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes.
 
@@ -139,8 +155,7 @@ def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
     trained = load(checkpoint)
     plain = as_plain(trained.network, compact=compact)
     example = torch.zeros(2, trained.signature.in_channels, *trained.signature.space)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's remarks are about its own internals
+    with _exporter_manners():
         program = torch.onnx.export(
             plain,
             (example,),
