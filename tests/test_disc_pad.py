@@ -1,5 +1,6 @@
 """Layers that look at a disc alone: the border by hand, constants, corners, turns, precision."""
 
+import copy
 import math
 
 import pytest
@@ -12,6 +13,7 @@ from liespline import functional, models
 from liespline.functional import Padding
 
 TURNS = ls.uniform(ls.SO2(), 8)
+GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
 
 @pytest.mark.parametrize("space", [(1,), (2,), (7,), (2, 2), (5, 5), (6, 6), (6, 9), (1, 4), (3, 3, 3), (4, 5, 6)])
@@ -69,6 +71,23 @@ def test_gradients() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 2, 5, 6, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: functional.disc_pad(x, Padding((1, 0), (2, 1))), x)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+def test_compiled_it_learns_the_same(device: str) -> None:
+    """Outputs and gradients against float64 on the CPU; a GPU may round to TF32."""
+    torch.manual_seed(0)
+    options = {"padding": "same", "padding_mode": "disc"}
+    net = nn.Sequential(ls.Lift(2, 4, 7, TURNS, **options), nn.ReLU(), ls.GConv(4, 3, 5, TURNS, **options))
+    x = torch.rand(2, 2, 12, 15)
+    exact = copy.deepcopy(net).double()
+    exact(x.double()).square().mean().backward()
+    net.to(device)
+    torch.compile(net)(x.to(device)).square().mean().backward()
+    for found, right in zip(net.parameters(), exact.parameters(), strict=True):
+        tolerance = (2e-2 if device == "cuda" else 1e-4) * float(right.grad.abs().max())
+        assert (found.grad.cpu().double() - right.grad).abs().max() <= tolerance
 
 
 def test_no_layer_of_a_network_sees_a_frame() -> None:
