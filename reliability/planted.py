@@ -124,7 +124,7 @@ _FUNCTIONAL = [
     Fault("functional/correlation.py", "weights / weights.sum()", "weights / len(weights)", "mean without the volume"),
     Fault("functional/border.py", "zip(reversed(padding.before), reversed(padding.after)",
           "zip(padding.before, padding.after", "padding of axes swapped"),
-    Fault("functional/border.py", "spread, mode=mode)", "spread)", "padding mode ignored"),
+    Fault("functional/correlation.py", "sides, mode=mode)", "sides)", "padding mode ignored"),
     Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(1, keepdim=True).max(2).values if",
           "maximum over channels too"),
     Fault("functional/correlation.py", "return x.max(2).values if", "return x.amax(2) if",

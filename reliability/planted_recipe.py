@@ -29,7 +29,7 @@ FAULTS = [
           "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
     Fault("lab/tasks/masks.py", "share = self.smoothing if self.training else 0.0", "share = 0.0",
           "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
-    Fault("functional/border.py", "+ mean * (1 - F.pad(inside, spread))", "+ 0 * mean * (1 - F.pad(inside, spread))",
+    Fault("functional/border.py", "+ mean * (1 - F.pad(inside, sides))", "+ 0 * mean * (1 - F.pad(inside, sides))",
           "disc: zeros beyond its rim", _DISC),
     Fault("functional/border.py", "inside * (depth < RIM + 0.5)", "inside", "disc: the mean of all of it", _DISC),
     Fault("functional/border.py", "(min(space) / 2, nearest + 0.5)", "(max(space) / 2, nearest + 0.5)",

@@ -23,27 +23,6 @@ class Padding(NamedTuple):
     after: Size
 
 
-def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
-    """Return x with the padding that a convolution cannot do by itself, and the zeros that it still has to add.
-
-    Raises ValueError where an image is too small to be reflected or repeated so far.
-    """
-    before, after = padding
-    none = (0,) * len(before)
-    if mode == "disc" and before:
-        return disc_pad(x, padding), none
-    if before == after and (mode == "zeros" or not any(before)):
-        return x, before
-    spread = _spread(padding)
-    if mode == "zeros":
-        return F.pad(x, spread), none
-    # F.pad wants (batch, channel, *space); a feature map's H axis is one more channel axis to it
-    lead = x.ndim - len(before)
-    _check_room(x.shape[lead:], padding, mode)
-    padded = F.pad(x.flatten(1, lead - 1), spread, mode=mode)
-    return padded.unflatten(1, x.shape[1:lead]), none
-
-
 def disc_pad(x: Tensor, padding: Padding) -> Tensor:
     """Return x `(…, *space)` padded, with the mean of the disc's rim everywhere outside of the largest disc in space.
 
@@ -56,9 +35,9 @@ def disc_pad(x: Tensor, padding: Padding) -> Tensor:
     inside, rim = _disc(x.shape[x.ndim - d :], x.device, exact)
     axes = tuple(range(x.ndim - d, x.ndim))
     mean = ((x.to(exact) * rim).sum(axes, keepdim=True) / rim.sum()).to(x.dtype)
-    spread = _spread(padding)
+    sides = spread(padding)
     # Not (x - mean) * inside + mean: inside of the disc, x goes through to the bit.
-    return F.pad(x * inside.to(x.dtype), spread) + mean * (1 - F.pad(inside, spread)).to(x.dtype)
+    return F.pad(x * inside.to(x.dtype), sides) + mean * (1 - F.pad(inside, sides)).to(x.dtype)
 
 
 def _disc(space: Sequence[int], device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -67,18 +46,19 @@ def _disc(space: Sequence[int], device: torch.device, dtype: torch.dtype) -> tup
     for axis, size in enumerate(space):
         places = torch.arange(size, device=device, dtype=dtype) - (size - 1) / 2
         square = square + places.view(-1, *(1,) * (len(space) - 1 - axis)) ** 2
-    nearest = math.sqrt(sum(size % 2 == 0 for size in space)) / 2  # of a side of one sample, the disc may have none
+    nearest = math.sqrt(sum(size % 2 == 0 for size in space)) / 2  # it reaches these: sides of 1 and 2 have none nearer
     depth = max(min(space) / 2, nearest + 0.5) - square.sqrt()
     inside = depth.clamp(0, 1)
     return inside, inside * (depth < RIM + 0.5)
 
 
-def _spread(padding: Padding) -> list[int]:
+def spread(padding: Padding) -> list[int]:
     """Return the padding as `F.pad` takes it: last axis first."""
     return [p for pair in zip(reversed(padding.before), reversed(padding.after), strict=True) for p in pair]
 
 
-def _check_room(space: Sequence[int], padding: Padding, mode: str) -> None:
+def check_room(space: Sequence[int], padding: Padding, mode: str) -> None:
+    """Raise ValueError where an image is too small to be reflected or repeated so far."""
     if mode == "replicate" or torch.compiler.is_compiling():
         return
     for axis, (size, *borders) in enumerate(zip(space, *padding, strict=True)):

@@ -17,7 +17,7 @@ from ..paths import banded, decide, dense
 from ..sizes import Size
 from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
-from .border import Padding, pad
+from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
 
 _CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -177,7 +177,7 @@ def plan(
     return found
 
 
-# ---- options ----
+# ---- options and padding ----
 
 
 def _options(
@@ -193,6 +193,27 @@ def _options(
     if not isinstance(padding, Padding):
         padding = Padding(*(whole_numbers("correlate", "padding", padding, d, least=0),) * 2)
     return (window,) * elements if sizes is None else sizes, stride, padding
+
+
+def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
+    """Return x with the padding that a convolution cannot do by itself, and the zeros that it still has to add.
+
+    Raises ValueError where an image is too small to be reflected or repeated so far.
+    """
+    before, after = padding
+    none = (0,) * len(before)
+    if mode == "disc" and before:
+        return disc_pad(x, padding), none
+    if before == after and (mode == "zeros" or not any(before)):
+        return x, before
+    sides = spread(padding)
+    if mode == "zeros":
+        return F.pad(x, sides), none
+    # F.pad wants (batch, channel, *space); a feature map's H axis is one more channel axis to it
+    lead = x.ndim - len(before)
+    check_room(x.shape[lead:], padding, mode)
+    padded = F.pad(x.flatten(1, lead - 1), sides, mode=mode)
+    return padded.unflatten(1, x.shape[1:lead]), none
 
 
 def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:

@@ -9,8 +9,8 @@ from ..hopper import depthwise as fast
 from ..hopper.operators import innermost
 from ..paths import decide
 from ..sizes import Size
-from .border import Padding, pad
-from .correlation import grouped
+from .border import Padding
+from .correlation import grouped, pad
 
 
 def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
