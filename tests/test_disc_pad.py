@@ -76,7 +76,7 @@ def test_gradients() -> None:
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
 def test_compiled_it_learns_the_same(device: str) -> None:
-    """Outputs and gradients against float64 on the CPU; a GPU may round to TF32."""
+    """Gradients against float64 on the CPU; a GPU may round to TF32."""
     torch.manual_seed(0)
     options = {"padding": "same", "padding_mode": "disc"}
     net = nn.Sequential(ls.Lift(2, 4, 7, TURNS, **options), nn.ReLU(), ls.GConv(4, 3, 5, TURNS, **options))

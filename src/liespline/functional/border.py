@@ -42,14 +42,19 @@ def disc_pad(x: Tensor, padding: Padding) -> Tensor:
 
 def _disc(space: Sequence[int], device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return how far each sample lies in the largest disc, and the same for its rim alone, from 0 to 1: `(*space)`."""
+    nearest = math.sqrt(sum(size % 2 == 0 for size in space)) / 2  # it reaches these: sides of 1 and 2 have none nearer
+    depth = max(min(space) / 2, nearest + 0.5) - radii(space, device, dtype)
+    inside = depth.clamp(0, 1)
+    return inside, inside * (depth < RIM + 0.5)
+
+
+def radii(space: Sequence[int], device: torch.device, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return how far each sample lies from the centre: `(*space)`."""
     square = torch.zeros((), device=device, dtype=dtype)
     for axis, size in enumerate(space):
         places = torch.arange(size, device=device, dtype=dtype) - (size - 1) / 2
         square = square + places.view(-1, *(1,) * (len(space) - 1 - axis)) ** 2
-    nearest = math.sqrt(sum(size % 2 == 0 for size in space)) / 2  # it reaches these: sides of 1 and 2 have none nearer
-    depth = max(min(space) / 2, nearest + 0.5) - square.sqrt()
-    inside = depth.clamp(0, 1)
-    return inside, inside * (depth < RIM + 0.5)
+    return square.sqrt()
 
 
 def spread(padding: Padding) -> list[int]:

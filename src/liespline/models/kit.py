@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..functional import Padding, disc_pad
+from ..functional.border import radii
 from ..grids import Grid
 from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
 from .kernels import guarded, h_basis
@@ -139,11 +140,7 @@ class DiscMean(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Average the middle of `(B, C, *space)`."""
         space = x.shape[2:]
-        square = torch.zeros((), device=x.device)
-        for axis, size in enumerate(space):
-            places = torch.arange(size, device=x.device) - (size - 1) / 2
-            square = square + places.view(-1, *(1,) * (len(space) - 1 - axis)) ** 2
-        weight = torch.cos(math.pi * (square.sqrt() / (min(space) + 1)).clamp(max=0.5)) ** 2
+        weight = torch.cos(math.pi * (radii(space, x.device) / (min(space) + 1)).clamp(max=0.5)) ** 2
         return (x * (weight / weight.sum()).to(x.dtype)).sum(tuple(range(2, x.ndim)), keepdim=True)
 
 
