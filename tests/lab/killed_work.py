@@ -4,6 +4,7 @@ Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: 
 """
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from liespline.lab.sweep import plan as sweeping
 from liespline.lab.tasks import digits
 
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # of the runs that a sweep starts: other sums, other roundings
 TIMES = ("seconds", "images_per_second", "memory_mib")
 SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch=256))
 

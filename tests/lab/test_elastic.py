@@ -62,7 +62,7 @@ def by_scipy(images, seed, back=True):
     numbers = draws(seed)
     matrices = Affine().matrices(x, numbers).double().numpy()
     normal = numbers.normal(x, 2 * NODES**2).double().numpy().T.reshape(-1, NODES, NODES, 2)
-    coefficients = normal * 28 / 20 * 315 / 151
+    coefficients = normal * 28 * (1 / 28) * 315 / 151
     size = images.shape[1:]
     lattice = np.stack(np.meshgrid(*(np.arange(n) - (n - 1) / 2 for n in size), indexing="ij"), -1).reshape(-1, 2)
 

@@ -7,7 +7,7 @@ from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .separable import Depthwise, SeparableGConv
-from .shift import shift
+from .shift import OverGrids, shift
 
 __all__ = [
     "BatchNorm",
@@ -19,6 +19,7 @@ __all__ = [
     "Lift",
     "MaxPool",
     "NormReLU",
+    "OverGrids",
     "Project",
     "SeparableGConv",
     "Upsample",

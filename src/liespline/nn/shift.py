@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import lru_cache
 from types import TracebackType
 from typing import Any
@@ -63,6 +64,57 @@ class shift:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shift(self.net, None)
+
+
+class OverGrids(nn.Module):
+    """The mean of a network's answers on several grids h₀·H, h₁·H, …, which divide each step of H evenly.
+
+    out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It answers as if there were
+    n times as many elements between those of the grid, so it changes less when its input is moved, for n times the
+    work. All have the weights and statistics of `network`, and they are trained or loaded before: this is for use.
+    """
+
+    def __init__(self, network: nn.Module, count: int = 2) -> None:
+        super().__init__()
+        if count < 1:
+            raise ValueError(f"OverGrids: count = {count}, must be at least 1")
+        grid = first_grid(network)
+        self.networks = nn.ModuleList(
+            [network, *(_at(network, part_of_step(grid, k / count)) for k in range(1, count))]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What the network gives for x, averaged."""
+        return torch.stack([network(x) for network in self.networks]).mean(0)
+
+
+def first_grid(network: nn.Module) -> Grid:
+    """The grid of the first layer that has one on a group with a dimension to move along."""
+    for layer in network.modules():
+        grid = getattr(layer, "grid", None) if isinstance(layer, Shiftable) else None
+        if isinstance(grid, Grid) and grid.group.dim:
+            return grid
+    raise ValueError(f"no layer of this {type(network).__name__} has a grid that can be moved on its group")
+
+
+def part_of_step(grid: Grid, part: float | Tensor) -> Tensor:
+    """The element Exp(part · steps of the grid); a part for all axes of the algebra, or one for each."""
+    acting: Group = grid.group.quotient_of or grid.group
+    size = torch.tensor(grid.steps, dtype=torch.float64)
+    return acting.exp(part * (size if len(size) == acting.dim else size.mean().expand(acting.dim)))
+
+
+def _at(network: nn.Module, h: Tensor) -> nn.Module:
+    """The same network at h·H. Its weights are those of the first one, not copies of them."""
+    apart = (layer for layer in network.modules() if isinstance(layer, Shiftable))
+    own = {id(buffer) for layer in apart for buffer in layer.buffers(recurse=False)}
+    tensors = (*network.parameters(), *(buffer for buffer in network.buffers() if id(buffer) not in own))
+    there = copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})
+    shift(there, h)
+    for layer in there.modules():
+        if isinstance(layer, Shiftable):
+            layer._home = None  # it lives here now: moving all of them moves this one as well
+    return there
 
 
 def moved(grid: Grid, h: Tensor) -> Grid:

@@ -64,7 +64,7 @@ class Elastic(Affine):
     The displacement has a deviation of this part of the image's side, on each axis.
     """
 
-    def __init__(self, turned: bool = True, deviation: float = 1 / 20) -> None:
+    def __init__(self, turned: bool = True, deviation: float = 1 / 28) -> None:
         super().__init__(turned)
         self.deviation = deviation
 

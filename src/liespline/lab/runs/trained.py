@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from ...nn import OverGrids
 from ..data import DataError, as_float
 from ..settings import Config
 from ..tasks import find_task
@@ -115,6 +116,8 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     file = model_file(Path(path))
     weights, about = read_weights(file)
     network, config, signature = described_network(about, weights, str(file))
+    if config.network.grids > 1:
+        network = OverGrids(network, config.network.grids)
     trained = Trained(network, config, signature).to(device).eval()
     trained.selected_by = str(about.get("selected_by", trained.selected_by))[:40]
     return trained

@@ -88,6 +88,10 @@ class Config:
                 raise ConfigError(reason)
         if self.training.shift and self.network.group == "none":
             raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
+        if self.network.grids > 1 and self.network.group == "none":
+            raise ConfigError(
+                f"--grids {self.network.grids} with --group none: it has no grid to move; leave out grids"
+            )
         try:
             f"{self.data} {self.training.start_from}".encode()
         except UnicodeEncodeError:

@@ -65,6 +65,10 @@ class Network:
         False, "Look at the largest disc alone, not at the square: for tissue, or what else fills the image.",
         only=SORTED,
     )  # fmt: skip
+    grids: int = setting(
+        1, "Answer with the mean over so many grids, once it is trained: changes less when moved, and takes as many "
+        "times as long.", ge=1, le=16, only=SIZED,
+    )  # fmt: skip
     dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)
 
     @model_validator(mode="after")

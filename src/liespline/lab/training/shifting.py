@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ...nn import GConv, Lift, shift
+from ...nn.shift import first_grid, part_of_step
 from ..settings import Training
 
 
@@ -15,11 +16,8 @@ def a_shift(network: nn.Module, seed: int) -> Tensor:
     On SO(2) all angles come up alike: h·H is uniform over the circle. Drawn on the CPU by a seed of its own, h is the
     same on every process and machine.
     """
-    grids = (layer.grid for layer in network.modules() if isinstance(layer, (Lift, GConv)))
-    grid = next(grid for grid in grids if grid.group.dim)
-    generator = torch.Generator().manual_seed(seed)
-    steps = torch.tensor(grid.steps, dtype=torch.float64)
-    return grid.group.exp((torch.rand(len(steps), generator=generator, dtype=torch.float64) - 0.5) * steps)
+    grid, generator = first_grid(network), torch.Generator().manual_seed(seed)
+    return part_of_step(grid, torch.rand(len(grid.steps), generator=generator, dtype=torch.float64) - 0.5)
 
 
 def compiled_once(network: nn.Module, training: Training) -> bool:
