@@ -40,7 +40,7 @@ ROWS = [
     Row("scaled-digits", "scaled MNIST", "accuracy", "scale-4-apart", "plain", "98.30"),
     Row("scaled-digits", "scaled MNIST, local kernels", "accuracy", "scale-3", "plain", "98.30", short=False),
     Row("scaled-fashion-mirrored", "scaled Fashion-MNIST", "accuracy", "scale-4-apart", "plain", "89.62"),
-    Row("scaled-fashion", "not mirrored in training, local kernels", "accuracy", "scale-3", "plain", "89.62", short=False),
+    Row("scaled-fashion", "not mirrored, local kernels", "accuracy", "scale-3", "plain", "89.62", short=False),
     Row("rotated-scaled-digits", "rotated and scaled MNIST, 5,000 digits", "accuracy", "sim2-8x3", "plain", "95.80"),
     Row("rotated-scaled-digits", "the same, 16 turns", "accuracy", "so2-16", "plain", "95.80", short=False),
     Row("affine-digits", "MNIST, learned upright, moved as affNIST", "accuracy", "sim2-3x2-apart", "plain", "98.45"),

@@ -1,4 +1,4 @@
-"""Faults to plant in what trains well, in borders that turn, and in the networks that are converted."""
+"""Faults to plant in what trains well, in borders that turn, in several grids, and in converted networks."""
 
 from planted import Fault
 
@@ -7,6 +7,7 @@ _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
 _OWN = "test_converting_own"
 _DISC = "test_disc_pad"
+_GRIDS = "test_over_grids"
 
 FAULTS = [
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
@@ -20,7 +21,7 @@ FAULTS = [
           _RECIPE + "test_processes_draw_the_same_shift"),
     Fault("lab/training/learner.py", "stable_hash(self.seed, self.global_step, 1)", "stable_hash(self.seed)",
           "grids moved once, not at every step", _SHIFTED),
-    Fault("lab/training/shifting.py", "- 0.5) * steps", ") * steps", "grids moved to one side",
+    Fault("lab/training/shifting.py", "dtype=torch.float64) - 0.5)", "dtype=torch.float64))", "grids moved to one side",
           _RECIPE + "test_shifts_are_uniform_within_one_step_of_the_grid"),
     Fault("lab/training/optimisers.py", "super().load_state_dict(state_dict | length)",
           "super().load_state_dict(state_dict)", "a longer run keeps the shorter cycle",
@@ -29,6 +30,16 @@ FAULTS = [
           "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
     Fault("lab/tasks/masks.py", "share = self.smoothing if self.training else 0.0", "share = 0.0",
           "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
+    Fault("nn/shift.py", "k / count)", "k)", "grids: moved by whole steps", _GRIDS),
+    Fault("nn/shift.py", "            layer._home = None", "            pass", "grids: all moved to one place", _GRIDS),
+    Fault("nn/shift.py", " if id(buffer) not in own)", ")",
+          "grids: the first one moves too", _GRIDS),
+    Fault("nn/shift.py", "copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})", "copy.deepcopy(network)",
+          "grids: weights of their own", _GRIDS),
+    Fault("nn/shift.py", "for network in self.networks]).mean(0)", "for network in self.networks]).amax(0)",
+          "grids: the maximum, not the mean", _GRIDS),
+    Fault("lab/runs/trained.py", "config.network.grids > 1", "config.network.grids > 99",
+          "grids: one, whatever was asked for", "lab/test_grids"),
     Fault("functional/border.py", "+ mean * (1 - F.pad(inside, sides))", "+ 0 * mean * (1 - F.pad(inside, sides))",
           "disc: zeros beyond its rim", _DISC),
     Fault("functional/border.py", "inside * (depth < RIM + 0.5)", "inside", "disc: the mean of all of it", _DISC),
