@@ -8,6 +8,7 @@ _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those
 _OWN = "test_converting_own"
 _DISC = "test_disc_pad"
 _GRIDS = "test_over_grids"
+_SPLINED = "lab/test_splined"
 
 FAULTS = [
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
@@ -30,6 +31,12 @@ FAULTS = [
           "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
     Fault("lab/tasks/masks.py", "share = self.smoothing if self.training else 0.0", "share = 0.0",
           "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
+    Fault("lab/data/augment.py", "else splined(x, matrices)", "else resampled(x, matrices)", "blurred volumes",
+          _SPLINED),
+    Fault("lab/moving.py", "cell + 1 + w3 / (1 - w0 - w1)", "cell + 1", "splines: the last of four is left out",
+          _SPLINED),
+    Fault("lab/moving.py", "(points.abs() > first + 0.5)", "(points.abs() > 1e9)", "splines: tails beyond the samples",
+          _SPLINED),
     Fault("nn/shift.py", "k / count)", "k)", "grids: moved by whole steps", _GRIDS),
     Fault("nn/shift.py", "            layer._home = None", "            pass", "grids: all moved to one place", _GRIDS),
     Fault("nn/shift.py", " if id(buffer) not in own)", ")",

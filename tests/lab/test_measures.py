@@ -121,8 +121,9 @@ def test_an_upright_slant_never_turns():
 
 def test_what_stands_upright_spins_about_its_last_axis():
     """A mast stays on the axis and as high as its zoom says; a spot beside it goes round at its own height."""
-    pair = torch.cat([spot(16, (0.0, 0.0, 3.0), 3), spot(16, (3.0, 0.0, -2.0), 3)], 1)
-    out, _ = Spin()(pair.expand(1500, 2, 16, 16, 16), torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
+    # Far from the rim, whose colour moves in.
+    pair = torch.cat([spot(20, (0.0, 0.0, 3.0), 3), spot(20, (3.0, 0.0, -2.0), 3)], 1)
+    out, _ = Spin()(pair.expand(1500, 2, 20, 20, 20), torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
     mast, beside = centres(out).unbind(1)
     assert mast[:, :2].abs().max() < 0.02
     zoom = mast[:, 2] / 3

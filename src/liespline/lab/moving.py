@@ -41,6 +41,29 @@ def sampled(images: Tensor, points: Tensor, mode: str = "bilinear") -> Tensor:
     return torch.nn.functional.grid_sample(images, grid, mode=mode, align_corners=False)
 
 
+def splined(images: Tensor, matrix: Tensor) -> Tensor:
+    """As `resampled`, of the cubic splines f through the images: half again as sharp as linear interpolation in 3-D.
+
+    The four splines of an axis that reach a point are two pairs. Each pair is one linear interpolation of the
+    coefficients, between its two, at w₁/(w₀ + w₁) of the way: 2^d of these, which torch does fast, for 4^d terms.
+    """
+    space = images.shape[2:]
+    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in space]
+    lattice = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
+    points = (lattice @ matrix.to(images).mT).unflatten(1, space)
+    first = torch.tensor([(n - 1) / 2 for n in space], device=images.device, dtype=images.dtype)
+    cell = (points + first).floor() - first
+    part = points - cell  # of the way from a sample to the next one
+    w0, w1, w3 = (1 - part) ** 3 / 6, (part**3 / 2 - part**2) + 2 / 3, part**3 / 6
+    pairs = ((w0 + w1, cell - 1 + w1 / (w0 + w1)), (1 - w0 - w1, cell + 1 + w3 / (1 - w0 - w1)))
+    coefficients, out = _coefficients(images), torch.zeros_like(images)
+    for chosen in itertools.product(pairs, repeat=len(space)):
+        weights, where = (torch.stack([one[k][..., i] for i, one in enumerate(chosen)], -1) for k in (0, 1))
+        out += weights.prod(-1).unsqueeze(1) * sampled(coefficients, where)
+    outside = (points.abs() > first + 0.5).any(-1).unsqueeze(1)
+    return out.masked_fill(outside, 0)
+
+
 def rotations(angles: Tensor) -> Tensor:
     """The matrices f(A x) that turn images counter-clockwise by these angles: (B, 2, 2)."""
     return torch.stack([angles.cos(), angles.sin(), -angles.sin(), angles.cos()], -1).view(-1, 2, 2)
@@ -61,10 +84,7 @@ def moved(images: Tensor, group: Group, element: Tensor, size: Sequence[int] | N
     matrix = group.matrix(group.inverse(element.double().cpu())).to(device)
     centre = torch.tensor([(n - 1) / 2 for n in space], dtype=torch.float64, device=device)
     where = points @ matrix.T + centre  # in samples from the first one
-    coefficients = images
-    for axis, n in enumerate(space, 2):
-        coefficients = torch.tensordot(coefficients, _inverse(n).to(images), dims=([axis], [1])).movedim(-1, axis)
-    flat = coefficients.flatten(2)
+    flat = _coefficients(images).flatten(2)
     limits = torch.tensor(space, device=device)
     strides = torch.tensor([math.prod(space[axis + 1 :]) for axis in range(len(space))], device=device)
     # The four splines of each axis that are not zero at a point: their rows and values, (P, d, 4).
@@ -79,6 +99,13 @@ def moved(images: Tensor, group: Group, element: Tensor, size: Sequence[int] | N
         out += flat[..., row] * value
     outside = ((where < -0.5) | (where > limits - 0.5)).any(-1)
     return out.masked_fill(outside, 0).unflatten(-1, size)
+
+
+def _coefficients(images: Tensor) -> Tensor:
+    """Those of the cubic splines through images (B, C, *space), zero around them."""
+    for axis, n in enumerate(images.shape[2:], 2):
+        images = torch.tensordot(images, _inverse(n).to(images), dims=([axis], [1])).movedim(-1, axis)
+    return images
 
 
 @lru_cache(maxsize=16)
