@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy import ndimage
 
+from liespline.groups import SO3
 from liespline.lab.data.augment import Affine, Draws, Rotate
-from liespline.lab.moving import resampled, splined
+from liespline.lab.moving import moved, resampled, splined
 
 
 def blobs(d, count=2, side=19):
@@ -60,3 +61,12 @@ def test_volumes_stay_sharp_in_training(kind):
     blurred = resampled(x, kind().matrices(x, Draws(torch.Generator().manual_seed(0))))
     assert rough(moved) > 0.5 * rough(x)
     assert rough(moved) > 1.5 * rough(blurred)
+
+
+def test_they_are_what_is_scored_up_to_the_border_and_beyond():
+    """All 4³ terms of bright volumes, by the function that moves scored ones; nothing lies beyond half a voxel."""
+    x = torch.rand(2, 1, 8, 9, 10, dtype=torch.float64)
+    turns = SO3().exp(torch.tensor([[0.3, -0.8, 0.5], [1.0, 0.2, 2.0]], dtype=torch.float64))
+    expected = torch.cat([moved(x[i : i + 1], SO3(), turns[i]) for i in range(2)])
+    assert (splined(x, turns.mT) - expected).abs().max() < 1e-12
+    assert splined(x, 2 * torch.eye(3).repeat(2, 1, 1))[:, :, 0].abs().max() == 0
