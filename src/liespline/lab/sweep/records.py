@@ -174,7 +174,7 @@ SETS = {
         (("so3-24", "plain"),),
     ),
     "adrenal-28": _volumes("AdrenalMNIST3D, 28³, the official file.", 24, {"weights": 28_000}),
-    # With every second voxel, as for 28³, these take thirteen times as long and learn more slowly.
+    # With every second voxel, as for 28³, these would take thirteen times as long.
     "adrenal-64": _volumes("AdrenalMNIST3D, 64³, the official file.", 24, {"weights": 28_000, "stride": 4}),
     "vessel-28": _volumes("VesselMNIST3D, 28³, the official file.", 24, {"weights": 28_000}),
     "vessel-64": _volumes("VesselMNIST3D, 64³, the official file.", 24, {"weights": 28_000, "stride": 4}),
