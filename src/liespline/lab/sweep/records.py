@@ -79,9 +79,9 @@ _PCAM = {
 # What a patch is called depends on its middle. O(2) learns few labels in fewer epochs, then learns them by heart: the
 # epochs of a tenth were settled on training patches outside of it, those of a quarter lie between.
 _DISC = {
-    f"{name}-{round(100 * share)}": {**how, **looks, "disc": True, "share": share, "epochs": epochs}
+    f"{name}-{round(100 * share)}": {**how, "disc": True, "share": share, "epochs": epochs}
     for share, each in {1.0: (12, 12), 0.1: (30, 60), 0.25: (24, 36)}.items()
-    for (name, how), looks, epochs in zip(_PCAM.items(), ({"grids": 2}, {}), each, strict=True)
+    for (name, how), epochs in zip(_PCAM.items(), each, strict=True)
 }
 _PAPER = {
     "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},
