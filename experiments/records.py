@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 MARK = "<!-- records, by `python experiments/records.py` -->"
 PAGES = {ROOT / "README.md": True, ROOT / "docs" / "guide" / "when-it-pays.md": False}
 """Whether a page has the short table."""
-BEHIND = ["weights", "seeds", "set", "machine", "commit"]
+BEHIND = ("weights", "made by: set, seeds, machine, commit")
 
 
 class Row(NamedTuple):
@@ -101,7 +101,8 @@ def table(short: bool) -> str:
         if not short:
             seeds = sorted({network.seeds for network in pair})
             machines, trees = behind(study, (row.ours, row.other))
-            line += [f"{pair[0].weights:,}", " and ".join(map(str, seeds)), row.study, machines, trees]
+            counted = " and ".join(map(str, seeds)) + (" seed" if seeds == [1] else " seeds")
+            line += [f"{pair[0].weights:,}", f"`{row.study}`, {counted}; {machines}; {trees}"]
         lines.append(line)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
