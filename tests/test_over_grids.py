@@ -31,9 +31,7 @@ def test_it_is_the_mean_of_networks_built_there(grid: ls.Grid, count: int) -> No
     torch.manual_seed(0)
     net = built_at(grid, grid)
     group = grid.group.quotient_of or grid.group
-    step = torch.full((group.dim,), float(grid.spacing if isinstance(grid.spacing, float) else 0), dtype=X64)
-    if not isinstance(grid.spacing, float):
-        step = torch.tensor(grid.spacing, dtype=X64)
+    step = torch.full((group.dim,), grid.spacing, dtype=X64)
     x = torch.randn(2, 1, *{1: (15,), 2: (9, 10), 3: (5, 6, 5)}[grid.group.space_dim], dtype=X64)
     expected = torch.zeros_like(net(x))
     for k in range(count):

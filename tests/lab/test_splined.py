@@ -23,15 +23,11 @@ def by_scipy(image, matrix):
     return ndimage.affine_transform(image, matrix, middle - matrix @ middle, order=3, mode="constant")
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("d", [2, 3])
 def test_they_are_scipys_cubic_splines(d):
     images = blobs(d)
     matrices = np.eye(d) + np.random.default_rng(1).normal(0, 0.25, (len(images), d, d))
     x = torch.from_numpy(images).unsqueeze(1)
-    if d == 1:
-        with pytest.raises(RuntimeError):  # torch interpolates images and volumes, no signals
-            splined(x, torch.from_numpy(matrices))
-        return
     ours = splined(x, torch.from_numpy(matrices))[:, 0].numpy()
     theirs = np.stack([by_scipy(*pair) for pair in zip(images, matrices, strict=True)])
     inside = (slice(None), *(slice(3, -3) for _ in range(d)))  # beyond the samples SciPy has zeros, a spline its tail

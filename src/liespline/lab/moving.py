@@ -48,9 +48,7 @@ def splined(images: Tensor, matrix: Tensor) -> Tensor:
     coefficients, between its two, at w₁/(w₀ + w₁) of the way: 2^d of these, which torch does fast, for 4^d terms.
     """
     space = images.shape[2:]
-    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in space]
-    lattice = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
-    points = (lattice @ matrix.to(images).mT).unflatten(1, space)
+    points = (lattice_points(images) @ matrix.to(images).mT).unflatten(1, space)
     first = torch.tensor([(n - 1) / 2 for n in space], device=images.device, dtype=images.dtype)
     cell = (points + first).floor() - first
     part = points - cell  # of the way from a sample to the next one
@@ -62,6 +60,12 @@ def splined(images: Tensor, matrix: Tensor) -> Tensor:
         out += weights.prod(-1).unsqueeze(1) * sampled(coefficients, where)
     outside = (points.abs() > first + 0.5).any(-1).unsqueeze(1)
     return out.masked_fill(outside, 0)
+
+
+def lattice_points(images: Tensor) -> Tensor:
+    """The places of the samples of images (B, C, *space), counted from the centre: (samples, d)."""
+    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in images.shape[2:]]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
 
 
 def rotations(angles: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...splines import bspline
-from ..moving import rim_colour, sampled
+from ..moving import lattice_points, rim_colour, sampled
 from .augment import ANY, Affine, Draws
 from .split import as_float
 
@@ -50,12 +50,6 @@ def _centre_of_mass(light: Tensor, lattice: Tensor) -> Tensor:
     """Where the light of images is centred: (B, 1, 2)."""
     weights = light.sum(1).flatten(1)
     return (weights @ lattice / weights.sum(1, keepdim=True).clamp(min=1e-6)).unsqueeze(1)
-
-
-def lattice_points(images: Tensor) -> Tensor:
-    """The places of an image's samples, counted from its centre: (H·W, 2)."""
-    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in images.shape[-2:]]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, 1)
 
 
 class Elastic(Affine):
