@@ -118,11 +118,29 @@ def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
 
 
 SHAPES = {"pcam": (3, (88, 88), 2)}
-LIMITS = {"rotmnist-small": 30_000, "pcam": 120_000, "scaled-digits": 500_000, "rotated-scaled-digits": 500_000}
+LIMITS = {
+    "rotmnist-small": 30_000,
+    "pcam": 120_000,
+    "pcam-disc-ensemble": 120_000,
+    "scaled-digits": 500_000,
+    "scaled-fashion-ensemble": 500_000,
+    "rotated-scaled-digits": 500_000,
+}
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["rotmnist", "rotmnist-small", "pcam", "scaled-digits"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rotmnist",
+        "rotmnist-small",
+        "pcam",
+        "scaled-digits",
+        "rotmnist-ensemble",
+        "scaled-fashion-ensemble",
+        "pcam-disc-ensemble",
+    ],
+)
 def test_ours_and_plain_are_equally_large_and_learn_alike(name):
     channels, space, classes = SHAPES.get(SETS[name].task, (1, (28, 28), 10))
     signature = Signature(channels, space, tuple(map(str, range(classes))))
@@ -130,7 +148,7 @@ def test_ours_and_plain_are_equally_large_and_learn_alike(name):
     task, count = find_task(SETS[name].task), {}
     for ours, plain in SETS[name].pairs[:1]:
         for one in (ours, plain):
-            count[one] = weights_in(task.network(configs[one], signature))
+            count[one] = weights_in(task.make(configs[one], signature))
             assert count[one] <= LIMITS.get(name, 10**7)
         assert count[ours] == pytest.approx(count[plain], rel=0.03)
         assert configs[ours].training == configs[plain].training, "one recipe for both"

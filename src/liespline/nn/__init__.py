@@ -2,6 +2,7 @@
 
 from .centre import Centre
 from .dropout import FieldDropout
+from .ensemble import Ensemble
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
@@ -14,6 +15,7 @@ __all__ = [
     "Centre",
     "Depthwise",
     "Downsample",
+    "Ensemble",
     "FieldDropout",
     "GConv",
     "Lift",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..groups import Group
+from .ensemble import Ensemble
 
 
 class Shiftable(nn.Module):
@@ -66,7 +67,7 @@ class shift:
         shift(self.net, None)
 
 
-class OverGrids(nn.Module):
+class OverGrids(Ensemble):
     """The mean of a network's answers on several grids h₀·H, h₁·H, …, which divide each step of H evenly.
 
     out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It answers as if there were
@@ -75,17 +76,10 @@ class OverGrids(nn.Module):
     """
 
     def __init__(self, network: nn.Module, count: int = 2) -> None:
-        super().__init__()
         if count < 1:
             raise ValueError(f"OverGrids: count = {count}, must be at least 1")
         grid = first_grid(network)
-        self.networks = nn.ModuleList(
-            [network, *(_at(network, part_of_step(grid, k / count)) for k in range(1, count))]
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """What the network gives for x, averaged."""
-        return torch.stack([network(x) for network in self.networks]).mean(0)
+        super().__init__([network, *(_at(network, part_of_step(grid, k / count)) for k in range(1, count))])
 
 
 def first_grid(network: nn.Module) -> Grid:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ...nn import OverGrids
+from ...nn import Ensemble, OverGrids
 from ..data import DataError, as_float
 from ..settings import Config
 from ..tasks import find_task
@@ -146,7 +146,7 @@ def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
     weights, about = read_weights(file)
     source, _, _ = described_network(about, weights, str(file))
     weights, own = source.state_dict(), network.state_dict()
-    last = [name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + "."
+    last = last_layers(network)
     anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
     anew = [name for name in anew if own[name].shape != weights[name].shape]
     weights.update({name: own[name] for name in anew})
@@ -156,6 +156,14 @@ def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
     except RuntimeError as error:  # splines of another width
         raise DataError(f"{file}: {error}") from error
     return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
+
+
+def last_layers(network: nn.Module) -> tuple[str, ...]:
+    """How the names of the last layer's weights begin, or of each last layer of an ensemble."""
+    if isinstance(network, Ensemble):
+        each = enumerate(network.networks)
+        return tuple(f"networks.{number}.{name}" for number, one in each for name in last_layers(one))
+    return ([name for name, _ in network.named_parameters()][-1].rpartition(".")[0] + ".",)
 
 
 def described_network(
@@ -170,7 +178,7 @@ def described_network(
     signature = Signature.from_dict(about.get("signature"), file)
     try:
         with AtMost(sum(tensor.numel() for tensor in weights.values())):
-            network = find_task(config.task).network(config, signature)
+            network = find_task(config.task).make(config, signature)
     except ValueError as error:
         raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
     check_fit(weights, network.state_dict(), file)

@@ -69,6 +69,10 @@ class Network:
         1, "Answer with the mean over so many grids, once it is trained: changes less when moved, and takes as many "
         "times as long.", ge=1, le=16, only=SIZED,
     )  # fmt: skip
+    ensemble: int = setting(
+        1, "Train so many networks beside each other, and answer with their mean; `weights` are those of all together.",
+        ge=1, le=16,
+    )  # fmt: skip
     dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)
 
     @model_validator(mode="after")

@@ -131,6 +131,10 @@ SETS = {
     "rotmnist-elastic": Record(
         f"{_TURNED}; bent in training.", "rotmnist", {**_DIGITS, "augment": "elastic"}, _FULL, _PAIR
     ),
+    "rotmnist-ensemble": Record(
+        f"{_TURNED}; bent in training. Three networks that answer together.", "rotmnist",
+        {**_DIGITS, "augment": "elastic", "ensemble": 3, "weights": 3_000_000}, _FULL, _PAIR,
+    ),
     "rotmnist-no-cue": Record(
         f"{_TURNED}, turned about their own mass: no offset tells what was up.", "rotmnist",
         {**_DIGITS, "about": "mass"}, _FULL, _PAIR,
@@ -156,6 +160,11 @@ SETS = {
         "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights, in "
         "the largest disc alone; all, 10 % and 25 % of the labels.", "pcam", _TISSUE, _DISC,
         tuple((f"o2-12-{share}", f"plain-{share}") for share in (100, 10, 25)),
+    ),
+    "pcam-disc-ensemble": Record(
+        "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights, in "
+        "the largest disc alone. Two networks that answer together.", "pcam", {**_TISSUE, "ensemble": 2},
+        {name: _DISC[name] for name in ("o2-12-100", "plain-100")}, (("o2-12-100", "plain-100"),),
     ),
     "pcam-more": Record(
         "A subset of PCam, recompressed: not comparable with the full set. A quarter of the labels, and the paper's "
@@ -190,6 +199,11 @@ SETS = {
         "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, mirrored at random, 50,000 to "
         "test.", "scaled", {**MODES, "augment": "mirror", "epochs": 60}, 480_000,
         **{"scale-4-apart": _SCALES_APART},
+    ),
+    "scaled-fashion-ensemble": _moved(
+        "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, mirrored at random, 50,000 to "
+        "test. Three networks that answer together.", "scaled",
+        {**MODES, "augment": "mirror", "epochs": 60, "ensemble": 3}, 480_000, **{"scale-4-apart": _SCALES_APART},
     ),
     "rotated-scaled-digits": _moved(
         "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",

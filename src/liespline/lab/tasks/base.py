@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torch import nn
 
+from ...nn import Ensemble
 from ..data import Split
 from ..data.rows import Array
 from ..data.split import ALL, SPLITS, Joined
@@ -49,12 +50,21 @@ class Task:
     epoch_images: int | None = None
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     network: Callable[[Config, Signature], nn.Module] = make_classifier
+    """Makes one network; `make` makes what is asked for."""
     objective: Callable[[Config, Signature], Objective] = classification
 
     @property
     def name(self) -> str:
         """The word on the command line."""
         return self.defaults.task
+
+    def make(self, config: Config, signature: Signature) -> nn.Module:
+        """The network of a configuration, or an ensemble that has its weights together."""
+        count, weights = config.network.ensemble, config.network.weights
+        if count == 1:
+            return self.network(config, signature)
+        one = config.updated(weights=max(1, weights // count) if weights else None)
+        return Ensemble(self.network(one, signature) for _ in range(count))
 
     def load(self, config: Config, split: str) -> Split:
         """A split of the task's data, or "all" of it; if `--data` is missing, the error says what it must be."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler, Sampler
 from torchmetrics import MeanMetric
 
-from ...nn import shift
+from ...nn import Ensemble, shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
 from ..data.patches import Drawn
@@ -46,13 +46,13 @@ class Learner(LightningModule):
         network = self.network
         # On a GPU the graph is recorded and replayed: at the paper's batch sizes launching takes longer than computing.
         mode = "reduce-overhead" if torch.cuda.is_available() else "default"
-        self._compiled = torch.compile(lambda x: network(x), mode=mode)
+        self._compiled = torch.compile(lambda x: answers(network, x), mode=mode)
 
     def output(self, x: Tensor) -> Tensor:
         """What the network makes of a batch."""
         # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
         if self.training:
-            return (self._compiled or self.network)(x)
+            return self._compiled(x) if self._compiled else answers(self.network, x)
         output: Tensor = (self.averaged or self.network)(x)
         return output
 
@@ -62,9 +62,12 @@ class Learner(LightningModule):
         torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
         if self.settings.shift:
             shift(self.network, a_shift(self.network, stable_hash(self.seed, self.global_step, 1)))
-        loss = self.objective.loss(self.output(batch[0]), batch[1])
+        images, targets = batch
+        output = self.output(images)
+        count = len(output) // len(targets)
+        loss = self.objective.loss(output, torch.cat([targets] * count))
         self._losses.append(loss.detach())
-        return loss
+        return loss * count  # the sum of the losses of all, so that each learns as it would alone
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Take the new weights into their average."""
@@ -105,6 +108,12 @@ class Learner(LightningModule):
         chosen = optimiser(self.network, self.settings)
         moves = rate(chosen, self.settings, steps)
         return {"optimizer": chosen, "lr_scheduler": {"scheduler": moves, "interval": "step"}}
+
+
+def answers(network: nn.Module, x: Tensor) -> Tensor:
+    """What a loss is taken of: a network's answers, or those of each of an ensemble, one after the other."""
+    output: Tensor = network.each(x).flatten(0, 1) if isinstance(network, Ensemble) else network(x)
+    return output
 
 
 class Batches(LightningDataModule):

@@ -108,7 +108,7 @@ def preflight(config: Config) -> Look:
         raise ConfigError("--valid-too: these data have no test images; the validation images are needed for scoring")
     look = look_at(config)
     split = look.surveys["train"].split
-    network = task.network(config, Signature.of(split)).eval()
+    network = task.make(config, Signature.of(split)).eval()
     images = as_float(split.__getitems__([0])[0])
     try:
         with torch.no_grad():

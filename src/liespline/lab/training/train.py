@@ -47,7 +47,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
                 objective.look_at(splits["train"].targets)
-                learner = Learner(task.network(config, signature), objective, config.training, config.seed)
+                learner = Learner(task.make(config, signature), objective, config.training, config.seed)
                 warm_start(learner.network, config)
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
