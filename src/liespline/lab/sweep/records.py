@@ -164,7 +164,8 @@ SETS = {
     "pcam-disc-ensemble": Record(
         "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights, in "
         "the largest disc alone. Two networks that answer together.", "pcam", {**_TISSUE, "ensemble": 2},
-        {name: _DISC[name] for name in ("o2-12-100", "plain-100")}, (("o2-12-100", "plain-100"),),
+        {name: {**_DISC[name], "weights": 103_000} for name in ("o2-12-100", "plain-100")},
+        (("o2-12-100", "plain-100"),),
     ),
     "pcam-more": Record(
         "A subset of PCam, recompressed: not comparable with the full set. A quarter of the labels, and the paper's "
