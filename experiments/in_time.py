@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from liespline.lab.sweep.one_run import command, verdict
+from liespline.lab.sweep.one_run import PATIENCE, command, verdict
 from liespline.lab.sweep.plan import begun, plan
 from liespline.lab.sweep.records import RECORDS
 from liespline.lab.sweep.study import write_study
@@ -95,10 +95,20 @@ class Lanes:
             _, errors = process.communicate(timeout=max(0.0, self.end - start))
             said = verdict(entry.run, process.returncode, errors) or "done"
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            stop(process)
             said = "stopped"
         print(f"{run.chosen} {entry.name}: {said}, {time.monotonic() - start:.0f} s", flush=True)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End a run and what it began; one killed amid its work may take others with it that share the GPU by MPS."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, how)
+            process.communicate(timeout=PATIENCE)
+            return
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def main() -> None:

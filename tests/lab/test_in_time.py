@@ -88,6 +88,24 @@ def test_when_the_time_is_over_a_run_is_stopped_and_left_to_go_on(script, lanes,
     assert (lanes.out / "records-rotmnist/runs/so2-16/seed-0/config.yaml").is_file()
 
 
+@pytest.mark.parametrize(("then", "ended"), [("(p / 'ended').touch(); sys.exit()", True), ("None", False)])
+def test_a_run_has_time_to_end_before_it_is_killed(script, lanes, monkeypatch, then, ended):
+    code = f"""
+import signal, sys, time; from pathlib import Path; p = Path(r'{{}}')
+def told(*_):
+    {then}
+signal.signal(signal.SIGTERM, told); (p / 'begun').touch()
+while True: time.sleep(0.1)
+"""
+    stand_in(monkeypatch, script, code)
+    monkeypatch.setattr(script, "PATIENCE", 20 if ended else 0.5)
+    lanes.end = time.monotonic() + 3
+    lanes.do(lanes.left[0])
+    folder = lanes.out / "records-rotmnist/runs/so2-16/seed-0"
+    assert (folder / "begun").is_file()
+    assert (folder / "ended").is_file() == ended
+
+
 def test_what_goes_wrong_is_said(script, lanes, monkeypatch, capsys):
     stand_in(monkeypatch, script, "raise SystemExit('no such data')")
     lanes.do(lanes.left[0])

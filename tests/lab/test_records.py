@@ -123,7 +123,6 @@ LIMITS = {
     "pcam": 120_000,
     "pcam-disc-ensemble": 120_000,
     "scaled-digits": 500_000,
-    "scaled-fashion-ensemble": 500_000,
     "rotated-scaled-digits": 500_000,
 }
 
@@ -137,7 +136,6 @@ LIMITS = {
         "pcam",
         "scaled-digits",
         "rotmnist-ensemble",
-        "scaled-fashion-ensemble",
         "pcam-disc-ensemble",
     ],
 )

@@ -201,11 +201,6 @@ SETS = {
         "test.", "scaled", {**MODES, "augment": "mirror", "epochs": 60}, 480_000,
         **{"scale-4-apart": _SCALES_APART},
     ),
-    "scaled-fashion-ensemble": _moved(
-        "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, mirrored at random, 50,000 to "
-        "test. Three networks that answer together.", "scaled",
-        {**MODES, "augment": "mirror", "epochs": 60, "ensemble": 3}, 480_000, **{"scale-4-apart": _SCALES_APART},
-    ),
     "rotated-scaled-digits": _moved(
         "MNIST, generated: turned by any angle and shrunk to 0.3 to 1 of its size, 5,000 to train on, 50,000 to test.",
         "rotated-scaled", {"augment": "affine", "epochs": 30, "batch": 64}, 80_000,
