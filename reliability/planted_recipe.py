@@ -9,6 +9,7 @@ _OWN = "test_converting_own"
 _DISC = "test_disc_pad"
 _GRIDS = "test_over_grids"
 _SPLINED = "lab/test_splined"
+_ENSEMBLE = "lab/test_ensemble"
 
 FAULTS = [
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
@@ -43,8 +44,17 @@ FAULTS = [
           "grids: the first one moves too", _GRIDS),
     Fault("nn/shift.py", "copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})", "copy.deepcopy(network)",
           "grids: weights of their own", _GRIDS),
-    Fault("nn/shift.py", "for network in self.networks]).mean(0)", "for network in self.networks]).amax(0)",
-          "grids: the maximum, not the mean", _GRIDS),
+    Fault("nn/ensemble.py", ".mean(0)", ".amax(0)", "grids: the maximum, not the mean", _GRIDS),
+    Fault("nn/ensemble.py", ".mean(0)", ".sum(0)", "ensemble: the sum, not the mean", "test_ensemble"),
+    Fault("lab/training/learner.py", "return loss * count", "return loss", "ensemble: each learns more slowly",
+          _ENSEMBLE),
+    Fault("lab/training/learner.py", "network.each(x).flatten(0, 1) if", "network(x) if",
+          "ensemble: a loss of the mean", _ENSEMBLE),
+    Fault("lab/tasks/base.py", "max(1, weights // count) if", "weights if", "ensemble: each has all weights", _ENSEMBLE),
+    Fault("lab/tasks/base.py", "Ensemble(self.network(one, signature) for _ in range(count))",
+          "Ensemble([self.network(one, signature)] * count)", "ensemble: one network several times", _ENSEMBLE),
+    Fault("lab/runs/trained.py", "if isinstance(network, Ensemble):", "if False:",
+          "ensemble: one last layer alone begins anew", _ENSEMBLE),
     Fault("lab/runs/trained.py", "config.network.grids > 1", "config.network.grids > 99",
           "grids: one, whatever was asked for", "lab/test_grids"),
     Fault("functional/border.py", "+ mean * (1 - F.pad(inside, sides))", "+ 0 * mean * (1 - F.pad(inside, sides))",
