@@ -155,6 +155,8 @@ def test_a_run_begins_with_the_weights_of_another(digits_run, tmp_path, image_fo
     assert head
     assert all(name.startswith(learned[-1].rpartition(".")[0]) for name in head)
     assert all(torch.equal(begun[name], source[name]) for name in learned if name not in head)
-    with pytest.raises(DataError, match="has shape"):
+    with pytest.raises(DataError, match=r"it has shape \(2, .*\), the network has shape \(3, "):
         new_run(config.updated(widths=(3, 3, 3)), tmp_path / "other widths")
+    with pytest.raises(DataError, match="has no such tensor"):
+        new_run(config.updated(ensemble=2), tmp_path / "two")
     assert not (tmp_path / "other widths").exists()

@@ -134,6 +134,17 @@ def test_other_groups(tmp_path, group, n_h):
     assert new_run(config, tmp_path / "run").finished
 
 
+def test_data_without_test_images_are_scored_on_those_that_there_are(tmp_path, liespline):
+    for number, split in enumerate(("train", "valid")):
+        discs(tmp_path / "data" / split, 6, seed=number)
+    run = new_run(settings(tmp_path / "data", epochs=1), tmp_path / "run")
+    assert run.read_results()["split"] == "valid"
+    status, said = liespline("evaluate", run.path)
+    assert status == 2
+    assert "has no test images; --split names another part, such as valid" in " ".join(said.split())
+    assert liespline("evaluate", run.path, "--split", "valid")[0] == 0
+
+
 def test_faults_come_before_any_folder(tmp_path, liespline):
     folder = discs(tmp_path / "set", 8, 36)
     Image.fromarray(np.zeros((3, 3), np.uint8)).save(folder / "masks" / "03.png")

@@ -35,7 +35,10 @@ def score_file(
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
     if split.dealt and not own and name != ALL:
         raise DataError(f"{config.data}: nothing says which images are of split {name}; {AS_ANOTHER}")
-    split = fitting(split, trained, str(config.data or config.task))
+    where = str(config.data or config.task)
+    if not len(split):
+        raise DataError(f"{where}: has no {name} images; --split names another part, such as valid")
+    split = fitting(split, trained, where)
     results: dict[str, Any] = {"split": name, "images": len(split)}
     if record is not None and not own:
         learned = record.marks("train") | record.marks("valid")

@@ -78,10 +78,11 @@ def check_state(path: Path, state: object) -> None:
 
 def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
     """Refuse weights that are not those of a network, naming the first that differs."""
-    for name in expected.keys() | found.keys():
+    for name in (*expected, *found):
         shapes = [tuple(values[name].shape) if name in values else None for values in (found, expected)]
         if shapes[0] != shapes[1]:
-            raise DataError(f"{where}: {name} has shape {shapes[0]}; the network it describes has {shapes[1]}")
+            has, wanted = ("no such tensor" if shape is None else f"shape {shape}" for shape in shapes)
+            raise DataError(f"{where}: {name}: it has {has}, the network has {wanted}")
 
 
 class KeepBest(ModelCheckpoint):
