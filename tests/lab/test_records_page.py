@@ -72,6 +72,10 @@ def test_the_picture_shows_what_the_runs_say(tmp_path):
     panels = figure.draw(list(networks.values()), THEMES[0]).axes
     assert [panel.axison for panel in panels] == [True, True, True, False], "no empty panel is shown"
     assert panels[2].get_xlabel() == "share of the labels, %"
+    low, high = panels[0].get_ylim()
+    assert high - low > 15, "from 65 to 86"
+    level = figure.draw([replace(ours, moved=[(0, 0.998), (90, 0.996)])], THEMES[0]).axes[0].get_ylim()
+    assert level[1] - level[0] == pytest.approx(2), "one image of 500 is no valley"
 
 
 def test_seeds_that_were_moved_otherwise_meet_where_they_were_moved_alike(tmp_path):

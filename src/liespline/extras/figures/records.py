@@ -22,6 +22,8 @@ from .style import PAGE, Theme, canvas
 Points = list[tuple[float, float]]
 LAST_POINTS = 30
 """How far below the best a learning curve is shown: what networks differ in comes last."""
+LEAST_POINTS = 2
+"""How much of the accuracy of moved images is shown at least: one image more or less is no valley."""
 MARKS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
 """The dashes of a group's networks, and what stands for them where there are points and no lines."""
 
@@ -121,9 +123,7 @@ def _heights(moves: Sequence[Mapping[str, Any]]) -> Points:
     found: dict[float, list[float]] = {}
     for move in moves:
         for label, height in zip(move["labels"], move["accuracy"], strict=True):
-            if (
-                ", " not in label
-            ):  # mirrored, shrunk and squeezed copies have a second word: the plain angles are the axis
+            if ", " not in label:
                 found.setdefault(float(label.rstrip("°")), []).append(height)
     return sorted((place, statistics.fmean(heights)) for place, heights in found.items())
 
@@ -152,6 +152,8 @@ def _moved(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
             # Rotations of volumes have axes as well as angles, so between two of them there is no line.
             how = MARKS[stroke] if network.axis == ROTATIONS else stroke
             axes.plot(x, [100 * v for v in y], how, color=_colour(networks, network, theme), label=network.name)
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, high - LEAST_POINTS), high)
     axis = next((network.axis for network in networks if network.axis), "angle")
     axes.set_xlabel(axis if axis == "scale" else f"{axis}, degrees")
     axes.set_title("accuracy of moved images, %", loc="left")
