@@ -78,9 +78,18 @@ def test_an_assertion_for_tests() -> None:
     assert_equivariant(invariant(ls.uniform(ls.SO2(), 12)), FOUR, size=9, tolerance=0.01)
     planted = invariant(FOUR)
     planted[0].x_samples[1] = 0  # an element that sees nothing
-    with pytest.raises(AssertionError, match=r"relative error 0\.\d+, above the tolerance 0\.05; largest at h = \["):
+    with pytest.raises(AssertionError, match=r"relative error 0\.\d+, above the tolerance 0\.1; largest at h = \["):
         assert_equivariant(planted, FOUR, size=9)
     with torch.no_grad():
         planted[0].weight.fill_(math.nan)
     with pytest.raises(AssertionError, match="relative error nan"):
         assert_equivariant(planted, FOUR, size=9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_usual_tolerance_tells_ready_networks_from_plain_ones(seed: int) -> None:
+    torch.manual_seed(seed)
+    eight = ls.uniform(ls.SO2(), 8)
+    assert_equivariant(ls.models.classifier(1, 10, eight), eight, size=28)
+    with pytest.raises(AssertionError, match="not equivariant"):
+        assert_equivariant(ls.models.classifier(1, 10, ls.uniform(ls.Trivial(2), 1)), eight, size=28)

@@ -42,10 +42,11 @@ def equivariance_error(
     return (error / total) ** 0.5
 
 
-def assert_equivariant(module: nn.Module, grid: Grid, *, size: int, tolerance: float = 0.05, **options: Any) -> None:
+def assert_equivariant(module: nn.Module, grid: Grid, *, size: int, tolerance: float = 0.1, **options: Any) -> None:
     """Raise AssertionError if `equivariance_error` is above the tolerance; the options are those it takes.
 
-    The message says how large the error is and for which element it is largest.
+    The message says how large the error is and for which element it is largest. Fresh networks of 8 or 16 orientations
+    have 0.02 to 0.07, plain ones 0.3 to 0.8; a slip that hardly shows in a fresh network needs a tolerance of its own.
     """
     found = equivariance_error(module, grid, size=size, **options)
     if not found <= tolerance:  # NaN is no equivariance
