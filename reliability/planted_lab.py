@@ -59,6 +59,8 @@ _EVALUATION = [
           "upright accuracy on other images"),
     Fault("lab/evaluation/statistics.py", "middle = share + z2 / (2 * total)", "middle = share + z2 / total",
           "Wilson's interval off centre"),
+    Fault("lab/evaluation/statistics.py", "math.hypot(*(limit", "sum((limit",
+          "widths of classes added, not their squares", "lab/test_statistics"),
     Fault("lab/evaluation/statistics.py", "lower + behind / 2", "lower + behind", "ties count as wins in the AUC"),
     Fault("lab/evaluation/statistics.py", "table[i][i] / counts[i] for i in present}",
           "table[i][i] / sum(row[i] for row in table) for i in present}", "precision called sensitivity"),

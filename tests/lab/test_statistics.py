@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
-from liespline.lab.evaluation.statistics import area, behind_accuracy, bootstrap, intervals, wilson
+from liespline.lab.evaluation.statistics import area, behind_accuracy, bootstrap, intervals, mean_of_shares, wilson
 from liespline.lab.evaluation.words import rows_of
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import BalancedAccuracy, Classification
@@ -78,6 +78,23 @@ def test_bootstrap_of_a_mean_is_its_normal_interval():
     low, high = bootstrap(lambda times: (times @ values) / times.sum(-1), 400)
     half = 1.96 * float(values.std()) / math.sqrt(400)
     assert (low, high) == pytest.approx((float(values.mean()) - half, float(values.mean()) + half), abs=0.1 * half)
+
+
+def test_the_mean_of_shares_lies_in_95_of_100_of_its_intervals():
+    truth, totals = np.array([0.5, 0.9, 0.8]), np.array([40, 12, 25])
+    right = RNG.binomial(totals, truth, (4000, 3))
+    found = np.array([mean_of_shares(list(zip(row.tolist(), totals.tolist(), strict=True))) for row in right])
+    share = np.mean((found[:, 0] <= truth.mean()) & (truth.mean() <= found[:, 1]))
+    assert 0.935 < share < 0.975
+    half = 1.96 * math.sqrt(sum(truth * (1 - truth) / totals)) / 3
+    assert np.mean(found[:, 1] - found[:, 0]) == pytest.approx(2 * half, rel=0.1), "the normal one"
+
+
+def test_the_mean_of_one_share_is_wilsons_and_sure_answers_have_a_width():
+    assert mean_of_shares([(7, 20)]) == pytest.approx(wilson(7, 20))
+    low, high = mean_of_shares([(20, 20), (0, 5)])
+    assert low < 0.45
+    assert high > 0.55
 
 
 def test_intervals_hold_their_values():
