@@ -52,6 +52,7 @@ def test_a_run_answers_with_the_mean_of_networks_that_differ(run):
         answers.append(one(x).detach())
     assert torch.allclose(trained(x), sum(answers) / 3, atol=1e-6)
     assert min((a - b).abs().max() for a, b in zip(answers, answers[1:] + answers[:1], strict=True)) > 1e-2
+    assert "The mean of 3 networks, together of " in run.report_file.read_text()
     assert run.read_results()["weights"] == 3 * sum(p.numel() for p in one.parameters())
 
 

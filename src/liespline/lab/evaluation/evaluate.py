@@ -138,8 +138,10 @@ def title_of(config: Config) -> str:
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     """One sentence under the heading, and what must be known about the data."""
     size = "×".join(map(str, trained.signature.space))
+    count = trained.config.network.ensemble
+    what = "A network of" if count == 1 else f"The mean of {count} networks, together of"
     text = (
-        f"A network of {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
+        f"{what} {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
         f"classes, tested on {results['images']:,} images that it did not learn from."
     )
     if "interval" in results:
