@@ -80,7 +80,7 @@ def test_bootstrap_of_a_mean_is_its_normal_interval():
     assert (low, high) == pytest.approx((float(values.mean()) - half, float(values.mean()) + half), abs=0.1 * half)
 
 
-def test_the_mean_of_shares_lies_in_95_of_100_of_its_intervals():
+def test_means_of_shares_lie_in_95_of_100_intervals():
     truth, totals = np.array([0.5, 0.9, 0.8]), np.array([40, 12, 25])
     right = RNG.binomial(totals, truth, (4000, 3))
     found = np.array([mean_of_shares(list(zip(row.tolist(), totals.tolist(), strict=True))) for row in right])
