@@ -38,6 +38,8 @@ ROWS = [
     Row("rotmnist-ensemble", "the same, three networks together", "accuracy", "so2-16", None, "0.59", error=True),
     Row("rotmnist-no-cue", "turned about their mass", "accuracy", "so2-16", "plain", short=False, error=True),
     Row("rotmnist-small", "rotated MNIST, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
+    Row("rotmnist-weights", "rotated MNIST, 120,000 weights", "accuracy", "so2-16-120k", "plain-120k", short=False,
+        error=True),
     Row("scaled-digits", "scaled MNIST", "accuracy", "scale-4-apart", "plain", "98.30"),
     Row("scaled-digits", "scaled MNIST, local kernels", "accuracy", "scale-3", "plain", "98.30", short=False),
     Row("scaled-fashion-mirrored", "scaled Fashion-MNIST", "accuracy", "scale-4-apart", "plain", "89.62"),
