@@ -70,7 +70,7 @@ class Network:
         "times as long.", ge=1, le=16, only=SIZED,
     )  # fmt: skip
     ensemble: int = setting(
-        1, "Train so many networks beside each other, and answer with their mean; the weights are those of all together.",
+        1, "Train so many networks beside each other, and answer with their mean; weights are those of all together.",
         ge=1, le=16,
     )  # fmt: skip
     dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)
