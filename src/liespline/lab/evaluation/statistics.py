@@ -46,7 +46,7 @@ def mean_of_shares(counts: Sequence[tuple[int, int]]) -> list[float]:
     """The interval of the mean of K shares p_k, `right` among `total` each, from Wilson's [l_k, u_k] of each share.
 
     p̄ − √Σ(p_k − l_k)² / K and p̄ + √Σ(u_k − p_k)² / K (Zou and Donner 2008). It has a width even where all shares are
-    0 or 1, of which no bootstrap knows.
+    0 or 1; a bootstrap has none there.
     """
     shares, limits = [right / total for right, total in counts], [wilson(*count) for count in counts]
     mean = sum(shares) / len(shares)
