@@ -56,6 +56,8 @@ _RECORDS = [
           "the first epochs for the last"),
     Fault("lab/sweep/records_page.py", "combined([(1, pair[0]), (-1, pair[1])])", "combined([(1, pair[0])])",
           "a difference with the interval of one"),
+    Fault("lab/sweep/records_page.py", "self.moved if measure.endswith(OF_MOVES) else self.images", "self.images",
+          "an interval over images that were not moved"),
     Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
           '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
 ]  # fmt: skip

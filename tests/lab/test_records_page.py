@@ -54,7 +54,14 @@ def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
     difference = next(row for row in rows if row[0] == "o2-12-100 − plain-100")
     assert difference[1] == f"+10.00 [{welch.low:+.2f}, {welch.high:+.2f}]".replace("-", "−")
     (tmp_path / "runs" / "plain-10" / "seed-1" / "results.json").unlink()
-    assert "Not counted: 1 runs that are not finished." in write_records_page(tmp_path).read_text()
+    text = write_records_page(tmp_path).read_text()
+    assert "Not counted: 1 runs that are not finished." in text
+    alone = next(line for line in text.splitlines() if line.startswith("| plain-10 |")).split("|")[1:-1]
+    images = json.loads((tmp_path / "runs/plain-10/seed-0/results.json").read_text())["images"]
+    for measure, share, count in (("accuracy", 0.7, images), ("accuracy, cut", 0.65, 9), ("accuracy, moved", 0.6, 9)):
+        width = stats.norm.ppf(0.975) * math.sqrt(share * (1 - share) / count)
+        said = f"{100 * share:.2f} [{100 * (share - width):.2f}, {100 * (share + width):.2f}]"
+        assert alone[head.index(measure)].strip() == said, "over as many images as were moved"
 
 
 def test_the_picture_shows_what_the_runs_say(tmp_path):

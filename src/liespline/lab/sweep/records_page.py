@@ -23,6 +23,8 @@ LAST = 5
 """Epochs over which validation scores are averaged, so that none is picked."""
 ON_LAST = f"validation AUC, last {LAST} epochs"
 CHANGE = "change when moved"
+OF_MOVES = (", as they lie", ", cut", ", moved")
+"""How the measures of those images end that were moved, at most some hundred of all."""
 _NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
 READING = """\
 In per cent: mean ± standard deviation over seeds, in brackets the 95 % interval of the mean (Student's t over seeds;
@@ -39,6 +41,8 @@ class Scored:
     name: str
     values: Mapping[str, Sequence[float]]
     images: int
+    moved: int
+    """How many of the images were moved."""
     weights: int
     seeds: int
     seconds: Sequence[float]
@@ -51,7 +55,8 @@ class Scored:
             return over_seeds(values)
         if measure in (CHANGE, ON_LAST):
             return None
-        return (area_over_images if "AUC" in measure else over_images)(values[0], self.images)
+        images = self.moved if measure.endswith(OF_MOVES) else self.images
+        return (area_over_images if "AUC" in measure else over_images)(values[0], images)
 
 
 def scored_runs(study: Path) -> dict[str, Scored]:
@@ -67,7 +72,9 @@ def _scored(name: str, runs: Sequence[Run], alike: Sequence[Run]) -> Scored:
     shared = [key for key in each[0] if all(key in one for one in each)]
     values = {key: [one[key] for one in each] for key in shared}
     seconds = [float(run.read_results("seconds")["seconds"]) for run in alike]
-    return Scored(name, values, results[0]["images"], results[0]["weights"], len(runs), seconds)
+    images, weights = results[0]["images"], results[0]["weights"]
+    moved = results[0].get("moves", {}).get("images", images)
+    return Scored(name, values, images, moved, weights, len(runs), seconds)
 
 
 def measures(results: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
