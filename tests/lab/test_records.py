@@ -122,6 +122,7 @@ LIMITS = {
     "rotmnist-small": 30_000,
     "pcam": 120_000,
     "pcam-disc-ensemble": 120_000,
+    "pcam-disc-grids": 120_000,
     "scaled-digits": 500_000,
     "rotated-scaled-digits": 500_000,
 }
@@ -137,6 +138,7 @@ LIMITS = {
         "scaled-digits",
         "rotmnist-ensemble",
         "pcam-disc-ensemble",
+        "pcam-disc-grids",
     ],
 )
 def test_ours_and_plain_are_equally_large_and_learn_alike(name):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -83,6 +84,8 @@ def test_the_picture_shows_what_the_runs_say(tmp_path):
     assert high - low > 15, "from 65 to 86"
     level = figure.draw([replace(ours, moved=[(0, 0.998), (90, 0.996)])], THEMES[0]).axes[0].get_ylim()
     assert level[1] - level[0] == pytest.approx(2), "one image of 500 is no valley"
+    shutil.copytree(tmp_path / "runs" / "plain-10", tmp_path / "runs" / "plain-25")
+    assert [one.name for one in figure.prepare(tmp_path)][2:] == ["plain-10", "plain-25", "plain-100"], "by size"
 
 
 def test_seeds_that_were_moved_otherwise_meet_where_they_were_moved_alike(tmp_path):

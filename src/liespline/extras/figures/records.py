@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,12 +52,13 @@ class Network:
 
 
 def prepare(study: Path) -> list[Network]:
-    """Read the finished runs of a study, in the order of their names; raises ConfigError if there is none."""
+    """Read the finished runs of a study, by name, with 25 before 100; raises ConfigError if there is none."""
     found = finished_runs(study)
     if not found:
         raise ConfigError(f"{study}: holds no finished run of a study (runs/NETWORK/seed-N/results.json)")
     alike = timed_alike(found)
-    return [_network(name, runs, alike[name]) for name, runs in found.items()]
+    names = sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
+    return [_network(name, found[name], alike[name]) for name in names]
 
 
 def draw(networks: Sequence[Network], theme: Theme) -> Figure:

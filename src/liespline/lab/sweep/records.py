@@ -168,6 +168,12 @@ SETS = {
         "10 % and all of the labels.", "pcam", _TISSUE, _SMALL,
         tuple((f"o2-12-{share}", f"plain-{share}") for share in (10, 100)),
     ),
+    "pcam-disc-grids": Record(
+        "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights, in "
+        "the largest disc alone; O(2) answers with the mean over two grids.", "pcam", _TISSUE,
+        {"o2-12-100": {**_DISC["o2-12-100"], "grids": 2}, "plain-100": _DISC["plain-100"]},
+        (("o2-12-100", "plain-100"),),
+    ),
     "pcam-disc-ensemble": Record(
         "A subset of PCam, recompressed: not comparable with the full set. At most 120,000 weights, in "
         "the largest disc alone. Two networks that answer together.", "pcam", {**_TISSUE, "ensemble": 2},
