@@ -94,6 +94,7 @@ TESTS = {
     "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
     "the first epochs for the last": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "a difference with the interval of one": PAGE + "the_table_has_mean_deviation_interval_and_difference",
+    "an interval over images that were not moved": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "learning curves against the time of one epoch": PAGE + "the_picture_shows_what_the_runs_say",
 }
 
