@@ -1,7 +1,10 @@
 """MNIST's files, the sets generated from them, digits, and how images are turned."""
 
 import gzip
+import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +169,31 @@ def test_digits_upright_and_turned():
     ink = (b.sum((1, 2, 3)) / a.sum((1, 2, 3))).numpy()
     assert np.abs(ink - 1).max() < 0.05, "turning neither cuts nor adds ink"
     assert (a - b).abs().mean() > 20, "and it does turn"
+
+
+DRAWN = """
+import hashlib
+from liespline.lab.data import digits
+for rotated in (False, True):
+    split = digits.load("train", rotated)
+    print(hashlib.sha256(split.__getitems__(range(len(split)))[0].numpy().tobytes()).hexdigest())
+"""
+
+
+def test_generated_digits_are_the_same_on_other_processors():
+    # torch computes with other instructions then, whose last bits differ
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", DRAWN],
+            env=os.environ | {"ATEN_CPU_CAPABILITY": kind, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for kind, threads in (("default", "1"), ("avx2", "2"))
+    ]
+    assert said[0] == said[1]
+    assert len(set(said[0])) == 2
 
 
 @pytest.mark.parametrize("shape", [(4, 1, 9, 9), (4, 1, 9, 9, 9)])
