@@ -60,6 +60,8 @@ _RECORDS = [
           "a difference with the interval of one"),
     Fault("lab/sweep/records_page.py", "self.moved if measure.endswith(OF_MOVES) else self.images", "self.images",
           "an interval over images that were not moved"),
+    Fault("lab/sweep/records_page.py", "area_over_images(values[0], images, self.second)",
+          "area_over_images(values[0], images)", "an interval of classes that are even"),
     Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
           '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
 ]  # fmt: skip
@@ -97,6 +99,7 @@ TESTS = {
     "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
     "the first epochs for the last": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "a difference with the interval of one": PAGE + "the_table_has_mean_deviation_interval_and_difference",
+    "an interval of classes that are even": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "an interval over images that were not moved": PAGE + "the_table_has_mean_deviation_interval_and_difference",
     "learning curves against the time of one epoch": PAGE + "the_picture_shows_what_the_runs_say",
 }

@@ -27,15 +27,16 @@ def test_images_by_the_binomial():
     assert over_images(1.0, 10).variance > 0
 
 
-def test_areas_by_drawn_samples():
+@pytest.mark.parametrize("second", [0.5, 0.11])
+def test_areas_by_drawn_samples(second):
     """Two normal classes a deviation and a half apart: the spread of 2,000 drawn areas, within a tenth."""
     rng = np.random.default_rng(1)
-    n, areas = 100, []
+    images, areas = 400, []
+    m = round(second * images)
     for _ in range(2000):
-        low, high = rng.normal(size=n), rng.normal(1.5, size=n)
-        areas.append(stats.mannwhitneyu(high, low).statistic / n**2)
-    mean = float(np.mean(areas))
-    assert area_over_images(mean, 2 * n).error == pytest.approx(np.std(areas), rel=0.1)
+        low, high = rng.normal(size=images - m), rng.normal(1.5, size=m)
+        areas.append(stats.mannwhitneyu(high, low).statistic / (m * (images - m)))
+    assert area_over_images(float(np.mean(areas)), images, second).error == pytest.approx(np.std(areas), rel=0.1)
 
 
 def test_one_seed_beside_several():

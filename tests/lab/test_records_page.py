@@ -14,6 +14,7 @@ from lab.made_up_runs import write
 from liespline.extras.figures import records as figure
 from liespline.extras.figures.style import THEMES
 from liespline.lab.evaluation.moves import ROTATIONS
+from liespline.lab.paper.intervals import area_over_images
 from liespline.lab.sweep.records import SETS
 from liespline.lab.sweep.records_page import CHANGE, scored_runs, write_records_page
 from liespline.lab.sweep.study import write_study
@@ -32,7 +33,8 @@ def made_up_study(folder):
             epochs = [{"valid_auc": v, "valid_accuracy": v} for v in (0.1, 0.5, 0.6, 0.7, 0.8, 0.9)]
             scores = {"accuracy": score, "balanced_accuracy": score, "auc": score + 0.01}
             config = configs[name].updated(seed=seed)
-            write(folder / "runs" / name / f"seed-{seed}", config, scores, epochs, moves=moves, seconds=60.0)
+            more = {"moves": moves, "seconds": 60.0, "confusion": [[200, 40], [20, 40]]}
+            write(folder / "runs" / name / f"seed-{seed}", config, scores, epochs, **more)
 
 
 def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
@@ -63,6 +65,8 @@ def test_the_table_has_mean_deviation_interval_and_difference(tmp_path):
         width = stats.norm.ppf(0.975) * math.sqrt(share * (1 - share) / count)
         said = f"{100 * share:.2f} [{100 * (share - width):.2f}, {100 * (share + width):.2f}]"
         assert alone[head.index(measure)].strip() == said, "over as many images as were moved"
+    width = stats.norm.ppf(0.975) * area_over_images(0.71, images, second=60 / 300).error
+    assert alone[head.index("AUC")].strip() == f"71.00 [{100 * (0.71 - width):.2f}, {100 * (0.71 + width):.2f}]"
 
 
 def test_the_picture_shows_what_the_runs_say(tmp_path):

@@ -46,15 +46,16 @@ def over_images(share: float, images: int) -> Estimate:
     return Estimate(share, inner * (1 - inner) / images, math.inf)
 
 
-def area_over_images(area: float, images: int) -> Estimate:
-    """An area under the ROC curve of two classes of n/2 images each, by the rule of Hanley and McNeil (1982).
+def area_over_images(area: float, images: int, second: float = 0.5) -> Estimate:
+    """An area A under the ROC curve of n images of two classes, a share s of them in the second.
 
-    With q₁ = A/(2 − A) and q₂ = 2A²/(1 + A): variance (A(1 − A) + (n/2 − 1)(q₁ + q₂ − 2A²)) / (n/2)².
+    The rule of Hanley and McNeil (1982), averaged over which class comes first, for it prefers one if they are uneven.
+    With q₁ = A/(2 − A) and q₂ = 2A²/(1 + A): variance (A(1 − A) + (n/2 − 1)(q₁ + q₂ − 2A²)) / (sn · (1 − s)n).
     """
-    half, inner = images / 2, min(max(area, 0.5 / images), 1 - 0.5 / images)
+    inner = min(max(area, 0.5 / images), 1 - 0.5 / images)
     q1, q2 = inner / (2 - inner), 2 * inner**2 / (1 + inner)
-    variance = (inner * (1 - inner) + (half - 1) * (q1 + q2 - 2 * inner**2)) / half**2
-    return Estimate(area, variance, math.inf)
+    spread = inner * (1 - inner) + (images / 2 - 1) * (q1 + q2 - 2 * inner**2)
+    return Estimate(area, spread / (second * (1 - second) * images**2), math.inf)
 
 
 def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:

@@ -43,6 +43,8 @@ class Scored:
     images: int
     moved: int
     """How many of the images were moved."""
+    second: float
+    """The share of the second of two classes."""
     weights: int
     seeds: int
     seconds: Sequence[float]
@@ -56,7 +58,7 @@ class Scored:
         if measure in (CHANGE, ON_LAST):
             return None
         images = self.moved if measure.endswith(OF_MOVES) else self.images
-        return (area_over_images if "AUC" in measure else over_images)(values[0], images)
+        return area_over_images(values[0], images, self.second) if "AUC" in measure else over_images(values[0], images)
 
 
 def scored_runs(study: Path) -> dict[str, Scored]:
@@ -74,7 +76,9 @@ def _scored(name: str, runs: Sequence[Run], alike: Sequence[Run]) -> Scored:
     seconds = [float(run.read_results("seconds")["seconds"]) for run in alike]
     images, weights = results[0]["images"], results[0]["weights"]
     moved = results[0].get("moves", {}).get("images", images)
-    return Scored(name, values, images, moved, weights, len(runs), seconds)
+    table = results[0].get("confusion", [])
+    second = sum(table[1]) / images if len(table) == 2 else 0.5
+    return Scored(name, values, images, moved, second, weights, len(runs), seconds)
 
 
 def measures(results: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
