@@ -10,7 +10,16 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
-from liespline.lab.evaluation.statistics import area, behind_accuracy, bootstrap, intervals, mean_of_shares, wilson
+from liespline.lab.evaluation.statistics import (
+    area,
+    area_interval,
+    area_variance,
+    behind_accuracy,
+    bootstrap,
+    intervals,
+    mean_of_shares,
+    wilson,
+)
 from liespline.lab.evaluation.words import rows_of
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import BalancedAccuracy, Classification
@@ -48,15 +57,32 @@ def test_balanced_accuracy_is_sklearns_in_one_batch_or_several():
 
 
 def test_area_is_sklearns_with_ties():
-    targets = torch.from_numpy(RNG.integers(0, 2, 200))
-    values = torch.from_numpy(RNG.integers(0, 12, 200) + 2 * targets.numpy())
-    ranks = values.unique(return_inverse=True)[1]
-    once = area(torch.ones(1, 200, dtype=torch.float64), ranks, targets)
-    assert float(once) == pytest.approx(roc_auc_score(targets.numpy(), values.numpy()))
-    times = torch.from_numpy(RNG.integers(0, 3, (1, 200))).double()
-    repeated = np.repeat(np.arange(200), times[0].long().numpy())
-    known = roc_auc_score(targets.numpy()[repeated], values.numpy()[repeated])
-    assert float(area(times, ranks, targets)) == pytest.approx(known)
+    targets = RNG.integers(0, 2, 200)
+    values = RNG.integers(0, 12, 200) + 2 * targets
+    first, second = (torch.from_numpy(values[targets == label]) for label in (0, 1))
+    assert area(first, second) == pytest.approx(roc_auc_score(targets, values))
+
+
+@pytest.mark.parametrize(("m", "n", "apart"), [(80, 50, 1.5), (10, 90, 0.5), (10, 90, 3.0), (5, 5, 3.0), (5, 5, 0.5)])
+def test_areas_lie_in_95_of_100_intervals(m, n, apart):
+    """Normal classes, also where most areas are 1, and a bootstrap has no width."""
+    truth = stats.norm.cdf(apart / math.sqrt(2))
+    found = []
+    for _ in range(1500):
+        above = RNG.normal(apart, size=(m, 1)) > RNG.normal(size=n)
+        found.append(area_interval(float(above.mean()), n, m))
+    low, high = np.array(found).T
+    assert 0.93 < np.mean((low <= truth) & (truth <= high)) < 0.985
+
+
+def test_an_interval_of_areas_ends_where_they_are_doubtful():
+    for value, m, n in ((0.8, 30, 50), (1.0, 10, 10), (0.0, 4, 9)):
+        low, high = area_interval(value, m, n)
+        assert 0 <= low <= value <= high <= 1
+        for end in (low, high):
+            half = 1.959964 * math.sqrt(area_variance(end, m, n))
+            assert abs(end - value) == pytest.approx(half, abs=1e-6)
+    assert area_interval(1.0, 10, 10)[0] == pytest.approx(0.8002136, abs=1e-6), "by another root finder"
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0, -3.0])
@@ -75,7 +101,7 @@ def test_the_area_does_not_depend_on_where_the_logits_lie(shift):
 
 def test_bootstrap_of_a_mean_is_its_normal_interval():
     values = torch.from_numpy(RNG.normal(3, 2, 400))
-    low, high = bootstrap(lambda times: (times @ values) / times.sum(-1), 400)
+    low, high = bootstrap(values)
     half = 1.96 * float(values.std()) / math.sqrt(400)
     assert (low, high) == pytest.approx((float(values.mean()) - half, float(values.mean()) + half), abs=0.1 * half)
 

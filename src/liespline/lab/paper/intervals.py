@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from scipy.stats import t as student
 
+from ..evaluation.statistics import area_variance
+
 LEVEL = 0.95
 
 
@@ -47,15 +49,9 @@ def over_images(share: float, images: int) -> Estimate:
 
 
 def area_over_images(area: float, images: int, second: float = 0.5) -> Estimate:
-    """An area A under the ROC curve of n images of two classes, a share s of them in the second.
-
-    The rule of Hanley and McNeil (1982), averaged over which class comes first, for it prefers one if they are uneven.
-    With q₁ = A/(2 − A) and q₂ = 2A²/(1 + A): variance (A(1 − A) + (n/2 − 1)(q₁ + q₂ − 2A²)) / (sn · (1 − s)n).
-    """
+    """An area under the ROC curve of so many images of two classes, this share of them in the second."""
     inner = min(max(area, 0.5 / images), 1 - 0.5 / images)
-    q1, q2 = inner / (2 - inner), 2 * inner**2 / (1 + inner)
-    spread = inner * (1 - inner) + (images / 2 - 1) * (q1 + q2 - 2 * inner**2)
-    return Estimate(area, spread / (second * (1 - second) * images**2), math.inf)
+    return Estimate(area, area_variance(inner, second * images, (1 - second) * images), math.inf)
 
 
 def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:
