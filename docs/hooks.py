@@ -19,6 +19,8 @@ ELSEWHERE = {
     "experiments/README.md": "experiments.md",
     "benchmarks/README.md": "speed.md",
 }
+SETTINGS_FILE = "src/liespline/lab/settings/parts.py"
+"""What the page of settings is made from, and what a reader of the repository sees instead."""
 PICTURE = r"!\[(.*?)\]\((.*?)-light\.png\)"
 BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
 
@@ -68,6 +70,14 @@ ENVIRONMENT = """## Environment
   It can be removed at any time.
 - `LIESPLINE_DEBUG`: if set, an error shows its whole traceback instead of one line.
 """
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead links to files of the repository to their pages: both readers of a page find something there."""
+    up = "../" * page.file.src_uri.count("/")
+    for source, name in {**ELSEWHERE, SETTINGS_FILE: "settings.md"}.items():
+        markdown = re.sub(rf"\]\((?:\.\./)+{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown)
+    return markdown
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -90,6 +90,23 @@ def test_tutorial_pages_have_text_and_code(site: Path) -> None:
         assert "# %%" not in re.sub(r"<[^>]+>", "", page)
 
 
+LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
+
+
+def test_links_hold_in_the_repository_and_on_the_site(site: Path) -> None:
+    count = 0
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
+        links = [
+            link for link in LINK.findall(re.sub(r"```.*?```", "", page.read_text(), flags=re.S)) if ":" not in link
+        ]
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+        count += len(links)
+    assert count > 50
+    assert 'href="../settings.html"' in (site / "guide" / "runs.html").read_text()
+    assert 'href="../speed.html"' in (site / "guide" / "coming-from.html").read_text()
+    assert 'href="experiments.html"' in (site / "reproduction.html").read_text()
+
+
 def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Home\n\n[nowhere](missing.md)\n")
