@@ -26,9 +26,7 @@ BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
 
 
 def moved(text: str) -> str:
-    """Return a page of the repository as a page of the site: links lead to the site, pictures follow the theme."""
-    for source, name in ELSEWHERE.items():
-        text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}\)", f"]({name})", text)
+    """Return a page of the repository as a page of the site: links know no docs/, pictures follow the theme."""
     return re.sub(PICTURE, BOTH_THEMES, re.sub(r"\]\((?:\.\./)?docs/", "](", text))
 
 
@@ -76,7 +74,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lead links to files of the repository to their pages: both readers of a page find something there."""
     up = "../" * page.file.src_uri.count("/")
     for source, name in {**ELSEWHERE, SETTINGS_FILE: "settings.md"}.items():
-        markdown = re.sub(rf"\]\((?:\.\./)+{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown)
+        markdown = re.sub(rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown)
     return markdown
 
 

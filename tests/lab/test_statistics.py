@@ -11,7 +11,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
 from liespline.lab.evaluation.statistics import (
-    area,
     area_interval,
     area_variance,
     behind_accuracy,
@@ -59,17 +58,19 @@ def test_balanced_accuracy_is_sklearns_in_one_batch_or_several():
 def test_area_is_sklearns_with_ties():
     targets = RNG.integers(0, 2, 200)
     values = RNG.integers(0, 12, 200) + 2 * targets
-    first, second = (torch.from_numpy(values[targets == label]) for label in (0, 1))
-    assert area(first, second) == pytest.approx(roc_auc_score(targets, values))
+    outputs = torch.from_numpy(np.stack([-values / 4, values / 4], -1))
+    known, second = roc_auc_score(targets, values), int(targets.sum())
+    found = intervals(outputs, torch.from_numpy(targets))["auc"]
+    assert found == pytest.approx(area_interval(known, second, 200 - second), abs=1e-6)
 
 
 @pytest.mark.parametrize(("m", "n", "apart"), [(80, 50, 1.5), (10, 90, 0.5), (10, 90, 3.0), (5, 5, 3.0), (5, 5, 0.5)])
 def test_areas_lie_in_95_of_100_intervals(m, n, apart):
     """Normal classes, also where most areas are 1, and a bootstrap has no width."""
-    truth = stats.norm.cdf(apart / math.sqrt(2))
+    rng, truth = np.random.default_rng(0), stats.norm.cdf(apart / math.sqrt(2))
     found = []
     for _ in range(1500):
-        above = RNG.normal(apart, size=(m, 1)) > RNG.normal(size=n)
+        above = rng.normal(apart, size=(m, 1)) > rng.normal(size=n)
         found.append(area_interval(float(above.mean()), n, m))
     low, high = np.array(found).T
     assert 0.93 < np.mean((low <= truth) & (truth <= high)) < 0.985
@@ -108,7 +109,7 @@ def test_bootstrap_of_a_mean_is_its_normal_interval():
 
 def test_means_of_shares_lie_in_95_of_100_intervals():
     truth, totals = np.array([0.5, 0.9, 0.8]), np.array([40, 12, 25])
-    right = RNG.binomial(totals, truth, (4000, 3))
+    right = np.random.default_rng(0).binomial(totals, truth, (4000, 3))
     found = np.array([mean_of_shares(list(zip(row.tolist(), totals.tolist(), strict=True))) for row in right])
     share = np.mean((found[:, 0] <= truth.mean()) & (truth.mean() <= found[:, 1]))
     assert 0.935 < share < 0.975

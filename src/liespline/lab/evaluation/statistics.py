@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torchmetrics.functional.classification import binary_auroc
 
 Z = 1.959964  # two-sided 95 %
 DRAWS = 1000
@@ -64,17 +65,9 @@ def intervals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
     of_classes = [hits[targets == label] for label in targets.unique()]
     limits["balanced_accuracy"] = mean_of_shares([(int(own.sum()), len(own)) for own in of_classes])
     if outputs.shape[-1] == 2 and 0 < int(targets.sum()) < len(targets):
-        values = outputs.double().softmax(-1)[:, 1]
-        first, second = values[targets == 0], values[targets == 1]
-        limits["auc"] = area_interval(area(first, second), len(first), len(second))
+        area, second = float(binary_auroc(outputs.double().softmax(-1)[:, 1], targets)), int(targets.sum())
+        limits["auc"] = area_interval(area, second, len(targets) - second)
     return limits
-
-
-def area(first: Tensor, second: Tensor) -> float:
-    """The area under the ROC curve: how often the second class has the larger value; ties count half."""
-    ordered = first.sort().values
-    below, up_to = (torch.searchsorted(ordered, second, right=right) for right in (False, True))
-    return float((below + up_to).double().mean()) / (2 * len(first))
 
 
 def area_variance(area: float, m: float, n: float) -> float:
