@@ -79,6 +79,9 @@ def test_generated_variants_move_the_digit_as_said(tmp_path, monkeypatch, varian
         radii += np.hypot(rows, columns).tolist()
         angles += np.arctan2(-rows, columns).tolist()
     if variant == "rotated":
+        rows, columns = centres(mnist.outside(tmp_path)).T  # as the splits are
+        radii, angles = [*radii, *np.hypot(rows, columns)], [*angles, *np.arctan2(-rows, columns)]
+        assert len(set(np.round(angles, 6))) == len(angles) == 200, "each has an angle of its own"
         assert np.ptp(radii) < 0.3, "turning keeps the distance from the centre"
         assert np.histogram(angles, 6, (-np.pi, np.pi))[0].min() > 12, "all angles occur"
     else:
@@ -102,8 +105,9 @@ def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
     small_mnist(tmp_path, 150, 50)
     monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
     monkeypatch.setattr(mnist, "transformed", lambda images, *moves: (images * 255).round().astype(np.uint8))
-    seen = [image.numpy().tobytes() for s in ("train", "valid", "test") for image, _ in mnist.load(tmp_path, s)]
-    assert len(set(seen)) == len(seen) == 180
+    splits = [*(mnist.load(tmp_path, split) for split in ("train", "valid", "test")), mnist.outside(tmp_path)]
+    seen = [image.numpy().tobytes() for split in splits for image, _ in split]
+    assert len(set(seen)) == len(seen) == 200, "what lies outside of the splits is all the rest"
     monkeypatch.undo()
     with pytest.raises(DataError, match="has 200 digits; rotated MNIST needs 62000"):
         mnist.load(tmp_path, "train")

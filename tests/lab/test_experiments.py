@@ -18,7 +18,7 @@ from liespline.lab.sweep.records_page import write_records_page
 
 ROOT = Path(__file__).parents[2] / "experiments"
 STUDIES = sorted(path.parent for path in ROOT.glob("**/study.yaml"))
-PLACES = r"(README\.md|(table|pack|records|in_time)\.py|"
+PLACES = r"(README\.md|(table|pack|records|in_time|copies)\.py|"
 PLACES += r".+/(study\.yaml|results\.md|(results|record)-light\.svg|runs/[\w-]+/seed-\d+/"
 PLACES += r"(config\.yaml|environment\.json|metrics\.jsonl|results\.json)))"
 

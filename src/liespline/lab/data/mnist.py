@@ -30,6 +30,7 @@ MOVED = {
 }
 VARIANTS = ("upright", *MOVED)
 _COUNTS = {"train": 10_000, "valid": 2_000, "test": 50_000}
+_PARTS = (*SPLITS, "outside")
 _HALF = "rotated-scaled"  # the field trains on 5,000 of these
 MOST_BYTES = 1 << 29  # MNIST has 47 million; these files are read whole
 
@@ -58,9 +59,17 @@ def load(path: Path, split: str, variant: str = "rotated") -> Split:
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
     check_split(split)
-    files = [(file.name, file.stat()) for file in sorted(Path(path).glob("*ubyte*"))]
-    state = tuple((name, status.st_size, status.st_mtime_ns) for name, status in files)
-    return _loaded(Path(path), split, variant, (state, *_COUNTS.values()))
+    return _loaded(Path(path), split, variant, _state(Path(path)))
+
+
+def outside(path: Path) -> Split:
+    """The 8,000 digits that no split of `rotated` has, turned alike: for what must not be settled on test images."""
+    return _loaded(Path(path), "outside", "rotated", _state(Path(path)))
+
+
+def _state(path: Path) -> object:
+    files = [(file.name, file.stat()) for file in sorted(path.glob("*ubyte*"))]
+    return (*((name, status.st_size, status.st_mtime_ns) for name, status in files), *_COUNTS.values())
 
 
 @lru_cache(maxsize=4)  # a run asks for the same set several times, and making it takes a while
@@ -77,8 +86,8 @@ def _loaded(path: Path, split: str, variant: str, state: object) -> Split:
     needed = sum(_COUNTS.values())
     if len(labels) < needed:
         raise DataError(f"{path}: has {len(labels)} digits; {variant} MNIST needs {needed}")
-    begin = sum(_COUNTS[s] for s in SPLITS[: SPLITS.index(split)])
-    count = _COUNTS[split] // (2 if variant == _HALF and split == "train" else 1)
+    begin = sum(_COUNTS[part] for part in _PARTS[: _PARTS.index(split)])
+    count = _COUNTS.get(split, len(labels) - begin) // (2 if variant == _HALF and split == "train" else 1)
     rows = np.random.default_rng(0).permutation(len(labels))[begin : begin + count]
     return Split(_moved(images[rows], split, variant), labels[rows].astype(np.int64), CLASSES)
 
@@ -86,7 +95,7 @@ def _loaded(path: Path, split: str, variant: str, state: object) -> Split:
 def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.uint8]:
     """Images f(M⁻¹(x − t)), each with its own M and shift t; those turned about their mass keep it in the centre."""
     moves = MOVED[variant]
-    rng = np.random.default_rng([1, SPLITS.index(split)])
+    rng = np.random.default_rng([1, _PARTS.index(split)])
     side = WIDE if moves.anywhere else SIDE
     matrices = moves.draw(rng, len(images))
     back, offsets = np.linalg.inv(matrices).astype(np.float64), None
