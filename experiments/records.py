@@ -36,6 +36,7 @@ ROWS = [
     Row("rotmnist", "rotated MNIST, 12,000 to train on: errors", "accuracy", "so2-16", "plain", "0.59", error=True),
     Row("rotmnist-elastic", "the same, bent in training", "accuracy", "so2-16", "plain", "0.59", error=True),
     Row("rotmnist-ensemble", "the same, three networks together", "accuracy", "so2-16", None, "0.59", error=True),
+    Row("rotmnist-copies", "the same, the mean over eight copies", "accuracy", "so2-16", None, "0.59", error=True),
     Row("rotmnist-no-cue", "turned about their mass", "accuracy", "so2-16", "plain", short=False, error=True),
     Row("rotmnist-small", "rotated MNIST, 29,000 weights", "accuracy", "so2-16-29k", "plain-29k", "1.87", error=True),
     Row("rotmnist-weights", "rotated MNIST, 120,000 weights", "accuracy", "so2-16-120k", "plain-120k", short=False,
