@@ -34,7 +34,7 @@ def settings(folder, **changes):
 def segmented(tmp_path_factory):
     """A finished run on discs."""
     folder = discs(tmp_path_factory.mktemp("discs"))
-    return new_run(settings(folder), tmp_path_factory.mktemp("runs") / "segment")
+    return new_run(settings(folder, label_smoothing=0.1), tmp_path_factory.mktemp("runs") / "segment")
 
 
 def test_discs_are_found(segmented):
@@ -54,15 +54,21 @@ def test_the_scores_are_those_of_the_files(segmented):
     trained = load(segmented.path)
     record = json.loads((segmented.path / "data.json").read_text())
     both = answered = true = 0
+    losses, sizes = [], []
     for name in record["splits"]["test"]:
         folder = trained.config.data
         image = torch.from_numpy(np.asarray(Image.open(f"{folder}/images/{name}.png")) / np.float32(255))
         mask = np.asarray(Image.open(f"{folder}/masks/{name}.png"))
         with torch.no_grad():
-            found = trained.in_tiles(image[None, None]).argmax(1)[0].numpy()
+            logits = trained.in_tiles(image[None, None])[0].double().numpy()
+        found, disc = logits.argmax(0), 1 / (1 + np.exp(logits[0] - logits[1]))
         both, answered, true = both + (found & mask).sum(), answered + found.sum(), true + mask.sum()
-    expected = 2 * both / (answered + true)
-    assert segmented.read_results("scores")["scores"]["dice"] == pytest.approx(expected, abs=1e-6)
+        entropy = -np.log(np.where(mask == 1, disc, 1 - disc)).mean()  # of the true labels, though they were smoothed
+        losses.append(entropy + 1 - (2 * disc[mask == 1].sum() + 1) / (disc.sum() + mask.sum() + 1))
+        sizes.append(mask.size)
+    scores = segmented.read_results("scores")["scores"]
+    assert scores["dice"] == pytest.approx(2 * both / (answered + true), abs=1e-6)
+    assert scores["loss"] == pytest.approx(np.average(losses, weights=sizes), abs=1e-5)
 
 
 def test_the_background_does_not_count_in_the_scores_of_turned_masks(segmented):
