@@ -90,6 +90,8 @@ def results(run: Run, errors: int, images: int) -> dict[str, Any]:
 def main(study: Path, data: Path, out: Path) -> None:
     """Settle, test, and write what came out."""
     runs = [Run(file.parent) for file in sorted(study.glob("runs/*/seed-*/results.json"))]
+    if not runs:
+        raise SystemExit(f"{study}: has no finished runs; expected those of `liespline sweep records --out {study}`")
     outside, test = mnist.outside(data), mnist.load(data, "test")
     wrong = dict.fromkeys(WAYS, 0)
     for run in runs:

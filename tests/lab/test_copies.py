@@ -92,3 +92,8 @@ def test_the_best_way_outside_is_the_one_that_is_tested(script, study, tmp_path,
     assert results["scores"] == {"accuracy": 0.0}
     assert "moves" not in results, "they were measured without copies"
     assert "| so2-4 |" in (tmp_path / "out" / "results.md").read_text()
+
+
+def test_a_folder_without_finished_runs_is_named(script, tmp_path):
+    with pytest.raises(SystemExit, match="nothing-here: has no finished runs"):
+        script.main(tmp_path / "nothing-here", tmp_path, tmp_path / "out")
