@@ -11,7 +11,15 @@ _GRIDS = "test_over_grids"
 _SPLINED = "lab/test_splined"
 _ENSEMBLE = "lab/test_ensemble"
 
+_EQUAL = "lab/test_learned::test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept"
+
 FAULTS = [
+    Fault("lab/runs/checkpoint.py", "and loss < self.loss", "and False", "the first of equal epochs is kept", _EQUAL),
+    Fault("lab/runs/checkpoint.py", "and loss < self.loss", "and True", "the last of equal epochs is kept", _EQUAL),
+    Fault("lab/runs/checkpoint.py", 'state_dict.get("loss", -math.inf)', "-math.inf",
+          "resumed: better ones of equal epochs are not seen", _EQUAL),
+    Fault("lab/runs/checkpoint.py", 'state_dict.get("loss", -math.inf)', "math.inf",
+          "resumed: worse ones of equal epochs are kept", _EQUAL),
     Fault("lab/training/learner.py", "(self.averaged or self.network)(x)", "self.network(x)",
           "the last weights are scored, not their average", _RECIPE + "test_the_average_is_the_closed_form"),
     Fault("lab/training/averaging.py", ", **dict(network.named_buffers())}", "}",

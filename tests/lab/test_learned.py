@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torchmetrics import Metric, MetricCollection
 
-from lab.small_runs import new_run
+from lab.small_runs import new_run, resumed_run
 from liespline.lab import load
 from liespline.lab.data import DataError
 from liespline.lab.data.augment import Plain
@@ -18,6 +18,7 @@ from liespline.lab.runs.checkpoint import read_weights
 from liespline.lab.runs.data import read_record, splits_of
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
+from liespline.lab.training.learner import Learner
 from liespline.lab.training.start import start
 
 RNG = np.random.default_rng(0)
@@ -120,8 +121,6 @@ def test_the_best_epoch_is_kept_and_patience_ends_with_the_score(
     monkeypatch, numbered, tmp_path, values, patience, epochs, best
 ):
     states = []
-    from liespline.lab.training.learner import Learner
-
     monkeypatch.setattr(
         Learner,
         "on_validation_epoch_end",
@@ -140,6 +139,29 @@ def test_the_best_epoch_is_kept_and_patience_ends_with_the_score(
         assert torch.equal(kept[name], value), name
     others = [state for epoch, state in enumerate(states) if epoch != best]
     assert all(any(not torch.equal(kept[n], v) for n, v in state.items()) for state in others), "epochs differ"
+
+
+@pytest.mark.parametrize("again", [(), (3, 4)], ids=["in one go", "resumed twice"])
+def test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept(monkeypatch, numbered, tmp_path, again):
+    """Whichever comes first, and whatever the losses of epochs with a lower score are."""
+    monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda run, config: run.write_results({}))
+    monkeypatch.setattr("liespline.lab.training.train.report_run", lambda run, config: None)
+    values, losses = (0.5, 0.9, 0.9, 0.9, 0.9, 0.9), (0.1, 0.7, 0.6, 0.65, 0.5, 0.55)
+    in_training, epochs = Classification.loss, []
+
+    def loss(self, output, target):
+        return in_training(self, output, target) if self.training else torch.tensor(losses[epochs[-1]])
+
+    monkeypatch.setattr(Learner, "on_validation_epoch_start", lambda self: epochs.append(self.current_epoch))
+    monkeypatch.setattr(Classification, "loss", loss)
+    monkeypatch.setattr(Scripted, "compute", lambda self: torch.tensor(values[epochs[-1]]))
+    scripted(monkeypatch, *values)
+    first, *rest = (*again, 6)
+    run = new_run(config_for(numbered, epochs=first, lr=0.01), tmp_path / "run")
+    for wanted in rest:
+        run = resumed_run(run.path, epochs=wanted)
+    assert [row["valid_loss"] for row in run.read_metrics()] == pytest.approx(losses)
+    assert read_weights(run.model_file)[1]["epoch"] == 4
 
 
 def test_the_score_of_the_kept_network_is_the_one_it_was_kept_for(numbered, tmp_path):

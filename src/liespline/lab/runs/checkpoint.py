@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 from lightning.fabric.plugins import CheckpointIO
+from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -86,7 +88,14 @@ def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where
 
 
 class KeepBest(ModelCheckpoint):
-    """Lightning's best-by-validation checkpoint, in one file that outlives a move of the run's folder."""
+    """Lightning's best-by-validation checkpoint, in one file that outlives a move of the run's folder.
+
+    Of epochs with the same score, that of the lowest validation loss: few images give many epochs the same score, and
+    the first of them is the least settled.
+    """
+
+    loss = math.inf
+    """Of the epoch that is kept."""
 
     def __init__(self, folder: Path, monitor: str) -> None:
         super().__init__(
@@ -94,8 +103,22 @@ class KeepBest(ModelCheckpoint):
             save_on_train_epoch_end=True,
         )  # fmt: skip
 
+    def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
+        """Say whether this epoch is the best so far."""
+        loss = float(trainer.callback_metrics.get("valid_loss", math.nan))
+        level = current is not None and current == self.best_model_score and loss < self.loss
+        better = super().check_monitor_top_k(trainer, current)
+        kept = better or trainer.strategy.reduce_boolean_decision(bool(level))
+        self.loss = loss if kept else self.loss
+        return kept
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run has to know of the epochs before."""
+        return {**super().state_dict(), "loss": self.loss}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the best score so far, with its path where the folder is now."""
+        self.loss = state_dict.get("loss", -math.inf)  # runs of before kept the first of equal epochs
         path = str(Path(str(self.dirpath)) / "best.ckpt")
         state = {**state_dict, "dirpath": self.dirpath}
         if state.get("best_model_path"):
