@@ -19,10 +19,10 @@ DEFAULTS = {
     "digits": Config("digits").updated(n_h=8, widths=(6, 8, 12, 16), epochs=12, batch=32),
     "rotmnist": Config("rotmnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
     "mnist": Config("mnist").updated(n_h=12, widths=(16, 24, 32, 48), epochs=30, batch=128, lr=0.02),
-    # Small batches: some hundred steps even for a folder of sixty images.
+    # Small batches: some hundred steps even for a folder of sixty images, and some steps for one of thirty scans.
     "images": Config("images").updated(n_h=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
     "volumes": Config("volumes").updated(
-        group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=16
+        group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=8
     ),
     "segment": Config("segment").updated(n_h=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch=8, lr=0.004),
     "landmarks": Config("landmarks").updated(group="scale", n_h=3, n_k=1, kernel="local", epochs=40, batch=8, lr=0.004),
