@@ -1,8 +1,5 @@
 """experiments/copies.py: the mean over copies of a digit, chosen on digits that are in no split."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,15 +17,10 @@ from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
 from liespline.nn import OverGrids
 
-SCRIPT = Path(__file__).parents[2] / "experiments" / "copies.py"
-
 
 @pytest.fixture
-def script(monkeypatch):
-    spec = importlib.util.spec_from_file_location("copies", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "copies", module)
-    spec.loader.exec_module(module)
+def script(experiment, monkeypatch):
+    module = experiment("copies")
     monkeypatch.setattr(module, "BATCH", 8)
     return module
 

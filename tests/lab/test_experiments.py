@@ -1,6 +1,5 @@
 """The runs in experiments/: where they lie, and that the pages about them are made from them."""
 
-import importlib.util
 import json
 import re
 import runpy
@@ -43,10 +42,8 @@ def test_a_page_is_what_its_runs_say(study, tmp_path):
     assert page.read_text() == (study / "results.md").read_text()
 
 
-def test_the_list_of_studies_is_what_their_runs_say(monkeypatch):
-    found = importlib.util.spec_from_file_location("table", ROOT / "table.py")
-    table = importlib.util.module_from_spec(found)
-    found.loader.exec_module(table)
+def test_the_list_of_studies_is_what_their_runs_say(monkeypatch, experiment):
+    table = experiment("table")
     written = {}
     monkeypatch.setattr(Path, "write_text", lambda path, text, **how: written.setdefault(path, text))
     table.main()

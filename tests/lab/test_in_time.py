@@ -1,6 +1,5 @@
 """experiments/in_time.py: the most wanted runs first, none that cannot end in time, and what is begun goes on."""
 
-import importlib.util
 import sys
 import time
 from pathlib import Path
@@ -11,7 +10,6 @@ import yaml
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import Config
 
-SCRIPT = Path(__file__).parents[2] / "experiments" / "in_time.py"
 LIST = """
 rotmnist so2-16 0 1     # decides
 vessel-28 so3-24 1 1
@@ -22,12 +20,8 @@ rotmnist plain 2 500    # too long
 
 
 @pytest.fixture
-def script(monkeypatch):
-    spec = importlib.util.spec_from_file_location("in_time", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "in_time", module)  # where a dataclass looks its module up
-    spec.loader.exec_module(module)
-    return module
+def script(experiment):
+    return experiment("in_time")
 
 
 @pytest.fixture
