@@ -62,7 +62,8 @@ ROWS = [
     Row("modelnet10", "the same, upright, cut alike", "accuracy, cut", "so3-24", "plain-turned", short=False),
     Row("modelnet10", "the same, upright, whole", "accuracy, as they lie", "so3-24", "plain-turned", short=False),
     *(
-        Row(f"{study}-{side}", f"{name} {side}³, {how}: AUC", f"AUC{key}", "so3-24", "plain")
+        Row(f"{study}-{side}", f"{name} {side}³, {how}: {score}", score + key, "so3-24", "plain", short=score == "AUC")
+        for score in ("AUC", "balanced accuracy")
         for side in (28, 64)
         for study, name in (("adrenal", "AdrenalMNIST3D"), ("vessel", "VesselMNIST3D"))
         for how, key in (("upright", ""), ("turned", ", moved"))
@@ -72,6 +73,10 @@ ROWS = [
     Row("pcam-disc", "a quarter of the labels", "validation AUC, last 5 epochs", "o2-12-25", "plain-25", short=False),
     Row("pcam-disc-ensemble", "all labels, two networks together", "validation AUC, last 5 epochs", "o2-12-100",
         "plain-100", short=False),
+    Row("pcam-disc-grids", "all labels, the mean over two grids", "validation AUC, last 5 epochs", "o2-12-100",
+        "plain-100", short=False),
+    Row("pcam-disc-small", "a tenth of the labels, 13,000 weights", "validation AUC, last 5 epochs", "o2-12-10",
+        "plain-10", short=False),
     Row("pcam", "the mean over a square, all labels", "validation AUC, last 5 epochs", "o2-12-100", "plain-100",
         short=False),
     Row("pcam", "the same, a tenth of the labels", "validation AUC, last 5 epochs", "o2-12-10", "plain-10",

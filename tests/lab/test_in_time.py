@@ -66,7 +66,7 @@ def test_a_run_is_that_of_the_set_and_ends(script, lanes, monkeypatch, capsys):
     study = lanes.out / "records-vessel-28"
     run = Run(study / "runs" / "so3-24" / "seed-1")
     config = Config.load(run.config_file)
-    assert (config.seed, config.network.group, config.training.epochs) == (1, "so3", 24)
+    assert (config.seed, config.network.group, config.training.epochs) == (1, "so3", 72)
     assert yaml.safe_load((study / "study.yaml").read_text())["seeds"] == 2
     assert "vessel-28 so3-24 seed 1: done" in capsys.readouterr().out
     lanes.do(lanes.left[1])
