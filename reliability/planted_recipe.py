@@ -12,8 +12,16 @@ _SPLINED = "lab/test_splined"
 _ENSEMBLE = "lab/test_ensemble"
 
 _EQUAL = "lab/test_learned::test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept"
+_PATIENCE = "lab/test_learned::test_patience_counts_epochs_that_are_not_kept_and_may_grow"
 
 FAULTS = [
+    Fault("lab/runs/checkpoint.py", "(loss, 0) if kept else", "(loss, 0) if better else",
+          "patience ends among epochs of the same score that are better", _PATIENCE),
+    Fault("lab/runs/checkpoint.py", 'state_dict.get("waited", 0)', "0", "resumed: patience begins anew", _PATIENCE),
+    Fault("lab/runs/checkpoint.py", "self.waited >= self.patience", "self.waited > self.patience",
+          "one epoch more than the patience", _PATIENCE),
+    Fault("lab/training/start.py", "_patience(changed) > _patience(config)", "False",
+          "more patience does not go on with a run", _PATIENCE),
     Fault("lab/runs/checkpoint.py", "and loss < self.loss", "and False", "the first of equal epochs is kept", _EQUAL),
     Fault("lab/runs/checkpoint.py", "and loss < self.loss", "and True", "the last of equal epochs is kept", _EQUAL),
     Fault("lab/runs/checkpoint.py", 'state_dict.get("loss", -math.inf)', "-math.inf",

@@ -141,12 +141,10 @@ def test_the_best_epoch_is_kept_and_patience_ends_with_the_score(
     assert all(any(not torch.equal(kept[n], v) for n, v in state.items()) for state in others), "epochs differ"
 
 
-@pytest.mark.parametrize("again", [(), (3, 5)], ids=["in one go", "resumed twice"])
-def test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept(monkeypatch, numbered, tmp_path, again):
-    """Whichever comes first, and whatever the losses of epochs with a lower score are."""
+def told(monkeypatch, values, losses):
+    """Runs have these validation scores and losses, whatever they learn, and are not tested."""
     monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda run, config: run.write_results({}))
     monkeypatch.setattr("liespline.lab.training.train.report_run", lambda run, config: None)
-    values, losses = (0.5, 0.9, 0.9, 0.9, 0.9, 0.9), (0.1, 0.7, 0.6, 0.65, 0.5, 0.55)
     in_training, epochs = Classification.loss, []
 
     def loss(self, output, target):
@@ -156,12 +154,31 @@ def test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept(monkeypatch, numbere
     monkeypatch.setattr(Classification, "loss", loss)
     monkeypatch.setattr(Scripted, "compute", lambda self: torch.tensor(values[epochs[-1]]))
     scripted(monkeypatch, *values)
+
+
+@pytest.mark.parametrize("again", [(), (3, 5)], ids=["in one go", "resumed twice"])
+def test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept(monkeypatch, numbered, tmp_path, again):
+    """Whichever comes first, and whatever the losses of epochs with a lower score are."""
+    losses = (0.1, 0.7, 0.6, 0.65, 0.5, 0.55)
+    told(monkeypatch, (0.5, 0.9, 0.9, 0.9, 0.9, 0.9), losses)
     first, *rest = (*again, 6)
     run = new_run(config_for(numbered, epochs=first, lr=0.01), tmp_path / "run")
     for wanted in rest:
         run = resumed_run(run.path, epochs=wanted)
     assert [row["valid_loss"] for row in run.read_metrics()] == pytest.approx(losses)
     assert read_weights(run.model_file)[1]["epoch"] == 4
+
+
+@pytest.mark.parametrize(("sixth", "epochs", "best"), [(0.4, 8, 5), (0.51, 6, 2)], ids=["better", "no better"])
+def test_patience_counts_epochs_that_are_not_kept_and_may_grow(monkeypatch, numbered, tmp_path, sixth, epochs, best):
+    """Epochs of the same score and a lower loss are better ones; a resumed run goes on counting."""
+    told(monkeypatch, (0.9,) * 8, (0.7, 0.6, 0.5, 0.55, 0.52, sixth, 0.54, 0.54))
+    run = new_run(config_for(numbered, epochs=8, lr=0.01, patience=2), tmp_path / "run")
+    assert len(run.read_metrics()) == 5
+    assert read_weights(run.model_file)[1]["epoch"] == 2
+    run = resumed_run(run.path, patience=3)
+    assert len(run.read_metrics()) == epochs
+    assert read_weights(run.model_file)[1]["epoch"] == best
 
 
 def test_the_score_of_the_kept_network_is_the_one_it_was_kept_for(numbered, tmp_path):

@@ -91,13 +91,16 @@ class KeepBest(ModelCheckpoint):
     """Lightning's best-by-validation checkpoint, in one file that outlives a move of the run's folder.
 
     Of epochs with the same score, that of the lowest validation loss: few images give many epochs the same score, and
-    the first of them is the least settled.
+    the first of them is the least settled. With `patience`, so many epochs in a row that are not kept end the run.
     """
 
     loss = math.inf
     """Of the epoch that is kept."""
+    waited = 0
+    """Epochs since then."""
 
-    def __init__(self, folder: Path, monitor: str) -> None:
+    def __init__(self, folder: Path, monitor: str, patience: int | None = None) -> None:
+        self.patience = patience
         super().__init__(
             folder, "best", monitor=monitor, mode="max", enable_version_counter=False, save_weights_only=True,
             save_on_train_epoch_end=True,
@@ -109,16 +112,19 @@ class KeepBest(ModelCheckpoint):
         level = current is not None and current == self.best_model_score and loss < self.loss
         better = super().check_monitor_top_k(trainer, current)
         kept = better or trainer.strategy.reduce_boolean_decision(bool(level))
-        self.loss = loss if kept else self.loss
+        self.loss, self.waited = (loss, 0) if kept else (self.loss, self.waited + 1)
+        if self.patience is not None and self.waited >= self.patience:
+            trainer.should_stop = True
         return kept
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run has to know of the epochs before."""
-        return {**super().state_dict(), "loss": self.loss}
+        return {**super().state_dict(), "loss": self.loss, "waited": self.waited}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the best score so far, with its path where the folder is now."""
         self.loss = state_dict.get("loss", -math.inf)  # runs of before kept the first of equal epochs
+        self.waited = state_dict.get("waited", 0)
         path = str(Path(str(self.dirpath)) / "best.ckpt")
         state = {**state_dict, "dirpath": self.dirpath}
         if state.get("best_model_path"):

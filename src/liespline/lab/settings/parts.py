@@ -117,7 +117,11 @@ class Training:
     )
     class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=SIZED)
     patience: int | None = setting(
-        None, "Stop after this many epochs without a better validation score.", ge=1, le=10**9, later=True
+        None,
+        "Stop after this many epochs without a better one: a higher validation score, or the same with a lower loss.",
+        ge=1,
+        le=10**9,
+        later=True,
     )
     start_from: str | None = setting(None, "Begin with the weights of this run (its folder or file).", metavar="RUN")
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = setting("32-true", "Number format.")

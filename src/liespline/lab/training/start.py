@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 from collections.abc import Container, Mapping
 from dataclasses import replace
@@ -52,7 +53,7 @@ def start(config: Config, out: Path | None) -> Run:
 
 
 def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
-    """The run in `folder`, changed in what may change later; more epochs make a finished run unfinished."""
+    """The run in `folder`, changed in what may change later; more epochs or patience make a finished one unfinished."""
     run, config = Run.open(folder)
     for name, value in given.items():
         if not SETTINGS[name].later and value != config[name]:
@@ -68,6 +69,8 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         if changed.training.epochs < min(done, config.training.epochs):
             raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
         longer = changed.training.epochs > config.training.epochs
+        if done < changed.training.epochs:  # stopped where its patience ended
+            longer = longer or _patience(changed) > _patience(config)
         elsewhere = (changed.data, changed.labels) != (config.data, config.labels)
         if longer or elsewhere or not run.complete:
             check_there(changed)
@@ -75,6 +78,10 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         if changed != config:
             run.keep_config(changed, unfinished=longer)
     return run, changed
+
+
+def _patience(config: Config) -> float:
+    return config.training.patience or math.inf
 
 
 def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
+from lightning.pytorch.callbacks import RichProgressBar
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
@@ -42,9 +42,7 @@ def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, p
     if settings.nan_guard:
         callbacks.insert(0, StopAtNaN(run.path, config, signature))
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
-    callbacks += [KeepBest(folder, monitor), KeepLast(folder)]
-    if settings.patience is not None:
-        callbacks.append(EarlyStopping(monitor, patience=settings.patience, mode="max"))
+    callbacks += [KeepBest(folder, monitor, settings.patience), KeepLast(folder)]
     if progress:
         callbacks.append(Bar(leave=False))
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
