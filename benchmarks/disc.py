@@ -2,10 +2,10 @@
 
     python -m benchmarks.disc PCAM --epochs 20 --modes --seed 0
 
-A small residual network of eight orientations learns from a tenth of the training patches, the middle 64×64 of each,
-turned by any angle. Its AUC is that of 1,200 other training patches; how far its outputs change is measured on 120 of
-them, cut to the disc that stays in view and turned. One thread; every line printed is one network: on the square, with
-the last mean over a disc but zeros beyond the border of every layer, and with `disc=True`.
+A small residual network, by default of eight orientations, learns from a tenth of the training patches, the middle
+64×64 of each, turned by any angle. Its AUC is that of 1,200 other training patches; how far its outputs change is
+measured on 120 of them, cut to the disc that stays in view and turned. One thread; every line printed is one network:
+on the square, with the last mean over a disc but zeros beyond the border of every layer, and with `disc=True`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from liespline.lab.moving import in_disc, moved
 
 BATCH, RATE, MARGIN, ANGLES = 32, 5e-3, 12, (7.5, 15, 22.5, 30, 45, 60, 75, 90)
 KINDS = ("square", "mean over a disc", "disc")
-GRID = ls.uniform(ls.SO2(), 8)
 
 
 def middle(images: Tensor) -> Tensor:
@@ -35,9 +34,9 @@ def middle(images: Tensor) -> Tensor:
     return images[..., MARGIN:-MARGIN, MARGIN:-MARGIN]
 
 
-def network(kind: str) -> nn.Module:
+def network(kind: str, grid: ls.Grid) -> nn.Module:
     """A network of one of the KINDS."""
-    net = models.resnet(3, 2, GRID, widths=(4, 4, 8, 8), kernel="local", n_k=3, disc=kind != "square")
+    net = models.resnet(3, 2, grid, widths=(4, 4, 8, 8), kernel="local", n_k=3, disc=kind != "square")
     for layer in net.modules() if kind == "mean over a disc" else ():
         if hasattr(layer, "padding_mode"):
             layer.padding_mode = "zeros"
@@ -62,7 +61,7 @@ def trained(images: Tensor, targets: Tensor, net: nn.Module, asked: argparse.Nam
 
 
 @torch.no_grad()
-def measured(net: nn.Module, images: Tensor, targets: Tensor) -> str:
+def measured(net: nn.Module, grid: ls.Grid, images: Tensor, targets: Tensor) -> str:
     """AUC, and the change of the outputs at each angle, in per cent, on one grid and for the mean of two."""
     outputs = torch.cat([net(middle(part)) for part in images.split(60)])
     auc = float(binary_auroc(outputs[:, 1] - outputs[:, 0], targets))
@@ -70,10 +69,10 @@ def measured(net: nn.Module, images: Tensor, targets: Tensor) -> str:
 
     def answers() -> list[Tensor]:
         turns = [torch.tensor([math.radians(angle)], dtype=torch.float64) for angle in (0, *ANGLES)]
-        return [net(moved(inside, GRID.group, turn) + around) for turn in turns]
+        return [net(moved(inside, grid.group, turn) + around) for turn in turns]
 
     once = answers()
-    with ls.nn.shift(net, torch.tensor([GRID.spacing / 2])):
+    with ls.nn.shift(net, torch.tensor([grid.spacing / 2])):
         twice = [(one + other) / 2 for one, other in zip(once, answers(), strict=True)]
     said = f"AUC {100 * auc:.1f}"
     for name, (upright, *turned) in (("change", once), ("of the mean of two grids", twice)):
@@ -92,7 +91,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--modes", action="store_true", help="steps in modes of the splines")
+    parser.add_argument("--orientations", type=int, default=8)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     asked = parser.parse_args()
+    grid = ls.uniform(ls.SO2(), asked.orientations)
     torch.set_num_threads(1)
     patches = pcam.load(asked.data, "train")
     few = patches.share(0.1)
@@ -100,10 +102,10 @@ def main() -> None:
     known = {int(row) for row in few._rows}
     others = [row for row in np.random.default_rng(0).permutation(len(patches)).tolist() if row not in known][:1200]
     unseen, truth = patches.__getitems__(others)
-    for kind in KINDS:
+    for kind in asked.kinds:
         torch.manual_seed(asked.seed)
-        net = trained(images, targets, network(kind), asked)
-        print(f"{kind}: {measured(net, as_float(unseen), truth)}", flush=True)
+        net = trained(images, targets, network(kind, grid), asked)
+        print(f"{kind}: {measured(net, grid, as_float(unseen), truth)}", flush=True)
 
 
 if __name__ == "__main__":
