@@ -34,8 +34,9 @@ def middle(images: Tensor) -> Tensor:
     return images[..., MARGIN:-MARGIN, MARGIN:-MARGIN]
 
 
-def network(kind: str, grid: ls.Grid) -> nn.Module:
+def network(kind: str, orientations: int) -> nn.Module:
     """A network of one of the KINDS."""
+    grid = ls.uniform(ls.SO2(), orientations)
     net = models.resnet(3, 2, grid, widths=(4, 4, 8, 8), kernel="local", n_k=3, disc=kind != "square")
     for layer in net.modules() if kind == "mean over a disc" else ():
         if hasattr(layer, "padding_mode"):
@@ -61,21 +62,16 @@ def trained(images: Tensor, targets: Tensor, net: nn.Module, asked: argparse.Nam
 
 
 @torch.no_grad()
-def measured(net: nn.Module, grid: ls.Grid, images: Tensor, targets: Tensor) -> str:
+def measured(net: nn.Module, images: Tensor, targets: Tensor) -> str:
     """AUC, and the change of the outputs at each angle, in per cent, on one grid and for the mean of two."""
     outputs = torch.cat([net(middle(part)) for part in images.split(60)])
     auc = float(binary_auroc(outputs[:, 1] - outputs[:, 0], targets))
     inside, around = in_disc(middle(images[:120]))
 
-    def answers() -> list[Tensor]:
-        turns = [torch.tensor([math.radians(angle)], dtype=torch.float64) for angle in (0, *ANGLES)]
-        return [net(moved(inside, grid.group, turn) + around) for turn in turns]
-
-    once = answers()
-    with ls.nn.shift(net, torch.tensor([grid.spacing / 2])):
-        twice = [(one + other) / 2 for one, other in zip(once, answers(), strict=True)]
+    turns = [torch.tensor([math.radians(angle)], dtype=torch.float64) for angle in (0, *ANGLES)]
     said = f"AUC {100 * auc:.1f}"
-    for name, (upright, *turned) in (("change", once), ("of the mean of two grids", twice)):
+    for name, over in (("change", net), ("of the mean of two grids", ls.nn.OverGrids(net, 2))):
+        upright, *turned = (over(moved(inside, ls.SO2(), turn) + around) for turn in turns)
         changes = [100 * float((answer - upright).norm() / upright.norm()) for answer in turned]
         overall = math.sqrt(sum(change**2 for change in changes[:-1]) / (len(changes) - 1))
         said += f"; {name} {overall:.1f} %: " + ", ".join(
@@ -94,7 +90,6 @@ def main() -> None:
     parser.add_argument("--orientations", type=int, default=8)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     asked = parser.parse_args()
-    grid = ls.uniform(ls.SO2(), asked.orientations)
     torch.set_num_threads(1)
     patches = pcam.load(asked.data, "train")
     few = patches.share(0.1)
@@ -104,8 +99,8 @@ def main() -> None:
     unseen, truth = patches.__getitems__(others)
     for kind in asked.kinds:
         torch.manual_seed(asked.seed)
-        net = trained(images, targets, network(kind, grid), asked)
-        print(f"{kind}: {measured(net, grid, as_float(unseen), truth)}", flush=True)
+        net = trained(images, targets, network(kind, asked.orientations), asked)
+        print(f"{kind}: {measured(net, as_float(unseen), truth)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -68,9 +68,9 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         done = len(run.read_metrics())
         if changed.training.epochs < min(done, config.training.epochs):
             raise ConfigError(f"epochs = {changed.training.epochs}: the run has done {done}; give more")
+        stopped_early = done < config.training.epochs
         longer = changed.training.epochs > config.training.epochs
-        if done < changed.training.epochs:  # stopped where its patience ended
-            longer = longer or _patience(changed) > _patience(config)
+        longer = longer or (stopped_early and _patience(changed) > _patience(config))
         elsewhere = (changed.data, changed.labels) != (config.data, config.labels)
         if longer or elsewhere or not run.complete:
             check_there(changed)
