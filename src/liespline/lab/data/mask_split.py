@@ -11,8 +11,9 @@ from torch import Tensor
 
 from .files import DataError
 from .pairs import Pairs
-from .patches import Drawn, Laid, cut
+from .patches import Drawn, cut
 from .split import Split
+from .whole import Wholes
 
 PATCH = {2: 96, 3: 32}
 MOST_DRAWN = 16  # patches of one image in an epoch, if there are many images
@@ -28,7 +29,7 @@ class MaskSplit(Split):
     def __init__(self, pairs: Pairs, patch: int | None, *, dealt: bool) -> None:
         self.pairs, self.dealt = pairs, dealt
         self.classes, self.notes, self.synthetic, self.kind = pairs.classes, pairs.notes, False, "masks"
-        self.in_channels, self.side = pairs.in_channels, pairs.side
+        self.in_channels, self.side, self.values = pairs.in_channels, pairs.side, pairs.values
         self.space = (patch or PATCH[pairs.space_dim],) * pairs.space_dim
         self.targets = torch.from_numpy(pairs.items.counts[pairs.rows])  # voxels of each class, image by image
 
@@ -90,6 +91,6 @@ class MaskSplit(Split):
         count = max(1, min(count, MOST_DRAWN), -(-LEAST_DRAWN // len(self)))
         return Drawn(self.pairs.items, self.pairs.rows, self.space, count, seed)
 
-    def to_pick_by(self) -> Laid:
-        """Patches that cover every image once."""
-        return Laid(self.pairs.items, self.pairs.rows, self.space)
+    def to_pick_by(self) -> Wholes:
+        """Every image whole, with its mask as it is stored."""
+        return Wholes(self.pairs.items, self.pairs.rows)

@@ -29,6 +29,11 @@ class Meaning:
         return [name for name in self.names.values() if name != IGNORED]
 
     @property
+    def values(self) -> list[int]:
+        """The value that masks hold for each of the classes."""
+        return [value for value, name in self.names.items() if name != IGNORED]
+
+    @property
     def numbers(self) -> dict[int, int]:
         """Class numbers by value."""
         return {v: IGNORE if name == IGNORED else self.classes.index(name) for v, name in self.names.items()}
@@ -133,5 +138,6 @@ def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading) -> Item:
     for value, number in meaning.numbers.items():
         classes[mask == value] = number
     if image.values.ndim == 3:
-        return Item(image.values, classes)
-    return Item(reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0])
+        return Item(image.values, classes, spacing=image.spacing)
+    own = classes if reading.resamples(image.spacing) else None
+    return Item(reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0], own, image.spacing)

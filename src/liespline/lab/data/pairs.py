@@ -31,6 +31,8 @@ class Pairs:
     all_names: tuple[str, ...]
     classes: tuple[str, ...]
     splits: tuple[str, ...] | None
+    values: tuple[int, ...]
+    """What masks hold for each class."""
     side: float | None
     """The side in millimetres that all voxels were brought to; None for images."""
     notes: tuple[str, ...]
@@ -133,7 +135,8 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
             meaning = meaning_of(path, pairs, splits, reading)
         except DataError as error:  # one report of all that is wrong
             raise DataError(list(dict.fromkeys([*error.problems, *unfit(pairs)]))) from error
-        about = {"classes": np.array(meaning.classes), "side": np.array(meaning.side or 0.0)}
+        about = {"classes": np.array(meaning.classes), "values": np.array(meaning.values)}
+        about["side"] = np.array(meaning.side or 0.0)
         return about, decode(pairs, meaning, reading)
 
     items = cached_items(path, key, build)
@@ -141,7 +144,9 @@ def load_pairs(path: Path, reading: Reading | None = None) -> Pairs:
     side = float(items.index["side"]) or None
     notes += _remarks(items, classes, side, reading)
     names = tuple(pair.name for pair in pairs)
-    return Pairs(items, np.arange(len(pairs)), names, classes, tuple(splits) if parts else None, side, tuple(notes))
+    values = tuple(map(int, items.index["values"]))
+    given = tuple(splits) if parts else None
+    return Pairs(items, np.arange(len(pairs)), names, classes, given, values, side, tuple(notes))
 
 
 def _remarks(items: Ragged, classes: Sequence[str], side: float | None, reading: Reading) -> list[str]:

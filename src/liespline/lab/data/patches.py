@@ -1,8 +1,7 @@
-"""Patches of images and masks: drawn for training so that rare classes are seen, laid out for validation."""
+"""Patches of images and masks, drawn for training so that rare classes are seen."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,31 +73,3 @@ class Drawn(Dataset[tuple[Tensor, Tensor]]):
         """The nearest origin whose patch lies inside; images smaller than the patch are put in its middle."""
         pairs = zip(wanted, self.items.shapes[row][1:], self.patch, strict=True)
         return [min(max(0, o), n - p) if n >= p else -((p - n) // 2) for o, n, p in pairs]
-
-
-class Laid(Dataset[tuple[Tensor, Tensor]]):
-    """Patches side by side that cover each image once; what lies beyond an image is ignored."""
-
-    def __init__(self, items: Ragged, rows: Array, patch: Sequence[int]) -> None:
-        self.items, self.patch = items, tuple(patch)
-        self.origins = [(int(row), origin) for row in rows for origin in self._origins(items.shapes[row][1:])]
-
-    def _origins(self, space: Sequence[int]) -> list[tuple[int, ...]]:
-        # Centred, so that what is missing is missing on both sides.
-        starts = []
-        for n, p in zip(space, self.patch, strict=True):
-            count = -(-n // p)
-            starts.append([(n - count * p) // 2 + i * p for i in range(count)])
-        return list(itertools.product(*starts))
-
-    def __len__(self) -> int:
-        return len(self.origins)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        image, mask = cut(self.items, *self.origins[index], self.patch)
-        return torch.from_numpy(image), torch.from_numpy(mask).long()
-
-    def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """A batch: patches (B, C, *patch) and class numbers (B, *patch)."""
-        images, masks = zip(*(self[index] for index in indices), strict=True)
-        return torch.stack(images), torch.stack(masks)

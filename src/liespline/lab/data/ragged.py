@@ -13,14 +13,21 @@ from .rows import Array, cache_folder, digest
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 IGNORE = 255  # the class number of voxels that are neither learned from nor scored
 DTYPES = ("uint8", "uint16", "float32")
+FORMAT = 2  # of the file: what another version decoded is decoded anew
 
 
 @dataclass(frozen=True)
 class Item:
-    """An image (C, *space) and its mask (*space) of class numbers, or one of no voxels where there is none."""
+    """An image (C, *space) and its mask (*space) of class numbers, or one of no voxels where there is none.
+
+    Where both were resampled, `own` is the mask as it is stored, on the image's own grid. `spacing` is the size of the
+    image's own voxels in millimetres.
+    """
 
     image: Array
     mask: Array
+    own: Array | None = None
+    spacing: tuple[float, ...] = ()
 
 
 class Ragged:
@@ -29,6 +36,7 @@ class Ragged:
     def __init__(self, path: Path, index: dict[str, Array]) -> None:
         self.path, self.index = path, index
         self.shapes = [tuple(int(n) for n in shape) for shape in index["shapes"]]  # (C, *space)
+        self.spacings = [tuple(float(n) for n in spacing) for spacing in index["spacings"]]  # of the own voxels, in mm
         self.places, self.counts = index["places"], index["counts"]
         """Flat positions (N, K, PLACES) of voxels of each class, −1 for none, and how many there are (N, K)."""
         self._bytes: Array | None = None
@@ -48,10 +56,19 @@ class Ragged:
 
     def mask(self, row: int, window: Sequence[slice] = ()) -> Array:
         """Its mask as uint8: (*window)."""
-        shape = self.shapes[row]
-        kind = np.dtype(DTYPES[int(self.index["dtypes"][row])])
-        start = int(self.index["starts"][row]) + int(np.prod(shape)) * kind.itemsize
-        return np.array(self._view(start, shape[1:], np.dtype(np.uint8))[tuple(window)])
+        return np.array(self._view(self._mask_at(row), self.shapes[row][1:], np.dtype(np.uint8))[tuple(window)])
+
+    def own_mask(self, row: int) -> Array:
+        """Its mask as it is stored, on the image's own grid, as uint8: (*own)."""
+        own = tuple(int(n) for n in self.index["owns"][row])
+        if not any(own):
+            return self.mask(row)
+        start = self._mask_at(row) + int(np.prod(self.shapes[row][1:]))
+        return np.array(self._view(start, own, np.dtype(np.uint8)))
+
+    def _mask_at(self, row: int) -> int:
+        size = int(np.prod(self.shapes[row])) * np.dtype(DTYPES[int(self.index["dtypes"][row])]).itemsize
+        return int(self.index["starts"][row]) + size
 
     def _view(self, start: int, shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
         if self._bytes is None:
@@ -66,7 +83,7 @@ def cached_items(source: Path, key: str, build: Callable[[], Content]) -> Ragged
     """What `build()` reads from `source`, kept beside it until `key`, whatever the content depends on, changes."""
     folder = cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
-    target = folder / f"{family}.{digest(key)}.pairs"
+    target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.pairs"
     index = target.with_suffix(".npz")
     if not index.exists():
         with lock(folder / f"{family}.lock", wait=True):
@@ -80,7 +97,7 @@ def cached_items(source: Path, key: str, build: Callable[[], Content]) -> Ragged
 
 
 def _write(target: Path, index: Path, about: dict[str, Array], items: Iterator[Item]) -> None:
-    shapes, starts, dtypes, places, counts = [], [], [], [], []
+    shapes, starts, dtypes, places, counts, owns, spacings = [], [], [], [], [], [], []
     with replacing(target) as stream:
         for item in items:
             starts.append(stream.tell())
@@ -88,14 +105,19 @@ def _write(target: Path, index: Path, about: dict[str, Array], items: Iterator[I
             shapes.append(item.image.shape)
             stream.write(np.ascontiguousarray(item.image).tobytes())
             stream.write(np.ascontiguousarray(item.mask, np.uint8).tobytes())
+            if item.own is not None:
+                stream.write(np.ascontiguousarray(item.own, np.uint8).tobytes())
+            owns.append((0,) * item.mask.ndim if item.own is None else item.own.shape)
+            spacings.append(item.spacing)
             stream.write(bytes(-stream.tell() % 8))  # the next item begins where its dtype may
             some, count = _remember(item.mask, len(about["classes"]), len(shapes))
             places.append(some)
             counts.append(count)
     with replaced(index) as part, open(part, "wb") as file:
         np.savez(
-            file, allow_pickle=False, shapes=shapes, starts=starts, dtypes=dtypes, places=places, counts=counts, **about
-        )
+            file, allow_pickle=False, shapes=shapes, starts=starts, dtypes=dtypes, places=places, counts=counts,
+            owns=owns, spacings=spacings, **about,
+        )  # fmt: skip
 
 
 def _remember(mask: Array, classes: int, row: int) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +33,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
 
     side: float | None = None
     """For volumes that state it: the side in millimetres that all voxels were brought to."""
+    values: tuple[int, ...] = ()
+    """For masks: what files hold for each class."""
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """What training sees of it."""
         return self
 
-    def to_pick_by(self) -> Dataset[tuple[Tensor, Tensor]]:
+    def to_pick_by(self) -> Dataset[Any]:
         """What the best epoch is picked by."""
         return self
 

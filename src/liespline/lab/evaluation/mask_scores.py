@@ -13,6 +13,7 @@ from ..data.mask_split import MaskSplit
 from ..runs.trained import Trained
 from ..tasks import find_task
 from ..tasks.masks import MaskScores
+from ..whole import scored
 from .turned_masks import dice, under_turns
 
 TURNED_IMAGES = {2: 50, 3: 8}
@@ -20,16 +21,21 @@ TURNED_IMAGES = {2: 50, 3: 8}
 
 @torch.no_grad()
 def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
-    """Loss, Dice, IoU and sensitivity over all voxels, the mean Dice of an image, and Dice of turned images."""
+    """Loss, Dice, IoU and sensitivity over all voxels, the mean Dice of an image, and Dice of turned images.
+
+    Masks are compared as they are stored, on the image's own grid; the loss and turned images are on the network's.
+    """
     device = next(trained.parameters()).device
     objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
     table, loss, single = MaskScores(split.classes), MeanMetric(), []
-    for images, masks in split.blocks(1):
-        logits = trained.in_tiles(images.to(device)).float().cpu()
-        table.update(logits, masks)
-        loss.update(objective.loss(logits, masks), masks.numel())
+    wholes = split.to_pick_by()
+    for index in range(len(wholes)):
+        whole = wholes[index]
+        found = scored(trained, objective, whole._replace(image=whole.image.to(device), mask=whole.mask.to(device)))
+        table.update(found.found, found.true)
+        loss.update(found.loss, found.samples)
         own = MaskScores(split.classes)
-        own.update(logits, masks)
+        own.update(found.found, found.true)
         single.append(own.compute())
     scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
     scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()

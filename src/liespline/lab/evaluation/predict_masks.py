@@ -21,6 +21,7 @@ from ..data.scans import SCAN_FORMATS, Reading, Scan, is_scan, stem
 from ..data.scans.nifti import write_nifti
 from ..data.split import in_colours
 from ..runs.trained import Trained, load, model_file
+from ..whole import segmented
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .large import segment_large
@@ -86,7 +87,7 @@ def _one(
     told(0, 1)
     with strict_pillow():
         scan = read_image(file)
-    mask = _volume(trained, scan, side) if len(scan.spacing) == 3 else _answer(trained, scan.values, file, side)
+    mask = _mask(trained, scan, file, side)
     told(1, 1)
     if len(scan.spacing) == 3:
         target = out / f"{stem(file)}.nii.gz"
@@ -111,17 +112,13 @@ def _fitting(trained: Trained, images: Tensor, file: Path) -> Tensor:
     return in_colours(as_float(images), channels).to(next(trained.parameters()).device)
 
 
-@torch.no_grad()
-def _answer(trained: Trained, samples: Array, file: Path, side: int | None) -> Array:
-    if samples.ndim - 1 != len(trained.signature.space):
-        raise DataError(
-            f"{file}: has {samples.ndim - 1} dimensions; the network learned from {len(trained.signature.space)}"
-        )
+def _mask(trained: Trained, scan: Scan, file: Path, side: int | None) -> Array:
+    """The classes of an image's own voxels; volumes are first brought to cubes of the size that the network learned."""
+    d, wanted = len(scan.spacing), len(trained.signature.space)
+    if d != wanted:
+        raise DataError(f"{file}: has {d} dimensions; the network learned from {wanted}")
+    samples = scan.values
+    if d == 3:
+        samples = Reading(trained.config.window, trained.signature.spacing).samples(scan)
     images = _fitting(trained, torch.tensor(samples).unsqueeze(0), file)
-    return trained.in_tiles(images, side).argmax(1)[0].to(torch.uint8).cpu().numpy()
-
-
-def _volume(trained: Trained, scan: Scan, side: int | None) -> Array:
-    """The mask on the volume's own grid: made on cubes of the size that the network learned, and brought back."""
-    reading = Reading(trained.config.window, trained.signature.spacing)
-    return reading.on_own_grid(scan, _answer(trained, reading.samples(scan), Path("volume"), side))
+    return segmented(trained, images, scan.values.shape[1:], scan.spacing, side)[1]

@@ -39,6 +39,15 @@ class MaskScores(MulticlassConfusionMatrix):
         super().__init__(len(classes), ignore_index=IGNORE)
         self.names = tuple(classes)
 
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count the voxels of logits (B, K, *space), or of class numbers (*space), against class numbers, 255 ignored.
+
+        torchmetrics' own count takes K² numbers of memory for each voxel where torch is to be deterministic.
+        """
+        found, seen, count = preds.argmax(1) if preds.is_floating_point() else preds, target != IGNORE, len(self.names)
+        pairs = target[seen].long() * count + found[seen].long()
+        self.confmat += torch.bincount(pairs, minlength=count**2).view(count, count).to(self.confmat.device)
+
     def compute(self) -> Tensor:
         """The mean Dice."""
         table = self.confmat.double()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,9 +17,12 @@ from ...nn import Ensemble, shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
 from ..data.patches import Drawn
+from ..data.whole import Whole, Wholes
 from ..runs.checkpoint import check_fit
+from ..runs.trained import Trained
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
+from ..whole import Scored, scored
 from .averaging import Averaged
 from .optimisers import optimiser, rate
 from .shifting import a_shift
@@ -30,9 +34,17 @@ class Learner(LightningModule):
     """A network with its loss, its scores and its optimiser.
 
     `averaged` is the moving average of weights and norms' statistics, where one is asked for: it is scored and kept.
+    `used` makes of a network what it is once it is trained, where images are scored whole.
     """
 
-    def __init__(self, network: nn.Module, objective: Objective, training: Training, seed: int = 0) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        objective: Objective,
+        training: Training,
+        seed: int = 0,
+        used: Callable[[nn.Module], Trained] | None = None,
+    ) -> None:
         super().__init__()
         self.network, self.objective, self.settings, self.seed = network, objective, training, seed
         self.averaged = Averaged(network, training.ema) if training.ema else None
@@ -40,6 +52,8 @@ class Learner(LightningModule):
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
         self._losses: list[Tensor] = []
         self._compiled: Callable[[Tensor], Tensor] | None = None
+        self._used = used
+        self._whole: Callable[[Whole], Scored] | None = None
 
     def compile_network(self) -> None:
         """Compile the network as one graph; an nn.Sequential compiled in place would become one graph per child."""
@@ -84,13 +98,20 @@ class Learner(LightningModule):
             shift(self.network, None)
         if self._losses:
             self.log("train_loss", torch.stack(self._losses).mean(), sync_dist=True, prog_bar=True)
+        if self._used is not None:
+            # Anew for each validation: how far tiles must overlap is measured, and depends on the weights.
+            self._whole = partial(scored, self._used(self.averaged or self.network), self.objective)
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
         """Loss and scores on images that the network does not learn from."""
-        output = self.output(batch[0])
-        loss = self.objective.loss(output, batch[1])
-        self.valid_scores.update(output.float(), batch[1])
-        self.valid_loss.update(loss, len(batch[0]))
+        if self._whole is not None:
+            loss, count, output, target = self._whole(batch)
+        else:
+            images, target = batch
+            output, count = self.output(images), len(images)
+            loss, output = self.objective.loss(output, target), output.float()
+        self.valid_scores.update(output, target)
+        self.valid_loss.update(loss, count)
         self.log("valid_loss", self.valid_loss, on_epoch=True)
         self.log_dict(self.valid_scores, on_epoch=True, prog_bar=True)
 
@@ -146,6 +167,7 @@ class Batches(LightningDataModule):
         batch = min(self.settings.batch, len(split)) // self._world
         if batch < 1:
             raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
+        batch = 1 if isinstance(split, Wholes) else batch
         workers = self.settings.workers
         on_gpu = self._trainer.strategy.root_device.type == "cuda"
         return DataLoader(
@@ -159,8 +181,10 @@ class Batches(LightningDataModule):
             persistent_workers=workers > 0,
         )
 
-    def on_after_batch_transfer(self, batch: Batch, dataloader_idx: int) -> Batch:
+    def on_after_batch_transfer(self, batch: Batch | Whole, dataloader_idx: int) -> Batch | Whole:
         """Turn stored bytes into floats and augment them, on the device, a batch at a time."""
+        if isinstance(batch, Whole):
+            return batch
         trainer, (images, targets) = self._trainer, batch
         dtype = trainer.lightning_module.dtype
         if not trainer.training:

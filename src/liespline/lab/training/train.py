@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import seed_everything
@@ -17,7 +18,7 @@ from ..evaluation.evaluate import evaluate_run, report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
-from ..runs.trained import save_trained, warm_start
+from ..runs.trained import Trained, save_trained, warm_start
 from ..screen import Screen
 from ..settings import Config, Training
 from ..tasks import find_task
@@ -47,7 +48,8 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
                 objective.look_at(splits["train"].targets)
-                learner = Learner(task.make(config, signature), objective, config.training, config.seed)
+                used = partial(Trained, config=config, signature=signature) if signature.kind == "masks" else None
+                learner = Learner(task.make(config, signature), objective, config.training, config.seed, used)
                 warm_start(learner.network, config)
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()

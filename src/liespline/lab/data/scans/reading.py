@@ -33,20 +33,19 @@ class Reading:
 
     def on_cubes(self, scan: Scan, values: Array, nearest: bool = False) -> Array:
         """Values (C, *space) on the grid of a scan, brought to the cubes; `nearest` is for masks."""
-        if (side := self._other_side(scan)) is None:
+        if self.side is None or not self.resamples(scan.spacing):
             return values
-        return resample(values, *cubes(scan, side), nearest=nearest)
+        return resample(values, *cubes(scan, self.side), nearest=nearest)
 
-    def on_own_grid(self, scan: Scan, mask: Array) -> Array:
-        """A mask (*space) on the cubes, brought back to the voxels of its scan."""
-        if (side := self._other_side(scan)) is None:
+    def on_own_grid(self, mask: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
+        """A mask on the cubes, brought back to the grid of its scan: `space` voxels of this `spacing`."""
+        if self.side is None or not self.resamples(spacing):
             return mask
-        steps = [1 / step for step in cubes(scan, side)[1]]
-        return resample(mask[None], scan.values.shape[1:], steps, nearest=True)[0]
+        return resample(mask[None], space, [own / self.side for own in spacing], nearest=True)[0]
 
-    def _other_side(self, scan: Scan) -> float | None:
-        """The side, if the voxels of the scan have another one."""
-        return self.side if self.side is not None and isotropic(scan.spacing, self.side)[1] else None
+    def resamples(self, spacing: Sequence[float]) -> bool:
+        """Whether voxels of this spacing are brought to others."""
+        return self.side is not None and isotropic(spacing, self.side)[1]
 
     @property
     def words(self) -> str:
