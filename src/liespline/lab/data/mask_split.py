@@ -86,10 +86,24 @@ class MaskSplit(Split):
 
     def to_learn_from(self, seed: int) -> Drawn:
         """Random patches; an epoch sees about as many samples as the images have, or more if that is little."""
+        return Drawn(self.pairs.items, self.pairs.rows, self.space, self._drawn, seed)
+
+    @property
+    def _drawn(self) -> int:
+        """The patches of an image in an epoch."""
         sizes = sorted(math.prod(size) for size in self.pairs.sizes())
         count = round(sizes[len(sizes) // 2] / math.prod(self.space))
-        count = max(1, min(count, MOST_DRAWN), -(-LEAST_DRAWN // len(self)))
-        return Drawn(self.pairs.items, self.pairs.rows, self.space, count, seed)
+        return max(1, min(count, MOST_DRAWN), -(-LEAST_DRAWN // len(self)))
+
+    @property
+    def samples(self) -> int:
+        """The samples of all images, whole."""
+        return sum(math.prod(size) for size in self.pairs.sizes())
+
+    @property
+    def samples_drawn(self) -> int:
+        """The samples of the patches that an epoch of training sees."""
+        return len(self) * self._drawn * math.prod(self.space)
 
     def to_pick_by(self) -> Wholes:
         """Every image whole, with its mask as it is stored."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from lightning.fabric.plugins import CheckpointIO
-from lightning.pytorch import Trainer
+from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -87,11 +87,17 @@ def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where
             raise DataError(f"{where}: {name}: it has {has}, the network has {wanted}")
 
 
+def validated(trainer: Trainer) -> bool:
+    """Whether this epoch is one of those that end with a validation."""
+    return (trainer.current_epoch + 1) % (trainer.check_val_every_n_epoch or 1) == 0
+
+
 class KeepBest(ModelCheckpoint):
     """Lightning's best-by-validation checkpoint, in one file that outlives a move of the run's folder.
 
     Of epochs with the same score, that of the lowest validation loss: few images give many epochs the same score, and
-    the first of them is the least settled. With `patience`, so many epochs in a row that are not kept end the run.
+    the first of them is the least settled. With `patience`, so many epochs in a row that are not kept end the run,
+    after one that was validated.
     """
 
     loss = math.inf
@@ -105,6 +111,13 @@ class KeepBest(ModelCheckpoint):
             folder, "best", monitor=monitor, mode="max", enable_version_counter=False, save_weights_only=True,
             save_on_train_epoch_end=True,
         )  # fmt: skip
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Look at an epoch that was validated; for another, the scores there are would be those of an earlier one."""
+        if validated(trainer):
+            super().on_train_epoch_end(trainer, pl_module)
+        else:
+            self.waited += 1
 
     def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
         """Say whether this epoch is the best so far."""

@@ -92,12 +92,14 @@ class Learner(LightningModule):
         """Forget the losses of the epoch before."""
         self._losses = []
 
+    def mean_loss(self) -> Tensor:
+        """The mean loss of the epoch so far."""
+        return torch.stack(self._losses).mean()
+
     def on_validation_epoch_start(self) -> None:
-        """Put the grids back, and log the mean loss: logging every step takes as long as a small network's step."""
+        """Put the grids back, and look at the network as it will be used."""
         if self.settings.shift:
             shift(self.network, None)
-        if self._losses:
-            self.log("train_loss", torch.stack(self._losses).mean(), sync_dist=True, prog_bar=True)
         if self._used is not None:
             # Anew for each validation: how far tiles must overlap is measured, and depends on the weights.
             self._whole = partial(scored, self._used(self.averaged or self.network), self.objective)

@@ -21,6 +21,7 @@ from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
 from ..tasks.defaults import DEFAULTS
 from ..tasks.networks import Signature
+from .interval import interval_words
 from .shifting import compiled_once
 from .train import SHARED_FOLDER, is_first
 
@@ -124,6 +125,12 @@ def preflight(config: Config) -> Look:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
     remarks = [*look.remarks, *warm_start(network, config)]
+    remarks += interval_words(split, look.surveys["valid"].split)
+    if config.network.grids > 1:
+        remarks.append(
+            f"--grids {config.network.grids}: epochs are scored on one grid, the one that is trained; `evaluate` and "
+            "`predict` take the mean over all of them"
+        )
     if config.training.compile and not compiled_once(network, config.training):
         remarks.append("--compile is left out: windows change their size as the grids move, and each would be compiled")
     return replace(look, remarks=tuple(remarks))

@@ -23,6 +23,7 @@ from ..screen import Screen
 from ..settings import Config, Training
 from ..tasks import find_task
 from ..tasks.networks import Signature
+from .interval import validation_interval
 from .learner import Batches, Learner
 from .shifting import compiled_once
 from .trainer import lightning_manners, make_trainer
@@ -53,7 +54,8 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 warm_start(learner.network, config)
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
-                trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first)
+                every = validation_interval(splits["train"], splits["valid"])
+                trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first, every)
                 batches = Batches(splits, task.augmentation(config), config.training, config.seed)
                 begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
                 trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)

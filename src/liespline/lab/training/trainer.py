@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import torch
@@ -15,11 +15,12 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import RichProgressBar
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
-from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints
+from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints, validated
 from ..runs.folder import Run
 from ..settings import Config
 from ..tasks import find_task
 from ..tasks.networks import Signature
+from .learner import Learner
 from .nan_guard import StopAtNaN
 from .shared_norm import ShareStatistics
 
@@ -34,11 +35,13 @@ BESIDE_THE_POINT = (
 )
 
 
-def make_trainer(config: Config, run: Run, signature: Signature, monitor: str, progress: bool) -> Trainer:
-    """Lightning's trainer with the run's folder as its only place on disk."""
+def make_trainer(
+    config: Config, run: Run, signature: Signature, monitor: str, progress: bool, every: int = 1
+) -> Trainer:
+    """Lightning's trainer with the run's folder as its only place on disk; it validates `every` so many epochs."""
     settings = config.training
     folder = run.last_checkpoint.parent
-    callbacks: list[Callback] = [EpochLog(run)]
+    callbacks: list[Callback] = [EpochLog(run), Validated(every)]
     if settings.nan_guard:
         callbacks.insert(0, StopAtNaN(run.path, config, signature))
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
@@ -93,6 +96,18 @@ class Bar(RichProgressBar):
         return {name: value for name, value in items.items() if name != "v_num"}
 
 
+class Validated(Callback):
+    """Validation every so many epochs, and after the last one."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Tell Lightning, which looks at the end of the epoch."""
+        last = trainer.current_epoch + 1 == trainer.max_epochs
+        trainer.check_val_every_n_epoch = 1 if last else self.every
+
+
 class EpochLog(Callback):
     """One JSON line per epoch: losses, scores, seconds, images per second, peak memory."""
 
@@ -115,12 +130,20 @@ class EpochLog(Callback):
         self._images += len(batch[0])
         self._memory = max(self._memory, memory_in_use(trainer.strategy.root_device))
         self._seconds = time.perf_counter() - self._begun
+        if trainer.is_last_batch:  # logging every step takes as long as a small network's step
+            loss = cast(Learner, pl_module).mean_loss()
+            pl_module.log("train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the line before the epoch's checkpoint: a kill between the two repeats both."""
         if not trainer.is_global_zero:
             return
-        values = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
+        fresh = {
+            name: value
+            for name, value in sorted(trainer.callback_metrics.items())
+            if validated(trainer) or not name.startswith("valid_")
+        }
+        values = {name: float(value) for name, value in fresh.items()}
         speed = self._images * trainer.world_size / self._seconds
         row: dict[str, Any] = {"epoch": trainer.current_epoch, "step": trainer.global_step, **values}
         row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
