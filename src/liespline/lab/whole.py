@@ -9,10 +9,15 @@ import torch
 from torch import Tensor
 
 from .data.rows import Array
-from .data.scans import Reading
+from .data.scans import Reading, cube_side
 from .data.whole import Whole
 from .runs.trained import Trained
+from .tasks.networks import Signature
 from .tasks.objectives import Objective
+
+UNLIKE = 4.0
+"""Scans of one kind differ by a factor of two or three in the side of a voxel, wrong units and spacings left out by ten
+or a thousand: what lies between this factor and its inverse is not remarked on."""
 
 
 class Scored(NamedTuple):
@@ -42,3 +47,14 @@ def scored(trained: Trained, objective: Objective, whole: Whole) -> Scored:
         logits, found = segmented(trained, whole.image, whole.own.shape, whole.spacing)
         loss = objective.loss(logits, whole.mask)
     return Scored(loss, whole.mask.numel(), torch.from_numpy(found).to(whole.own.device), whole.own)
+
+
+def unlike_voxels(signature: Signature, spacing: Sequence[float]) -> str | None:
+    """What is to be said of voxels that are of another size altogether than those of training; None if they are not."""
+    usual = signature.voxels or signature.spacing
+    if usual is None or 1 / UNLIKE <= cube_side(spacing) / usual <= UNLIKE:
+        return None
+    return (
+        f"has voxels of {cube_side(spacing):.3g} mm, the network learned from voxels of {usual:.3g} mm: what it knows "
+        "has another size there; check the spacing and its unit before you use the mask"
+    )

@@ -89,9 +89,10 @@ def show_values(rows: list[dict[str, Any]], as_csv: bool) -> None:
 def write_masks(
     checkpoint: Path, paths: list[Path], out: Path | None, tile: int | None, level: int, as_json: bool
 ) -> None:
-    """Masks of images and volumes, with a bar."""
+    """Masks of images and volumes, with a bar; what could not be used is named at the end, and the status is 1."""
     from rich.progress import Progress
 
+    from ..data.files import grouped
     from ..evaluation.predict_masks import predict_masks
 
     if out is None:
@@ -102,11 +103,17 @@ def write_masks(
         def told(name: str, done: int, total: int) -> None:
             bar.update(task, description=name, completed=done, total=total)
 
-        rows, remarks = predict_masks(checkpoint, paths, out, side=tile, level=level, progress=told)
-    for remark in remarks:
-        Screen(stderr=True).print(remark)
+        done = predict_masks(checkpoint, paths, out, side=tile, level=level, progress=told)
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-        return
-    for row in rows:
-        console.print(f"{row['image']} → {row['mask']}")
+        typer.echo(json.dumps(done.rows, indent=1))
+    else:
+        for row in done.rows:
+            console.print(f"{row['image']} → {row['mask']}")
+    errors = Screen(stderr=True)
+    for remark in grouped(done.remarks):
+        errors.print(remark, style="yellow")
+    if done.problems:
+        errors.print(f"{out}: holds {len(done.rows)} masks. There are none of", style="red")
+        for problem in done.problems:
+            errors.print(problem, style="red")
+        raise typer.Exit(1)

@@ -30,6 +30,7 @@ class MaskSplit(Split):
         self.pairs, self.dealt = pairs, dealt
         self.classes, self.notes, self.synthetic, self.kind = pairs.classes, pairs.notes, False, "masks"
         self.in_channels, self.side, self.values = pairs.in_channels, pairs.side, pairs.values
+        self.voxels = pairs.voxels
         self.space = (patch or PATCH[pairs.space_dim],) * pairs.space_dim
         self.targets = torch.from_numpy(pairs.items.counts[pairs.rows])  # voxels of each class, image by image
 

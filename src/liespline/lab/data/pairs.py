@@ -15,7 +15,7 @@ from .pair_decode import decode, meaning_of, unfit
 from .pair_files import CLASSES, Pair, find_pairs
 from .ragged import Content, Ragged, cached_items
 from .rows import Array, file_key
-from .scans import Reading, stem
+from .scans import Reading, cube_side, stem
 from .split import SPLITS
 from .table import read_table
 
@@ -56,6 +56,12 @@ class Pairs:
     def space_dim(self) -> int:
         """2 for images, 3 for volumes."""
         return len(self.items.shapes[0]) - 1
+
+    @property
+    def voxels(self) -> float | None:
+        """The side in millimetres of the usual voxel as it is stored; None for images."""
+        sides = [cube_side(self.items.spacings[int(row)]) for row in self.rows]
+        return None if self.side is None else float(np.median(sides))
 
     def sizes(self) -> list[tuple[int, ...]]:
         """The size of each image."""

@@ -35,6 +35,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     """For volumes that state it: the side in millimetres that all voxels were brought to."""
     values: tuple[int, ...] = ()
     """For masks: what files hold for each class."""
+    voxels: float | None = None
+    """For masks of volumes: the side in millimetres of the usual voxel, before it was resampled."""
 
     def __init__(
         self,
@@ -132,8 +134,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
 
     def in_colours(self, channels: int, where: str) -> Split:
         """The same images with so many channels: colours as grey, or grey three times."""
-        if {self.in_channels, channels} not in ({1, 3}, {channels}):
-            raise DataError(f"{where}: has images of {self.in_channels} channels; the network takes {channels}")
+        check_channels(self.in_channels, channels, len(self.space), where)
         part = copy(self)
         part.in_channels = channels
         return part
@@ -190,10 +191,23 @@ def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     return batch
 
 
-def in_colours(images: Tensor, channels: int) -> Tensor:
-    """Images (B, C, *space) with 1 or 3 channels: red, green and blue count 0.299, 0.587 and 0.114 in grey."""
+def check_channels(found: int, channels: int, space_dim: int, where: str) -> None:
+    """Refuse images of other channels than the network's, but for pictures: these are grey or in colour as wanted.
+
+    The three channels of a volume are no colours, and their weighted mean is nothing that the network has seen.
+    """
+    if found != channels and (space_dim != 2 or {found, channels} != {1, 3}):
+        raise DataError(f"{where}: has {found} channels; the network learned from {channels}")
+
+
+def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tensor:
+    """Images (B, C, H, W) with 1 or 3 channels: red, green and blue count 0.299, 0.587 and 0.114 in grey.
+
+    Others are refused, and so are volumes, unless they have so many channels: `where` names them.
+    """
     if images.shape[1] == channels:
         return images
+    check_channels(images.shape[1], channels, images.ndim - 2, where)
     if channels == 3:
         return images.expand(-1, 3, *images.shape[2:])
     weights = torch.tensor([0.299, 0.587, 0.114], dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))

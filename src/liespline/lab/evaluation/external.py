@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data import DataError, Split
+from ..data.files import grouped
+from ..data.mask_split import MaskSplit
 from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
@@ -13,6 +15,8 @@ from ..runs.data import AS_ANOTHER, check_there, differences, read_record, refus
 from ..runs.trained import Trained, load
 from ..settings import Config, one_of
 from ..tasks import find_task
+from ..tasks.networks import Signature
+from ..whole import unlike_voxels
 from .evaluate import best_device, score
 
 
@@ -39,6 +43,7 @@ def score_file(
     if not len(split):
         raise DataError(f"{where}: has no {name} images; --split names another part, such as valid")
     split = fitting(split, trained, where)
+    remarks += unlike_remarks(split, trained.signature)
     results: dict[str, Any] = {"split": name, "images": len(split)}
     if record is not None and not own:
         learned = record.marks("train") | record.marks("valid")
@@ -48,6 +53,15 @@ def score_file(
                 f"{results['seen']:,} of these {len(split):,} images were there in training: the numbers flatter"
             )
     return results | score(trained.to(best_device(config)), split), remarks
+
+
+def unlike_remarks(split: Split, signature: Signature) -> list[str]:
+    """Warnings of volumes whose voxels are of another size altogether than those of training."""
+    if not isinstance(split, MaskSplit):
+        return []
+    wholes = split.to_pick_by()
+    spacings = zip(split.names, (wholes.items.spacings[int(row)] for row in wholes.rows), strict=True)
+    return grouped([f"{name}: {text}" for name, own in spacings if (text := unlike_voxels(signature, own))])
 
 
 def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[str]]:

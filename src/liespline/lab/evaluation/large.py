@@ -15,6 +15,7 @@ from ..data.rows import Array
 from ..tiles import Tiling
 
 Progress = Callable[[int, int], None]
+NUMBERS = np.arange(256, dtype=np.uint8)
 
 
 @torch.no_grad()
@@ -25,11 +26,13 @@ def segment_large(
     tiling: Tiling,
     key: str,
     progress: Progress = lambda done, total: None,
+    values: Array = NUMBERS,
 ) -> None:
     """Write the class of every pixel of `source` to the tiled TIFF `out`, with the source's place in the world.
 
     `answer` maps samples (C, h, w) as stored to logits (K, h, w); `key` names the network and the image, so that
-    rows made by another network are not taken up again. `progress(done, total)` counts tiles.
+    rows made by another network are not taken up again. `progress(done, total)` counts tiles. `values` is what is
+    written for each class.
     """
     _, height, width = source.shape
     (above, below), (before, after) = tiling.margins(height), tiling.margins(width)
@@ -50,4 +53,4 @@ def segment_large(
         first = max(0, above - band.keep[0])
         rows.append(made[first : first + ends[number] - rows.done, before : before + width])
     progress(len(bands) * len(columns), len(bands) * len(columns))
-    rows.finish(source.place)
+    rows.finish(source.place, values)

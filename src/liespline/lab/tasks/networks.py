@@ -30,6 +30,10 @@ class Signature:
     """What comes out: one of classes, any of tags, numbers, or points."""
     scaling: tuple[tuple[float, float], ...] = ()
     """Mean and standard deviation of each number in training."""
+    values: tuple[int, ...] = ()
+    """For masks: what files hold for each class; 0, 1, … where nothing is said."""
+    voxels: float | None = None
+    """For masks of volumes: the side in millimetres of the usual voxel in training, before it was resampled."""
 
     @staticmethod
     def of(split: Split) -> Signature:
@@ -39,7 +43,10 @@ class Signature:
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
-        return Signature(split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling)
+        return Signature(
+            split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling,
+            split.values, split.voxels,
+        )  # fmt: skip
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:
@@ -50,12 +57,16 @@ class Signature:
             classes = tuple(map(str, values["classes"]))
             kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
             scaling = tuple((float(mean), float(std)) for mean, std in scaling)
+            held, voxels = tuple(int(value) for value in values.get("values", ())), values.get("voxels")
             signature = Signature(
-                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling
-            )
+                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling, held,
+                None if voxels is None else float(voxels),
+            )  # fmt: skip
         except (TypeError, KeyError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
+            raise DataError(f"{where}: describes no images: {signature}")
+        if held and len(held) != len(classes):
             raise DataError(f"{where}: describes no images: {signature}")
         return signature
 

@@ -14,7 +14,7 @@ TILE = 256
 
 
 class Bands:
-    """Rows of a mask (H, W) of uint8, appended in order to a file beside the result until all are there.
+    """Rows of a mask (H, W) of class numbers, appended in order to a file beside the result until all are there.
 
     `key` says what the mask depends on: rows that were made with another key are not taken up.
     """
@@ -43,17 +43,17 @@ class Bands:
             raise DataError(f"{self.path}: cannot be written ({error.strerror}); make room, then run again") from error
         self.done += len(band)
 
-    def finish(self, place: Mapping[int, tuple[Any, ...]]) -> None:
-        """Write the tiled TIFF from the rows, whole or not at all, then drop the rows."""
+    def finish(self, place: Mapping[int, tuple[Any, ...]], values: Array) -> None:
+        """Write the tiled TIFF from the rows, whole or not at all, then drop the rows; `values` has one per class."""
         if self.done != self.shape[0]:
             raise ValueError(f"{self.path}: {self.done} of {self.shape[0]} rows are there")
         tags = [(code, kind, count, value, True) for code, (kind, count, value) in place.items()]
         with replaced(self.out) as part:
             tifffile.imwrite(
                 part,
-                self._tiles(),
+                (values[tile] for tile in self._tiles()),
                 shape=self.shape,
-                dtype=np.uint8,
+                dtype=values.dtype,
                 tile=(TILE, TILE),
                 compression="zlib",
                 photometric="minisblack",

@@ -4,8 +4,9 @@ from .intensity import Intensity
 from .read import SCAN_FORMATS, is_scan, read_scan, stem
 from .reading import Reading
 from .scan import Scan
-from .spacing import cubes, isotropic, resample
+from .spacing import cube_side, cubes, isotropic, resample
 
 __all__ = [
-    "SCAN_FORMATS", "Intensity", "Reading", "Scan", "cubes", "is_scan", "isotropic", "read_scan", "resample", "stem",
+    "SCAN_FORMATS", "Intensity", "Reading", "Scan", "cube_side", "cubes", "is_scan", "isotropic", "read_scan",
+    "resample", "stem",
 ]  # fmt: skip

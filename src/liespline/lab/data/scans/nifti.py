@@ -37,7 +37,7 @@ def read_nifti(path: Path) -> Scan:
     spacing = np.abs(nibabel.affines.voxel_sizes(affine))
     order = np.argsort(io_orientation(affine)[:, 0])
     channels = upright[None] if upright.ndim == 3 else np.moveaxis(upright, -1, 0)
-    return Scan(channels, tuple(float(spacing[axis]) for axis in order), affine, shape[:3])
+    return Scan(channels, tuple(float(spacing[axis]) for axis in order), affine, shape[:3], header)
 
 
 def _check(path: Path, shape: tuple[int, ...], codes: tuple[int, int], affine: Array) -> None:
@@ -53,18 +53,35 @@ def _check(path: Path, shape: tuple[int, ...], codes: tuple[int, int], affine: A
 
 
 def write_nifti(path: Path, mask: Array, like: Scan) -> None:
-    """Write a mask (*space) that lies as `like` does, in the order of axes of the file that `like` was read from."""
+    """Write a mask (*space) that lies as `like` does, in the order of axes of the file that `like` was read from.
+
+    A NIfTI file's header is kept: units, both affines with their codes, sizes of voxels, descriptions and extensions.
+    What it says about values is the mask's: their type, scaling, range and intent.
+    """
     if like.stored is None:
         affine, values = np.diag([*like.spacing, 1.0]), mask
     else:
         affine = like.stored
         values = apply_orientation(mask, ornt_transform(_RAS, io_orientation(affine)))
-    image = nibabel.Nifti1Image(np.ascontiguousarray(values), affine)
-    image.set_sform(affine, 1)
-    image.set_qform(affine, 1, strip_shears=True)
+    image = _image(np.ascontiguousarray(values), affine, like.header)
     with replaced(path) as part, open(part, "wb") as stream:
         data = image.to_bytes()
         stream.write(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+
+
+def _image(values: Array, affine: Array, header: Any) -> Any:
+    if header is None:
+        image: Any = nibabel.Nifti1Image(values, affine, dtype=values.dtype)
+        image.set_sform(affine, 1)
+        image.set_qform(affine, 1, strip_shears=True)
+        image.header.set_xyzt_units("mm")
+        return image
+    header = header.copy()
+    header.set_data_dtype(values.dtype)
+    header["cal_min"] = header["cal_max"] = 0
+    header.set_intent("none")
+    kind = nibabel.Nifti2Image if isinstance(header, nibabel.Nifti2Header) else nibabel.Nifti1Image
+    return kind(values, affine, header, dtype=values.dtype)
 
 
 def _line(error: BaseException) -> str:

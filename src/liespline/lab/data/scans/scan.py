@@ -1,6 +1,7 @@
 """What a volume is once its file has been read."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,15 @@ class Scan:
 
     Axes point right, forward and up (RAS+), whatever the file's order was: a network that knows turns but no
     reflections would otherwise see left for right. `stored` (4, 4) maps voxels of the file to millimetres, `shape`
-    is the file's own; both are None for bare arrays, which have no place in the world.
+    is the file's own; both are None for bare arrays, which have no place in the world. `header` is that of a NIfTI
+    file, for masks to be written as their images are.
     """
 
     values: Array
     spacing: tuple[float, ...]
     stored: Array | None = None
     shape: tuple[int, ...] | None = None
+    header: Any = None
 
     def same_place(self, other: "Scan") -> bool:
         """Whether voxel by voxel both lie in the same place, to a tenth of a voxel."""

@@ -13,12 +13,17 @@ MOST_VOXELS = 2**30
 ALIKE = 0.01  # sides within one percent are called equal
 
 
+def cube_side(spacing: Sequence[float]) -> float:
+    """The side of a cube as large as a voxel: the geometric mean of its sides."""
+    return float(math.prod(spacing) ** (1 / len(spacing)))
+
+
 def isotropic(spacing: Sequence[float], target: float | None = None) -> tuple[float, bool]:
     """The side of the cubes for voxels of this spacing, and whether anything is to be done.
 
-    The default is the geometric mean of the sides, which keeps the number of voxels.
+    The default keeps the number of voxels.
     """
-    side = target or math.prod(spacing) ** (1 / len(spacing))
+    side = target or cube_side(spacing)
     return side, any(abs(own / side - 1) > ALIKE for own in spacing)
 
 
