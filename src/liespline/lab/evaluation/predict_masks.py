@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from .large import segment_large
 
 IMAGES = (*SUFFIXES, *SLIDES)
 WINDOWED = (".tif", ".tiff", *SLIDES)
+WRITTEN = (".png", ".tif", ".nii.gz")
 KINDS = (np.uint8, np.uint16, np.int16, np.int32, np.int64)
 Progress = Callable[[str, int, int], None]
 
@@ -70,15 +72,21 @@ def predict_masks(
     _check_names(files, out)
     out.mkdir(parents=True, exist_ok=True)
     made = digest(f"{file_key(model_file(Path(checkpoint)))} {side} {level}")
+    writer = Writer(trained, written_values(trained.signature), out, made, side, level)
     for number, file in enumerate(files, 1):
-        told = _Told(progress, f"{file.name} ({number} of {len(files)})")
+        told = partial(progress, f"{file.name} ({number} of {len(files)})")
+        told(0, 1)
         try:
-            target = _one(trained, file, out, made, side, level, told, done.remarks)
-            done.rows.append({"image": str(file), "mask": str(target)})
+            target, remark = writer.windowed(file, told) if _by_windows(file, trained) else writer.whole(file)
         except DataError as error:
             done.problems += error.problems
+            continue
         except OSError as error:  # a file that may not be read
-            done.problems.append(f"{error.filename or file}: {error.strerror or error}")
+            done.problems.append(f"{file}: {error.strerror or error}")
+            continue
+        told(1, 1)
+        done.rows.append({"image": str(file), "mask": str(target)})
+        done.remarks += [f"{file}: {remark}"] if remark else []
     return done
 
 
@@ -88,51 +96,62 @@ def _check_names(files: Sequence[Path], out: Path) -> None:
     if twice := sorted(name for name, count in counts.items() if count > 1):
         names = ", ".join(twice[:NAMED]) + ", …" * (len(twice) > NAMED)
         raise DataError(f"{names}: two images of the same name; give them different names, or do one at a time")
-    if over := [file for file in files if file.resolve().parent == out.resolve()]:
-        raise DataError(
-            f"{over[0]}: lies in {out}, where its mask would take its place; name another folder with --out"
-        )
+    targets = {(out / f"{name}{suffix}").resolve() for name in counts for suffix in WRITTEN}
+    if over := [file for file in files if file.resolve() in targets]:
+        raise DataError(f"{over[0]}: a mask would take its place; name another folder with --out")
 
 
-@dataclass
-class _Told:
-    progress: Progress
-    name: str
-
-    def __call__(self, done: int, total: int) -> None:
-        self.progress(self.name, done, total)
+def _by_windows(file: Path, trained: Trained) -> bool:
+    return len(trained.signature.space) == 2 and file.suffix.lower() in WINDOWED
 
 
-def _one(
-    trained: Trained, file: Path, out: Path, made: str, side: int | None, level: int, told: _Told, remarks: list[str]
-) -> Path:
-    """Write the mask of a file; where it is."""
-    values = written_values(trained.signature)
-    told(0, 1)
-    if len(trained.signature.space) == 2 and file.suffix.lower() in WINDOWED:
-        target = out / f"{stem(file)}.tif"
-        with open_windows(file, level) as source:
-            tiling = trained.tiling(source.shape[1:], side)
-            key = f"{made} {file_key(file)}"
-            segment_large(source, target, lambda samples: _logits(trained, samples, file), tiling, key, told, values)
-        return target
-    with strict_pillow():
-        scan = read_image(file)
-    samples, wanted = scan.values, len(trained.signature.space)
-    if samples.ndim - 1 != wanted:
-        raise DataError(f"{file}: has {samples.ndim - 1} dimensions; the network learned from {wanted}")
-    if wanted == 3:
-        if text := unlike_voxels(trained.signature, scan.spacing):
-            remarks.append(f"{file}: {text}")
-        samples = Reading(trained.config.window, trained.signature.spacing).samples(scan)
-    images = _fitting(trained, torch.tensor(samples).unsqueeze(0), file)
-    mask = values[segmented(trained, images, scan.values.shape[1:], scan.spacing, side)[1]]
-    told(1, 1)
-    if wanted == 3:
-        write_nifti(target := out / f"{stem(file)}.nii.gz", mask, scan)
-    else:
-        target = write_flat(out / stem(file), mask)
-    return target
+@dataclass(frozen=True)
+class Writer:
+    """A network, what it writes for each class, and where; `made` says what masks depend on besides the image."""
+
+    trained: Trained
+    values: Array
+    out: Path
+    made: str
+    side: int | None
+    level: int
+
+    def windowed(self, file: Path, told: Callable[[int, int], None]) -> tuple[Path, None]:
+        """Write the mask of an image that may be larger than memory; where it is."""
+        target = self.out / f"{stem(file)}.tif"
+        with open_windows(file, self.level) as source:
+            tiling = self.trained.tiling(source.shape[1:], self.side)
+            key = f"{self.made} {file_key(file)}"
+            segment_large(source, target, lambda samples: self._logits(samples, file), tiling, key, told, self.values)
+        return target, None
+
+    def whole(self, file: Path) -> tuple[Path, str | None]:
+        """Write the mask of an image or a volume; where it is, and a warning of voxels unlike those of training."""
+        signature = self.trained.signature
+        with strict_pillow():
+            scan = read_image(file)
+        samples, wanted = scan.values, len(signature.space)
+        if samples.ndim - 1 != wanted:
+            raise DataError(f"{file}: has {samples.ndim - 1} dimensions; the network learned from {wanted}")
+        if wanted == 3:
+            samples = Reading(self.trained.config.window, signature.spacing).samples(scan)
+        images = self._fitting(torch.tensor(samples).unsqueeze(0), file)
+        classes = segmented(self.trained, images, scan.values.shape[1:], scan.spacing, self.side)[1]
+        if wanted == 2:
+            return write_flat(self.out / stem(file), self.values[classes]), None
+        target = self.out / f"{stem(file)}.nii.gz"
+        write_nifti(target, self.values[classes], scan)
+        return target, unlike_voxels(signature, scan.spacing)
+
+    def _logits(self, samples: Array, file: Path) -> Tensor:
+        """Logits (K, *space) of samples (C, *space) as they are stored."""
+        logits: Tensor = self.trained(self._fitting(torch.tensor(samples).unsqueeze(0), file))[0]
+        return logits
+
+    def _fitting(self, images: Tensor, file: Path) -> Tensor:
+        """Images as the network takes them: floats with its channels."""
+        fitting = in_colours(as_float(images), self.trained.signature.in_channels, str(file))
+        return fitting.to(next(self.trained.parameters()).device)
 
 
 def written_values(signature: Signature) -> Array:
@@ -152,14 +171,3 @@ def write_flat(path: Path, mask: Array) -> Path:
         else:
             tifffile.imwrite(part, mask, photometric="minisblack", compression="zlib")
     return target
-
-
-def _logits(trained: Trained, samples: Array, file: Path) -> Tensor:
-    """Logits (K, *space) of samples (C, *space) as they are stored."""
-    images = _fitting(trained, torch.tensor(samples).unsqueeze(0), file)
-    return trained(images)[0]
-
-
-def _fitting(trained: Trained, images: Tensor, file: Path) -> Tensor:
-    """Images as the network takes them: floats with its channels."""
-    return in_colours(as_float(images), trained.signature.in_channels, str(file)).to(next(trained.parameters()).device)
