@@ -34,6 +34,8 @@ class Trained(nn.Module):
         self.selected_by = find_task(config.task).objective(config, signature).monitor
         """The validation score whose best epoch this is."""
         self._halo: int | None = None
+        self._no_halo = 0
+        """The network sees further than this."""
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -62,14 +64,34 @@ class Trained(nn.Module):
         return in_tiles(self, images, self.tiling(images.shape[2:], side))
 
     def tiling(self, space: Sequence[int], side: int | None = None) -> Tiling:
-        """How an image of this size is cut into tiles; the overlap is measured once, if one is needed."""
+        """How an image of this size is cut into tiles; the overlap is measured once, if one is needed.
+
+        A network that sees too far for tiles of the usual side gets tiles twice as wide.
+        """
         d, multiple = len(self.signature.space), find_task(self.config.task).multiple(self.config)
-        side = side or TILE[d]
+        if side is None:
+            side = TILE[d]
+            if max(space) > side and self._halo_within(side) is None:
+                side *= 2
         if max(space) <= side:
             return Tiling(side, 0, multiple)
-        if self._halo is None:
-            self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, TILE[d] * 3 // 8)
-        return Tiling(side, self._halo, multiple)
+        if (halo := self._halo_within(max(side, TILE[d]))) is None:
+            raise ValueError(
+                f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
+                "network with fewer --widths; one that averages over the whole image cannot be used in tiles"
+            )
+        return Tiling(side, halo, multiple)
+
+    def _halo_within(self, side: int) -> int | None:
+        """How far the network sees; None if that is too far for tiles of this side."""
+        d, most = len(self.signature.space), side * 3 // 8
+        if self._halo is None and most > self._no_halo:
+            multiple = find_task(self.config.task).multiple(self.config)
+            try:
+                self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, most)
+            except ValueError:
+                self._no_halo = most
+        return self._halo
 
     @torch.no_grad()
     def check_size(self, space: tuple[int, ...], where: str) -> None:
