@@ -90,7 +90,7 @@ _DATA = [
           "rotations not uniform"),
     Fault("lab/data/augment.py", "(targets - centre) * factor.view(-1, 1, 1) + centre", "targets",
           "zoom leaves the landmarks behind"),
-    Fault("lab/data/split.py", "[0.299, 0.587, 0.114]", "[0.587, 0.299, 0.114]", "red and green swapped in grey"),
+    Fault("lab/data/split.py", "(0.299, 0.587, 0.114)", "(0.587, 0.299, 0.114)", "red and green swapped in grey"),
     Fault("lab/data/split.py", "images.float() / torch.iinfo(images.dtype).max", "images.float() / 255",
           "16-bit images 257 times too bright"),
     Fault("lab/data/split.py", "(valid_from + held_out[0], len(members))", "(valid_from, len(members))",

@@ -15,6 +15,8 @@ from .files import DataError
 from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
+GREY = (0.299, 0.587, 0.114)
+"""How much red, green and blue count in grey."""
 ALL = "all"
 """Every image of a set in one, whatever its split."""
 
@@ -129,7 +131,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
 
     def in_colours(self, channels: int, where: str) -> Split:
         """The same images with so many channels: colours as grey, or grey three times."""
-        if {self.in_channels, channels} not in ({1, 3}, {channels}):
+        if not mixable(self.in_channels, channels, len(self.space)):
             raise DataError(f"{where}: has images of {self.in_channels} channels; the network takes {channels}")
         part = copy(self)
         part.in_channels = channels
@@ -187,13 +189,18 @@ def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     return batch
 
 
+def mixable(found: int, wanted: int, space_dim: int) -> bool:
+    """Whether images can be brought to so many channels: pictures in colours and grey can, volumes cannot."""
+    return found == wanted or (space_dim == 2 and {found, wanted} == {1, 3})
+
+
 def in_colours(images: Tensor, channels: int) -> Tensor:
     """Images (B, C, *space) with 1 or 3 channels: red, green and blue count 0.299, 0.587 and 0.114 in grey."""
     if images.shape[1] == channels:
         return images
     if channels == 3:
         return images.expand(-1, 3, *images.shape[2:])
-    weights = torch.tensor([0.299, 0.587, 0.114], dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
+    weights = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
     grey = (images.double() * weights).sum(1, keepdim=True)
     return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)
 

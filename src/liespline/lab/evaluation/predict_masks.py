@@ -24,6 +24,7 @@ from ..runs.trained import Trained, load, model_file
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .large import segment_large
+from .watching import watching
 
 IMAGES = (*SUFFIXES, *SLIDES)
 WINDOWED = (".tif", ".tiff", *SLIDES)
@@ -60,11 +61,14 @@ def predict_masks(
     made = digest(f"{file_key(model_file(Path(checkpoint)))} {side} {level}")
     rows: list[dict[str, Any]] = []
     problems: list[str] = []
-    for file in files:
-        try:
-            rows.append(_one(trained, file, out, made, side, level, progress))
-        except DataError as error:
-            problems += error.problems
+    with watching(trained) as watch:
+        for file in files:
+            try:
+                rows.append(_one(trained, file, out, made, side, level, progress))
+            except DataError as error:
+                problems += error.problems
+            watch.next()
+    remarks += [f"Warning: {remark}"] if (remark := watch.compared.remark) else []
     if problems:
         raise DataError([*problems, f"{out}: holds the masks of the {len(rows)} other images"])
     return rows, remarks

@@ -10,6 +10,7 @@ from torch import nn
 from ...models.classifier import classifier
 from ...models.resnet import resnet
 from ..data import DataError, Split
+from ..data.value_range import ValueRange
 from ..settings import Config, ConfigError, written
 from .defaults import DEFAULTS
 from .grids import make_grid
@@ -30,6 +31,8 @@ class Signature:
     """What comes out: one of classes, any of tags, numbers, or points."""
     scaling: tuple[tuple[float, float], ...] = ()
     """Mean and standard deviation of each number in training."""
+    value_range: ValueRange | None = None
+    """The range of values in training; None where it was not kept, and for volumes normalised each by itself."""
 
     @staticmethod
     def of(split: Split) -> Signature:
@@ -50,10 +53,12 @@ class Signature:
             classes = tuple(map(str, values["classes"]))
             kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
             scaling = tuple((float(mean), float(std)) for mean, std in scaling)
+            channels, known = int(values["in_channels"]), values.get("value_range")
             signature = Signature(
-                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling
-            )
-        except (TypeError, KeyError, ValueError) as error:
+                channels, space, classes, None if side is None else float(side), kind, scaling,
+                None if known is None else ValueRange.from_dict(known, channels),
+            )  # fmt: skip
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
             raise DataError(f"{where}: describes no images: {signature}")
