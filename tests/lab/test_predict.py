@@ -93,7 +93,9 @@ def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
     known = load(tiny_run.path)(torch.from_numpy(side)[None, None]).double().softmax(-1)[0]
     assert list(answers(text)[0]["probabilities"].values()) == pytest.approx(known.tolist(), abs=1e-6)
     Image.fromarray(side[:3, :3]).save(tmp_path / "small.png")
-    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json")  # padded by the network
+    status, text = liespline(
+        "predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json"
+    )  # padded by the network
     assert status == 0, text
     assert sum(answers(text)[0]["probabilities"].values()) == pytest.approx(1, abs=1e-6)
     status, text = liespline("predict", tiny_run.path, tmp_path / "nothing here")

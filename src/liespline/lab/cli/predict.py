@@ -62,8 +62,10 @@ def predict(
         return
     if tile is not None or level:
         raise ConfigError(f"--tile and --level are for masks; {checkpoint} is of task {task_of(checkpoint)}")
-    if out is not None and (as_json or out.suffix.lower() != ".csv"):
-        raise ConfigError(f"--out {out}: predictions are written as CSV; name a file NAME.csv and leave out --json")
+    if out is not None and as_json:
+        raise ConfigError(f"--json prints, --out {out} writes CSV; leave one of them out")
+    if out is not None and out.suffix.lower() != ".csv":
+        raise ConfigError(f"--out {out}: only masks go to a folder; name a file such as {out / 'predictions.csv'}")
 
     found = predict_files(checkpoint, images, sizes)
     show(found.remarks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,10 +49,10 @@ class Predictions:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         compared, count = Comparison(self.trained.value_range), 0
-        for batch in _batches(self._images()):
-            for row in _answers(self.trained, batch, compared):
-                count += 1
-                yield row
+        # By map: no name here keeps a batch while the next one is read.
+        for rows in map(partial(_answers, self.trained, compared), _batches(self._images())):
+            count += len(rows)
+            yield from rows
         if not count:
             raise DataError(self.failures)
         self.remarks += [f"Warning: {remark}"] if (remark := compared.remark) else []
@@ -140,7 +141,7 @@ def _batches(found: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, Te
 
 
 @torch.no_grad()
-def _answers(trained: Trained, batch: Sequence[tuple[str, Tensor]], compared: Comparison) -> list[dict[str, Any]]:
+def _answers(trained: Trained, compared: Comparison, batch: Sequence[tuple[str, Tensor]]) -> list[dict[str, Any]]:
     device = next(trained.parameters()).device
     images = torch.stack([image for _, image in batch]).to(device)
     compared.add(statistics(images))
