@@ -73,7 +73,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/scores": ["lab/test_measures"],
     "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],
     "lab/evaluation/statistics": ["lab/test_statistics"],
-    "lab/evaluation/predict": ["lab/test_predict"],
+    "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_measures"],
     "lab/paper/": ["lab/test_claims", "lab/test_intervals", "lab/test_results_page"],

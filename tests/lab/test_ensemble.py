@@ -8,7 +8,7 @@ from onnxruntime import InferenceSession
 from torch import nn
 
 from lab.small_runs import new_run
-from liespline.lab.evaluation.predict import export_onnx
+from liespline.lab.evaluation.onnx_file import export_onnx
 from liespline.lab.runs.checkpoint import read_weights
 from liespline.lab.runs.trained import load, warm_start
 from liespline.lab.settings import Training

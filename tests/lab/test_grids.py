@@ -8,7 +8,7 @@ import torch
 from onnxruntime import InferenceSession
 
 from lab.small_runs import new_run
-from liespline.lab.evaluation.predict import export_onnx
+from liespline.lab.evaluation.onnx_file import export_onnx
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.nn import shift

@@ -85,12 +85,17 @@ def test_grey_for_colours_and_sixteen_bits(sized, liespline, tmp_path):
 def test_another_size_than_that_of_training(tmp_path, liespline, tiny_run):
     side = RNG.integers(0, 256, (40, 33), np.uint8)
     Image.fromarray(side).save(tmp_path / "large.png")
-    status, text = liespline("predict", tiny_run.path, tmp_path / "large.png", "--json")
+    status, text = liespline("predict", tiny_run.path, tmp_path / "large.png")
+    assert status == 2
+    assert "large.png: is 33×40 pixels; the network was trained on 16×16 pixels" in text
+    status, text = liespline("predict", tiny_run.path, tmp_path / "large.png", "--any-size", "--json")
     assert status == 0, text
     known = load(tiny_run.path)(torch.from_numpy(side)[None, None]).double().softmax(-1)[0]
     assert list(answers(text)[0]["probabilities"].values()) == pytest.approx(known.tolist(), abs=1e-6)
     Image.fromarray(side[:3, :3]).save(tmp_path / "small.png")
-    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--json")  # padded by the network
+    status, text = liespline(
+        "predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json"
+    )  # padded by the network
     assert status == 0, text
     assert sum(answers(text)[0]["probabilities"].values()) == pytest.approx(1, abs=1e-6)
     status, text = liespline("predict", tiny_run.path, tmp_path / "nothing here")

@@ -245,9 +245,10 @@ def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_pat
 
 
 def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run, liespline):
-    status, said = liespline("predict", tiny_run.path, tmp_path, "--out", tmp_path)
-    assert status
-    assert "are for masks" in said
+    for option, says in ((("--out", tmp_path), "only masks go to a folder"), (("--tile", 64), "are for masks")):
+        status, said = liespline("predict", tiny_run.path, tmp_path, *option)
+        assert status
+        assert says in said
 
 
 @pytest.fixture(scope="module")

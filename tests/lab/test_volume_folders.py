@@ -16,7 +16,8 @@ from lab.small_runs import new_run
 from liespline.lab.data import DataError
 from liespline.lab.data.scan_folders import load_scans
 from liespline.lab.evaluation.external import score_file
-from liespline.lab.evaluation.predict import about, predict_files
+from liespline.lab.evaluation.onnx_file import about
+from liespline.lab.evaluation.predict import predict_files
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
 
@@ -95,11 +96,12 @@ def test_predict_brings_new_scans_as_training_did(run, heads, tmp_path, liesplin
     assert list(rows) == ["a.nii.gz", "b.nii.gz", "p16", "p17"]
     assert list(rows["a.nii.gz"]["probabilities"].values()) == pytest.approx(by_hand(trained, path), abs=1e-5)
     assert (rows["p16"]["class"], rows["p17"]["class"]) == ("narrow", "wide")
-    # Four channels, where the network learned from one.
+    # Four channels, where the network learned from one: the others are answered.
     nifti(new / "c.nii", np.zeros((4, 4, 4, 4), np.float32), np.eye(4))
-    status, text = liespline("predict", run.path, new)
-    assert status == 2
-    assert "c.nii: has 4 channels; the network learned from 1" in text
+    status, text = liespline("predict", run.path, new, "--csv")
+    assert status == 1
+    assert [line.split(",")[0] for line in text.splitlines()[1:5]] == [str(new / name) for name in rows]
+    assert "c.nii: has 4 channels; the network was trained on 1" in text
 
 
 def test_another_set_comes_as_training_did(run, tmp_path):
@@ -110,7 +112,7 @@ def test_another_set_comes_as_training_did(run, tmp_path):
         for side in (0.5, 0.75):
             path = tmp_path / "other" / name / f"{side}.nii"
             blob_nifti(path, (20, 22, 18), np.diag([side, side, side, 1]), width=2.0 + 2 * i)
-            (row,), _ = predict_files(run.path, [path])
+            (row,) = predict_files(run.path, [path])
             losses.append(-np.log(row["probabilities"][name]))
     results, _ = score_file(run.path, tmp_path / "other", "all")
     assert results["scores"]["loss"] == pytest.approx(np.mean(losses), rel=1e-4)
@@ -129,7 +131,7 @@ def test_later_and_larger_scans_do_not_spoil_the_run_s_own(run, heads, tmp_path)
 def test_learning_from_validation_scans_too_keeps_their_spacing(run, heads, tmp_path):
     longer = new_run(load(run.path).config.updated(valid_too=True, epochs=1), tmp_path / "longer")
     assert load(longer.path).signature.spacing == load(run.path).signature.spacing is not None
-    (row,), _ = predict_files(longer.path, [heads / "wide" / "01.nii.gz"])
+    (row,) = predict_files(longer.path, [heads / "wide" / "01.nii.gz"])
     assert sum(row["probabilities"].values()) == pytest.approx(1)
 
 
@@ -157,7 +159,7 @@ def test_a_table_of_scans_gives_numbers_and_keeps_patients_together(heads, tmp_p
     run = new_run(settings(heads, labels=str(tmp_path / "labels.csv"), epochs=1, size="11x10x9"), tmp_path / "run")
     assert liespline_package.load(run.path).signature.space == (11, 10, 9)
     tested = [heads / name for name in json.loads((run.path / "data.json").read_text())["splits"]["test"]]
-    answers, _ = predict_files(run.path, tested)
+    answers = predict_files(run.path, tested)
     errors = [abs(row["values"]["mm"] - width[file]) for row, file in zip(answers, tested, strict=True)]
     assert run.read_results("scores")["scores"]["mean_absolute_error"] == pytest.approx(np.mean(errors), rel=1e-4)
 

@@ -154,12 +154,14 @@ def evaluate(
     split: Annotated[
         str, typer.Option(metavar="train|valid|test|all", help="Which images; all scores a whole set.")
     ] = "test",
+    resize: opt.Resize = False,
+    any_size: opt.AnySize = False,
     as_json: opt.Json = False,
 ) -> None:
     """Score a trained network on a split of its data, upright and moved."""
     from ..evaluation.external import score_file
 
-    results, remarks = score_file(checkpoint, data, split, labels)
+    results, remarks = score_file(checkpoint, data, split, labels, opt.other_sizes(resize, any_size))
     for remark in remarks:
         Screen(stderr=True).print(remark)
     show_results(results, as_json)
@@ -191,7 +193,7 @@ def export(
     ] = False,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes."""
-    from ..evaluation.predict import export_onnx
+    from ..evaluation.onnx_file import export_onnx
 
     size = export_onnx(checkpoint, onnx, compact=compact)
     console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")

@@ -6,11 +6,11 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ..settings import SETTINGS
+from ..settings import SETTINGS, ConfigError
 from ..settings.definition import Setting
 from ..tasks.defaults import DEFAULTS
 
@@ -18,10 +18,23 @@ TaskName = Annotated[str, typer.Argument(help="What to train; `liespline tasks` 
 MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="What to train; `liespline tasks` lists them.")]
 Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
+Resize = Annotated[
+    bool, typer.Option("--resize", help="Bring images of another size to that of training, as --size does in training.")
+]
+AnySize = Annotated[
+    bool, typer.Option("--any-size", help="Run the network on images of another size than in training as they are.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Checkpoint = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, or its model.safetensors.", show_default=False)
 ]
+
+
+def other_sizes(resize: bool, any_size: bool) -> Literal["refuse", "resize", "any"]:
+    """What is done with images of another size than in training."""
+    if resize and any_size:
+        raise ConfigError("--resize scales images, --any-size takes them as they are; leave one of them out")
+    return "resize" if resize else "any" if any_size else "refuse"
 
 
 def with_settings(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

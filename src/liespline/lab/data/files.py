@@ -4,8 +4,8 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -110,6 +110,31 @@ def write_text(path: Path, text: str) -> None:
     """Write a small text file whole or not at all."""
     with replacing(path) as stream:
         stream.write(text.encode())
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write a text file as its lines come, which are whole whatever stops us; how many there were.
+
+    Without any line the file is left as it was.
+    """
+    count = done = 0
+    with ExitStack() as stack:
+        for count, line in enumerate(lines, 1):
+            data = line.encode()
+            try:
+                if count == 1:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    # No buffer: what a process that is killed has written ends with a line.
+                    stream = stack.enter_context(open(path, "wb", buffering=0))
+                if stream.write(data) != len(data):
+                    stream.truncate(done)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError as error:
+                raise DataError(
+                    f"{path}: cannot be written ({error.strerror}); its {count - 1:,} lines are whole"
+                ) from error
+            done += len(data)
+    return count
 
 
 @contextmanager

@@ -124,20 +124,37 @@ def _kind(file: Path, size: int | None) -> tuple[tuple[int, int], bool, bool] | 
 def _uniform(file: Path, size: int | None, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """The image with the set's shape and dtype: grey among RGB is repeated, 8 bit among 16 bit stretched."""
     array = read_array(file)
-    if dtype == np.uint16 and array.dtype == np.uint8:
-        array = array.astype(np.uint16) * 257  # 255 becomes 65,535
+    if dtype == np.uint16:
+        array = in_16_bits(array)
     if len(shape) == 3 and array.ndim == 2:
         array = np.repeat(array[..., None], 3, axis=-1)
-    return array if size is None else square(array, size)
+    return array if size is None else scaled(array, (size, size))
 
 
-def square(array: Array, size: int) -> Array:
-    """Scaled to the shorter side `size`, smoothed where it shrinks, then the centre cut out."""
+def in_16_bits(array: Array) -> Array:
+    """An image among those of 16 bits: of one with 8 bits, 255 becomes 65,535."""
+    return array.astype(np.uint16) * 257 if array.dtype == np.uint8 else array
+
+
+def scaling(size: int) -> dict[str, Any]:
+    """What `scaled` does, for other programs: by the filter of Pillow's BICUBIC, in floats."""
+    how = {
+        "filter": "bicubic",
+        "a": -0.5,
+        "antialias": True,
+        "rounded": "to whole numbers, half to even, and cut to 0 to largest",
+    }
+    sides = {"shorter_side": size, "longer_side": "round(own · shorter_side / shorter own)"}
+    return {"resize": sides | how, "crop": "the middle, (own − shorter_side) // 2 pixels cut before"}
+
+
+def scaled(array: Array, space: tuple[int, int]) -> Array:
+    """Scaled until it just covers (height, width), smoothed where it shrinks, then the centre of that size cut out."""
     planes = torch.from_numpy(array.astype(np.float32).reshape(*array.shape[:2], -1)).permute(2, 0, 1)
-    scale = size / min(array.shape[:2])
-    target = [max(size, round(side * scale)) for side in array.shape[:2]]
-    scaled = torch.nn.functional.interpolate(planes.unsqueeze(0), target, mode="bicubic", antialias=True)[0]
-    top, left = ((side - size) // 2 for side in target)
-    cut = scaled[:, top : top + size, left : left + size].permute(1, 2, 0).numpy()
-    whole: Array = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
-    return whole.reshape(size, size, *array.shape[2:])
+    scale = max(wanted / own for wanted, own in zip(space, array.shape[:2], strict=True))
+    target = [max(wanted, round(own * scale)) for wanted, own in zip(space, array.shape[:2], strict=True)]
+    whole = torch.nn.functional.interpolate(planes.unsqueeze(0), target, mode="bicubic", antialias=True)[0]
+    top, left = ((own - wanted) // 2 for own, wanted in zip(target, space, strict=True))
+    cut = whole[:, top : top + space[0], left : left + space[1]].permute(1, 2, 0).numpy()
+    rounded: Array = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
+    return rounded.reshape(*space, *array.shape[2:])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .files import NAMED, DataError, existing, write_text
 from .split import SPLITS, Split
 from .survey import Survey, survey
+from .value_range import ValueRange
 
 FORMAT = 1
 MOST_BYTES = 200_000_000
@@ -29,19 +30,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Record:
-    """Every image by split and name; `dealt`: the run dealt the images out, nothing else says which is in which."""
+    """Every image by split and name; `dealt`: the run dealt the images out, nothing else says which is in which.
+
+    `value_range` is that of the training images, where new ones can be compared with it.
+    """
 
     dealt: bool
     classes: tuple[str, ...]
     shape: tuple[int, ...]
     splits: Mapping[str, Mapping[str, Entry]]
+    value_range: ValueRange | None = None
 
     @staticmethod
-    def of(surveys: Mapping[str, Survey]) -> Record:
+    def of(surveys: Mapping[str, Survey], value_range: ValueRange | None = None) -> Record:
         """The record of a set whose splits were looked at."""
         first = next(iter(surveys.values()))
         splits = {name: _entries(found) for name, found in surveys.items()}
-        return Record(first.split.dealt, first.split.classes, first.shape, splits)
+        return Record(first.split.dealt, first.split.classes, first.shape, splits, value_range)
 
     @property
     def fingerprint(self) -> str:
@@ -53,6 +58,7 @@ class Record:
         """Keep it in a file."""
         splits = {name: {n: [e.label, e.mark] for n, e in es.items()} for name, es in self.splits.items()}
         about = {"format": FORMAT, "dealt": self.dealt, "classes": self.classes, "shape": self.shape}
+        about |= {"value_range": asdict(self.value_range) if self.value_range is not None else None}
         write_text(path, json.dumps(about | {"fingerprint": self.fingerprint, "splits": splits}) + "\n")
 
     @staticmethod
@@ -68,8 +74,10 @@ class Record:
                 for name, es in values["splits"].items()
             }
             classes, shape = tuple(map(str, values["classes"])), tuple(map(int, values["shape"]))
-            record = Record(bool(values["dealt"]), classes, shape, splits)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError) as error:
+            known = values.get("value_range")
+            value_range = None if known is None else ValueRange.from_dict(known, shape[0])
+            record = Record(bool(values["dealt"]), classes, shape, splits, value_range)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError) as error:
             raise DataError(f"{path}: is no record of a run's data ({str(error)[:80]})") from error
         if record.fingerprint != values.get("fingerprint"):
             raise DataError(f"{path}: was changed after the run wrote it; it does not say what the run learned from")

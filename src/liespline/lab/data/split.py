@@ -16,6 +16,8 @@ from .files import DataError
 from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
+GREY = (0.299, 0.587, 0.114)
+"""How much red, green and blue count in grey."""
 ALL = "all"
 """Every image of a set in one, whatever its split."""
 
@@ -197,7 +199,7 @@ def check_channels(found: int, channels: int, space_dim: int, where: str) -> Non
     The three channels of a volume are no colours, and their weighted mean is nothing that the network has seen.
     """
     if found != channels and (space_dim != 2 or {found, channels} != {1, 3}):
-        raise DataError(f"{where}: has {found} channels; the network learned from {channels}")
+        raise DataError(f"{where}: has {found} channels; the network was trained on {channels}")
 
 
 def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tensor:
@@ -210,7 +212,7 @@ def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tens
     check_channels(images.shape[1], channels, images.ndim - 2, where)
     if channels == 3:
         return images.expand(-1, 3, *images.shape[2:])
-    weights = torch.tensor([0.299, 0.587, 0.114], dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
+    weights = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
     grey = (images.double() * weights).sum(1, keepdim=True)
     return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)
 

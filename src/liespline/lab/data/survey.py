@@ -1,4 +1,4 @@
-"""One look at every image of a split: its fingerprint, and the range of its values."""
+"""One look at every image of a split: its fingerprint, and the values in it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .split import Split, as_float
+from .value_range import STATISTICS, statistics
 
 _BLOCK_VALUES = 1 << 24
 # Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they do not match.
@@ -28,9 +29,18 @@ class Survey:
     marks: list[str]
     """Fingerprints of the pixels, as they are decoded."""
     dtype: str
-    low: float
-    high: float
-    """The range of the values that a network would see."""
+    statistics: Tensor
+    """Minimum, mean and maximum of each image's channels, as a network would see them: (N, 3, C)."""
+
+    @property
+    def low(self) -> float:
+        """The lowest of all values."""
+        return min(self.statistics[:, 0].flatten().tolist(), default=math.inf)
+
+    @property
+    def high(self) -> float:
+        """The highest of all values."""
+        return max(self.statistics[:, 2].flatten().tolist(), default=-math.inf)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -42,15 +52,15 @@ def survey(split: Split) -> Survey:
     """Read every image once."""
     labels: list[str] = []
     marks: list[str] = []
-    low, high, dtype = float("inf"), float("-inf"), ""
+    found = [torch.zeros(0, len(STATISTICS), split.in_channels)]
+    dtype = ""
     step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
     for images, targets in split.blocks(step):
-        values = as_float(images)
+        found.append(statistics(as_float(images)))
         dtype = str(images.dtype).removeprefix("torch.")
-        low, high = min(low, float(values.min())), max(high, float(values.max()))
         marks += [_mark(image) for image in images]
         labels += [split.classes[int(t)] if t.ndim == 0 else _mark(t) for t in targets]
-    return Survey(split, labels, marks, dtype, low, high)
+    return Survey(split, labels, marks, dtype, torch.cat(found))
 
 
 def _mark(values: Tensor) -> str:

@@ -59,9 +59,11 @@ def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:
     existing(path, "volumes in an .npy or .npz file")
     if path.suffix.lower() == ".npy":
         rows = npy_rows(path)
-        alone = len(rows.shape) == 2 or (len(rows.shape) == 3 and rows.shape[-1] <= 4)
-        values = rows.read(range(len(rows)))
-        yield from _named(str(path), values[None] if alone else values)
+        if len(rows.shape) == 2 or (len(rows.shape) == 3 and rows.shape[-1] <= 4):  # one volume
+            yield from _named(str(path), rows.read(range(len(rows)))[None], 0)
+            return
+        for start in range(len(rows)):
+            yield from _named(str(path), rows.read([start]), start)
         return
     try:
         with zipfile.ZipFile(path) as archive:
@@ -72,15 +74,17 @@ def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:
         raise DataError(f"{path}: has no array of images in it; expected names that end with 'images'")
     for key in keys:
         shape, dtype = _image_header(path, key)
-        values = np.concatenate(list(_stream(path, key, shape, dtype)))
-        yield from _named(f"{path} {key}", values)
+        start = 0
+        for values in _stream(path, key, shape, dtype):
+            yield from _named(f"{path} {key}", values, start)
+            start += len(values)
 
 
-def _named(where: str, values: Array) -> Iterator[tuple[str, Tensor]]:
+def _named(where: str, values: Array, start: int) -> Iterator[tuple[str, Tensor]]:
     if values.ndim not in (4, 5) or values.dtype not in (np.uint8, np.uint16, np.float32):
         raise DataError(f"{where}: has {values.dtype} {values.shape}; expected volumes of uint8, uint16 or float32")
-    for row, volume in enumerate(values):
-        image = torch.from_numpy(np.ascontiguousarray(volume))
+    for row, volume in enumerate(values, start):
+        image = torch.tensor(volume)
         yield f"{where} row {row}", image.unsqueeze(0) if image.ndim == 3 else image.movedim(-1, 0)
 
 

@@ -11,17 +11,22 @@ from ..data.mask_split import MaskSplit
 from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
-from ..runs.data import AS_ANOTHER, check_there, differences, read_record, refuse, splits_of
+from ..runs.data import AS_ANOTHER, check_there, compared, differences, read_record, refuse, splits_of
 from ..runs.trained import Trained, load
-from ..settings import Config, one_of
+from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..whole import unlike_voxels
 from .evaluate import best_device, score
+from .predict import OtherSizes
 
 
 def score_file(
-    checkpoint: Path, data: Path | None, name: str, labels: Path | None = None
+    checkpoint: Path,
+    data: Path | None,
+    name: str,
+    labels: Path | None = None,
+    other_sizes: OtherSizes = "refuse",
 ) -> tuple[dict[str, Any], list[str]]:
     """Scores of a trained network, and what must be known to read them.
 
@@ -33,7 +38,7 @@ def score_file(
         data=None if data is None else str(data), labels=None if labels is None else str(labels)
     )
     check_there(config)
-    config = as_learned(config, trained)
+    config = as_learned(config, trained, other_sizes)
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
@@ -42,12 +47,15 @@ def score_file(
     where = str(config.data or config.task)
     if not len(split):
         raise DataError(f"{where}: has no {name} images; --split names another part, such as valid")
-    split = fitting(split, trained, where)
+    split = fitting(split, trained, where, other_sizes)
     remarks += unlike_remarks(split, trained.signature)
     results: dict[str, Any] = {"split": name, "images": len(split)}
+    looked = survey(split)
+    if remark := compared(trained.value_range, looked).remark:
+        remarks.append(f"Warning: {remark}")
     if record is not None and not own:
         learned = record.marks("train") | record.marks("valid")
-        results["seen"] = sum(mark in learned for mark in survey(split).marks)
+        results["seen"] = sum(mark in learned for mark in looked.marks)
         if results["seen"]:
             remarks.append(
                 f"{results['seen']:,} of these {len(split):,} images were there in training: the numbers flatter"
@@ -77,21 +85,31 @@ def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[
     return splits_of(config, record, name)[name], remarks
 
 
-def as_learned(config: Config, trained: Trained) -> Config:
-    """With voxels and a box of the size that the network learned from, whatever the data at hand would have."""
+def as_learned(config: Config, trained: Trained, other_sizes: OtherSizes = "refuse") -> Config:
+    """With voxels and a box of the size in training, whatever the data at hand would have; images too if resized."""
     signature = trained.signature
     if signature.spacing is None:
-        return config
+        return resized(config, signature.space) if other_sizes == "resize" else config
     return config.updated(spacing=signature.spacing, size=signature.space if config.task == "volumes" else None)
 
 
-def fitting(split: Split, trained: Trained, where: str) -> Split:
+def resized(config: Config, space: tuple[int, ...]) -> Config:
+    """With the size of training as `--size`."""
+    if SETTINGS["size"].refusal(config.task):
+        raise ConfigError(f"--resize: images of task {config.task} are not scaled; leave it out")
+    if len(space) == 2 and len(set(space)) > 1:
+        size = "×".join(map(str, reversed(space)))
+        raise ConfigError(f"--resize: --size makes squares, and the network was trained on {size}; resize the images")
+    return config.updated(size=space[0] if len(space) == 2 else space)
+
+
+def fitting(split: Split, trained: Trained, where: str, other_sizes: OtherSizes = "refuse") -> Split:
     """The images as the network takes them: its classes, its colours, and a size it can answer for."""
     if (split.side is None) != (trained.signature.spacing is None):
         learned, here = _source(trained.signature.spacing), _source(split.side)
         raise DataError(f"{where}: the network learned from {learned}, and these are {here}")
     split = split.among(trained.classes, where).in_colours(trained.signature.in_channels, where)
-    trained.check_size(split.space, where)
+    trained.check_size(split.space, where, any_size=other_sizes == "any")
     return split
 
 

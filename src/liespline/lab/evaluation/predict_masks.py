@@ -30,6 +30,7 @@ from ..whole import segmented, unlike_voxels
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .large import segment_large
+from .watching import watching
 
 IMAGES = (*SUFFIXES, *SLIDES)
 WINDOWED = (".tif", ".tiff", *SLIDES)
@@ -73,20 +74,24 @@ def predict_masks(
     out.mkdir(parents=True, exist_ok=True)
     made = digest(f"{file_key(model_file(Path(checkpoint)))} {side} {level}")
     writer = Writer(trained, written_values(trained.signature), out, made, side, level)
-    for number, file in enumerate(files, 1):
-        told = partial(progress, f"{file.name} ({number} of {len(files)})")
-        told(0, 1)
-        try:
-            target, remark = writer.windowed(file, told) if _by_windows(file, trained) else writer.whole(file)
-        except DataError as error:
-            done.problems += error.problems
-            continue
-        except OSError as error:  # a file that may not be read
-            done.problems.append(f"{file}: {error.strerror or error}")
-            continue
-        told(1, 1)
-        done.rows.append({"image": str(file), "mask": str(target)})
-        done.remarks += [f"{file}: {remark}"] if remark else []
+    with watching(trained) as watch:
+        for number, file in enumerate(files, 1):
+            told = partial(progress, f"{file.name} ({number} of {len(files)})")
+            told(0, 1)
+            try:
+                target, remark = writer.windowed(file, told) if _by_windows(file, trained) else writer.whole(file)
+            except DataError as error:
+                done.problems += error.problems
+                continue
+            except OSError as error:  # a file that may not be read
+                done.problems.append(f"{file}: {error.strerror or error}")
+                continue
+            finally:
+                watch.next()
+            told(1, 1)
+            done.rows.append({"image": str(file), "mask": str(target)})
+            done.remarks += [f"{file}: {remark}"] if remark else []
+    done.remarks += [f"Warning: {remark}"] if (remark := watch.compared.remark) else []
     return done
 
 

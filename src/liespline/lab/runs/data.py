@@ -10,6 +10,7 @@ from ..data import DataError, Split
 from ..data.record import Changes, Record, changes
 from ..data.split import ALL
 from ..data.survey import Survey, copies, survey, unlike
+from ..data.value_range import Comparison, ValueRange
 from ..settings import Config
 from ..tasks import find_task
 
@@ -22,11 +23,13 @@ class Look:
 
     surveys: Mapping[str, Survey]
     remarks: tuple[str, ...]
+    value_range: ValueRange | None = None
+    """Of the training images."""
 
     @property
     def record(self) -> Record:
         """What to keep with the run."""
-        return Record.of(self.surveys)
+        return Record.of(self.surveys, self.value_range)
 
 
 def look_at(config: Config) -> Look:
@@ -47,7 +50,22 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
         raise DataError(problems)
     notes = [note for found in surveys.values() for note in found.split.notes]
     more = task.remarks(path) if task.remarks is not None and path is not None else []
-    return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys)])))
+    known = range_of(config, surveys["train"]) if "train" in surveys else None
+    odd = [f"{name}: {remark}" for name, found in surveys.items() if (remark := compared(known, found).remark)]
+    return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys), *odd])), known)
+
+
+def range_of(config: Config, train: Survey) -> ValueRange | None:
+    """The range of values in training; None for volumes that are each normalised by themselves."""
+    alone = train.split.side is not None and config.window is None
+    return None if alone else ValueRange.of(train.statistics, train.dtype)
+
+
+def compared(known: ValueRange | None, found: Survey) -> Comparison:
+    """The images of a split beside the range of values in training."""
+    comparison = Comparison(known)
+    comparison.add(found.statistics)
+    return comparison
 
 
 def check_there(config: Config) -> None:

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, OverGrids
 from ..data import DataError, as_float
+from ..data.value_range import Comparison, ValueRange, statistics
 from ..settings import Config
 from ..tasks import find_task
 from ..tasks.networks import Signature
@@ -22,6 +23,8 @@ from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run, in_folds
 
 TILE = {1: 65536, 2: 512, 3: 96}
+ONE_ANSWER = ("classes", "tags", "numbers")
+"""What comes out once per image; points and masks are maps, of any size."""
 
 
 class Trained(nn.Module):
@@ -93,15 +96,34 @@ class Trained(nn.Module):
                 self._no_halo = most
         return self._halo
 
+    @property
+    def value_range(self) -> ValueRange | None:
+        """The range of values in training; None for older runs, and for volumes that are normalised each by itself."""
+        return self.signature.value_range
+
+    def unlike(self, images: Tensor) -> str | None:
+        """What `predict` warns of: how many of the images (B, C, *space) lie outside the range of values in training.
+
+        None if at most a quarter of them does, or if the range is not known.
+        """
+        comparison = Comparison(self.value_range)
+        comparison.add(statistics(as_float(images)))
+        return comparison.remark
+
     @torch.no_grad()
-    def check_size(self, space: tuple[int, ...], where: str) -> None:
-        """Refuse images of a size that the network has no single answer for."""
+    def check_size(self, space: tuple[int, ...], where: str, any_size: bool = False) -> None:
+        """Refuse images of another size than in training; with `any_size`, those that have no single answer."""
         wanted = self.signature.space
         if tuple(space) == wanted:
             return
-        said = f"{where}: is {_size(space)}; the network learned from {_size(wanted)}"
+        said = f"{where}: is {_size(space)}; the network was trained on {_size(wanted)}"
         if len(space) != len(wanted):
             raise DataError(said)
+        if not any_size and self.signature.kind in ONE_ANSWER:
+            raise DataError(
+                f"{said}, and another size may be another scale: --resize brings it to that size as --size does in "
+                "training, --any-size runs the network at the image's own size"
+            )
         weight = next(self.parameters())
         try:
             fits = self.network(weight.new_zeros(1, self.signature.in_channels, *space)).shape == (1, len(self.classes))

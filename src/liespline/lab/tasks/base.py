@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -37,6 +38,8 @@ class Task:
     """Every problem that would stop training, file by file."""
     prepared: Callable[[Array, Config], Array] = lambda pixels, config: pixels
     """What training does to an image (H, W) or (H, W, 3) before the network sees it."""
+    preparation: Callable[[Config], dict[str, Any]] = lambda config: {}
+    """The same for other programs, by name: `resize` with its filter, and `crop`."""
     remarks: Callable[[Path], list[str]] | None = None
     """Remarks on the data that do not stop training."""
     whole: Callable[[Config], Split] | None = None

@@ -69,7 +69,10 @@ TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
     check=check,
-    prepared=lambda pixels, config: pixels if (side := side_of(config)) is None else images.square(pixels, side),
+    prepared=lambda pixels, config: (
+        pixels if (side := side_of(config)) is None else images.scaled(pixels, (side, side))
+    ),
+    preparation=lambda config: {} if (side := side_of(config)) is None else images.scaling(side),
     remarks=transparent,
     whole=lambda config: load(config, ALL),
     splits=splits,

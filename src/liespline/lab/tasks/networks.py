@@ -10,6 +10,7 @@ from torch import nn
 from ...models.classifier import classifier
 from ...models.resnet import resnet
 from ..data import DataError, Split
+from ..data.value_range import ValueRange
 from ..settings import Config, ConfigError, written
 from .defaults import DEFAULTS
 from .grids import make_grid
@@ -34,6 +35,8 @@ class Signature:
     """For masks: what files hold for each class; 0, 1, … where nothing is said."""
     voxels: float | None = None
     """For masks of volumes: the side in millimetres of the usual voxel in training, before it was resampled."""
+    value_range: ValueRange | None = None
+    """The range of values in training; None where it was not kept, and for volumes normalised each by itself."""
 
     @staticmethod
     def of(split: Split) -> Signature:
@@ -58,11 +61,13 @@ class Signature:
             kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
             scaling = tuple((float(mean), float(std)) for mean, std in scaling)
             held, voxels = tuple(int(value) for value in values.get("values", ())), values.get("voxels")
+            channels, known = int(values["in_channels"]), values.get("value_range")
             signature = Signature(
-                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling, held,
+                channels, space, classes, None if side is None else float(side), kind, scaling, held,
                 None if voxels is None else float(voxels),
+                None if known is None else ValueRange.from_dict(known, channels),
             )  # fmt: skip
-        except (TypeError, KeyError, ValueError) as error:
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
             raise DataError(f"{where}: describes no images: {signature}")

@@ -83,6 +83,7 @@ TASK = Task(
         "none": lambda config: Plain(),
     },
     prepared=lambda pixels, config: pcam.cropped(pixels),
+    preparation=lambda config: {"crop": f"the middle of patches of {pcam.PATCH}×{pcam.PATCH}"},
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, fourteen that decide each of its claims by one pair at least, and a pair of our own.
     sets={name: partial(runs_of, networks) for name, networks in SETS.items()},

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
@@ -42,9 +43,10 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
     with run.locked() if first else nullcontext():
         if not run.finished:
             task = find_task(config.task)
-            splits = splits_of(config, read_record(run.path), "train", "valid")
+            record = read_record(run.path)
+            splits = splits_of(config, record, "train", "valid")
             splits["train"] = to_learn_from(config.training, splits)
-            signature = Signature.of(splits["train"])
+            signature = replace(Signature.of(splits["train"]), value_range=record.value_range if record else None)
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
