@@ -169,6 +169,20 @@ def test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept(monkeypatch, numbere
     assert read_weights(run.model_file)[1]["epoch"] == 4
 
 
+@pytest.mark.parametrize(("patience", "epochs", "best"), [(2, 6, 3), (3, 9, 7)], ids=["ends", "just not"])
+def test_epochs_without_a_validation_count_for_patience_but_neither_end_a_run_nor_are_kept(
+    monkeypatch, numbered, tmp_path, patience, epochs, best
+):
+    """Validated are the second, fourth, … and the last; the scores of the others would be those before."""
+    told(monkeypatch, (0.99, 0.5, 0.99, 0.9, 0.99, 0.6, 0.99, 0.95, 0.1), (0.5,) * 9)
+    monkeypatch.setattr("liespline.lab.training.train.validation_interval", lambda train, valid: 2)
+    run = new_run(config_for(numbered, epochs=9, lr=0.01, patience=patience), tmp_path / "run")
+    rows = run.read_metrics()
+    assert len(rows) == epochs
+    assert [row["epoch"] for row in rows if "valid_accuracy" in row] == [n for n in (1, 3, 5, 7, 8) if n < epochs]
+    assert read_weights(run.model_file)[1]["epoch"] == best
+
+
 @pytest.mark.parametrize(("sixth", "epochs", "best"), [(0.4, 8, 5), (0.51, 6, 2)], ids=["better", "no better"])
 def test_patience_counts_epochs_that_are_not_kept_and_may_grow(monkeypatch, numbered, tmp_path, sixth, epochs, best):
     """Epochs of the same score and a lower loss are better ones; a resumed run goes on counting."""

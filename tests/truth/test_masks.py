@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import os
+import subprocess
 import sys
 import tracemalloc
 from unittest import mock
@@ -17,8 +19,10 @@ from rich.console import ConsoleDimensions
 
 from liespline.lab import load
 from liespline.lab.cli import commands
+from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.trained import TILE
 from liespline.lab.screen import Screen
+from liespline.lab.training.learner import Learner
 
 TINY = ("--widths", "2,3", "--kernel-size", 3, "--accelerator", "cpu", "--quiet", "--lr", 0.05, "--batch", 8)
 PLAIN = ("--group", "none", *TINY)
@@ -392,3 +396,108 @@ def test_memory_does_not_grow_with_the_folder(flat, tmp_path):
         most.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert most[2] < 1.1 * most[1] + 2**19
+
+
+# ---- validation that is not after every epoch, resumed runs, several processes, caches and models of before ----
+
+
+@pytest.fixture
+def few_patches(tmp_path):
+    """128 patches of 8² in an epoch, and 19,433 pixels to validate: ⌈19,433 / 8,192⌉ = 3."""
+    root, draw = tmp_path / "set", np.random.default_rng(6)
+    for i, size in enumerate([(20, 18), (18, 20), (21, 18), (20, 19)]):
+        picture(root / "train", f"t{i}", size, draw)
+    for i, size in enumerate([(83, 81), (95, 70), (60, 101)]):
+        picture(root / "valid", f"v{i}", size, draw)
+    return root
+
+
+class Killed(RuntimeError):
+    """No error that the command turns into words."""
+
+
+def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit(few_patches, tmp_path, monkeypatch):
+    given = ("train", "segment", "--data", few_patches, *PLAIN, "--patch", 8, "--epochs", 8, "--ema", 0.9)
+    status, said, _ = command(*given, "--out", tmp_path / "whole")
+    assert status == 0
+    assert "have 19,433 samples, the patches of an epoch 8,192: validated every 3 epochs, and after the last" in said
+    begin = Learner.on_train_epoch_start
+
+    def killed(self):
+        if self.current_epoch == 4:
+            raise Killed
+        begin(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "on_train_epoch_start", killed)
+        with pytest.raises(Killed):
+            command(*given, "--out", tmp_path / "killed")
+    assert len(epochs_of(tmp_path / "killed")) == 4
+    assert command("train", "--resume", tmp_path / "killed", "--quiet")[0] == 0
+    whole, resumed = (epochs_of(tmp_path / name) for name in ("whole", "killed"))
+    assert [row["epoch"] for row in whole if any(name.startswith("valid_") for name in row)] == [2, 5, 7]
+    assert all("train_loss" in row for row in whole)
+    timed = {"seconds", "images_per_second", "memory_mib"}
+    for one, other in zip(whole, resumed, strict=True):
+        assert {k: v for k, v in one.items() if k not in timed} == {k: v for k, v in other.items() if k not in timed}
+    assert (tmp_path / "whole" / "model.safetensors").read_bytes() == (
+        tmp_path / "killed" / "model.safetensors"
+    ).read_bytes()
+    row, scores = picked(tmp_path / "whole"), evaluated(tmp_path / "whole")["scores"]
+    assert row["valid_dice"] == pytest.approx(scores["dice"], abs=1e-6)
+    assert command("train", "--resume", tmp_path / "killed", "--epochs", 9, "--quiet")[0] == 0
+    assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
+
+
+def test_two_processes_score_each_image_once(tmp_path):
+    root, draw = tmp_path / "set", np.random.default_rng(8)
+    for split, count in (("train", 4), ("valid", 3)):
+        for i in range(count):
+            picture(root / split, f"p{i}", (24 + i, 31 - 2 * i), draw)
+    given = ("train", "segment", "--data", root, "--out", tmp_path / "run", *PLAIN, "--epochs", 2, "--patch", 16)
+    line = [sys.executable, "-m", "liespline.lab.cli", *map(str, (*given, "--devices", 2, "--ema", 0.8))]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    row, found = picked(tmp_path / "run"), evaluated(tmp_path / "run")
+    assert found["images"] == 3
+    assert row["valid_dice"] == pytest.approx(found["scores"]["dice"], abs=1e-6)
+    assert row["valid_loss"] == pytest.approx(found["scores"]["loss"], rel=1e-5)
+
+
+def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_path, monkeypatch):
+    """Files of before have no masks on their own grid; those that are there are not taken for new ones."""
+    monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
+    with monkeypatch.context() as patch:
+        patch.setattr("liespline.lab.data.ragged.FORMAT", 1)
+        patch.setattr("liespline.lab.data.ragged.Ragged.own_mask", lambda self, row: self.mask(row))
+        evaluated(coarse)
+    before = set((tmp_path / "cache").glob("*.pairs"))
+    scores = evaluated(coarse)["scores"]
+    after = set((tmp_path / "cache").glob("*.pairs"))
+    assert len(before) == len(after) == 1
+    assert before != after
+    assert scores["dice"] == pytest.approx(picked(coarse)["valid_dice"], abs=1e-6)
+
+
+def test_models_of_before_write_class_numbers(flat, cells, tmp_path):
+    """They do not say what masks hold, nor how large the voxels were."""
+    weights, about = read_weights(flat / "model.safetensors")
+    for name in ("values", "voxels"):
+        del about["signature"][name]
+    save_weights(tmp_path / "old.safetensors", weights, about)
+    files = [cells / "images" / "c1.png", cells / "images" / "c0.tif"]
+    old, _ = predicted(tmp_path / "old.safetensors", files, tmp_path / "old")
+    new, _ = predicted(flat, files, tmp_path / "new")
+    for one, other in zip(old, new, strict=True):
+        assert np.array_equal(np.array([0, 128, 255], np.uint8)[flat_mask(one)], flat_mask(other))
+
+
+def test_a_model_whose_values_are_not_those_of_its_classes_is_refused(flat, cells, tmp_path):
+    weights, about = read_weights(flat / "model.safetensors")
+    about["signature"]["values"] = [0, 255]
+    save_weights(tmp_path / "odd.safetensors", weights, about)
+    given = ("predict", tmp_path / "odd.safetensors", cells / "images" / "c1.png", "--out", tmp_path / "out")
+    status, _, said = command(*given)
+    assert status == 2
+    assert "odd.safetensors: describes no images" in said
