@@ -7,12 +7,14 @@ The tests nearest to a fault come first; what they let pass faces all tests of t
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
@@ -121,17 +123,17 @@ class Copy:
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")
         changes = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, Path(__file__).with_name("worker.py"), str(LONGEST)]
+        command = [sys.executable, Path(__file__).with_name("worker.py")]
         self.worker = subprocess.Popen(
             command, cwd=folder, env=os.environ | changes, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def passes(self, names: list[str]) -> bool:
-        """Say whether the tests of these names pass."""
+    def passes(self, names: Sequence[str], seconds: int = LONGEST) -> bool:
+        """Say whether the tests of these names pass, in this time."""
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
-        print(*options, *(_path(name) for name in names), file=self.worker.stdin, flush=True)
+        print(json.dumps([seconds, *options, *map(_path, names)]), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
         # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.
         if status > 2:
