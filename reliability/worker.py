@@ -1,9 +1,10 @@
 """Run pytest as often as asked, each time in a fork of a process that has already imported what takes long to import.
 
-One line of arguments in, one exit status out; `python worker.py SECONDS` gives each run that many.
+One line in, the seconds it may take and pytest's arguments as JSON; one exit status out.
 """
 
 import importlib
+import json
 import os
 import signal
 import sys
@@ -17,12 +18,13 @@ for slow in ("lightning.pytorch", "torchmetrics", "kornia", "sklearn.metrics"): 
     importlib.import_module(slow)
 
 for line in sys.stdin:
+    seconds, *arguments = json.loads(line)
     child = os.fork()
     if child == 0:
         silent = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(silent, stream)
-        signal.alarm(int(sys.argv[1]))
-        os._exit(pytest.main(line.split()))
+        signal.alarm(seconds)
+        os._exit(pytest.main(arguments))
     _, status = os.waitpid(child, 0)
     print(os.waitstatus_to_exitcode(status), flush=True)

@@ -34,16 +34,32 @@ class Tags(Objective):
         return MetricCollection({name: OfProbabilities(score, torch.sigmoid) for name, score in each.items()})
 
 
+class R2About(R2Score):
+    """R² of numbers counted from `about` (names,), which changes none: float32 loses small spreads of large numbers."""
+
+    def __init__(self, about: Tensor) -> None:
+        super().__init__(multioutput="uniform_average")
+        self.about = about
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch of numbers and their truth, (B, names)."""
+        about = self.about.to(preds)
+        super().update(preds - about, target - about)
+
+
 class Numbers(Objective):
     """Measurements: Huber loss of standardised numbers; mean absolute error and R², the share of variance explained."""
 
     monitor = "r2"
+    mean: Tensor
     scale: Tensor
 
     def __init__(self, names: Sequence[str], scaling: Sequence[tuple[float, float]]) -> None:
         super().__init__()
         self.names = tuple(names)
-        self.register_buffer("scale", torch.tensor([std for _, std in scaling]), persistent=False)
+        mean, std = torch.tensor(scaling).T
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("scale", std, persistent=False)
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Of numbers (B, names) in their own units."""
@@ -52,7 +68,7 @@ class Numbers(Objective):
 
     def scores(self) -> MetricCollection:
         """R², mean over the measurements, and the mean absolute error where there is one unit."""
-        scores: dict[str, Metric | MetricCollection] = {"r2": R2Score(multioutput="uniform_average")}
+        scores: dict[str, Metric | MetricCollection] = {"r2": R2About(self.mean)}
         if len(self.names) == 1:
             scores["mean_absolute_error"] = MeanAbsoluteError()
         return MetricCollection(scores)

@@ -1,0 +1,49 @@
+"""A pytest plugin: which lines of the core each test runs, and how long it takes, written to the file $COVERING names.
+
+{"seconds": {test: seconds}, "lines": {file: {line: [tests]}}}, of tests that pass; [] for lines that importing runs.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import coverage
+import pytest
+
+LEFT_OUT = ["*/lab/*", "*/extras/*", "*/hopper/*", "*_kernels.py"]
+_watched = coverage.Coverage(data_file=None, config_file=False, source=["liespline"], omit=LEFT_OUT)
+_seconds: dict[str, float] = {}
+
+
+def pytest_sessionstart() -> None:
+    _watched.start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _watched.switch_context(item.nodeid)
+    result = yield
+    _watched.switch_context("")
+    return result
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        _seconds[report.nodeid] = float("inf")
+    elif report.nodeid not in _seconds or _seconds[report.nodeid] < float("inf"):
+        _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    _watched.stop()
+    data = _watched.get_data()
+    good = {test: round(seconds, 3) for test, seconds in _seconds.items() if seconds < float("inf")}
+    lines = {
+        file.rpartition("src/liespline/")[2]: {
+            line: [test for test in tests if test in good] for line, tests in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
+    Path(os.environ["COVERING"]).write_text(json.dumps({"seconds": good, "lines": lines}))

@@ -1,0 +1,5 @@
+"""x."""
+
+from fault import Fault
+
+FAULTS: list[Fault] = []

@@ -1,0 +1,138 @@
+"""A run on class folders, and one on a table: every number that they write, again from the files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from scipy.optimize import brentq
+from scipy.special import softmax
+from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix, roc_auc_score
+
+from truth.road import NEAR, Road, answered, of_classes
+
+
+def scores_of(road: Road, split: str) -> dict[str, float]:
+    names = road.split(split)
+    return of_classes(road.outputs(names), road.classes(), [road.truth[name] for name in names])
+
+
+@pytest.fixture(params=["folders", "classes", "volumes"])
+def road(request) -> Road:
+    return request.getfixturevalue(request.param)
+
+
+def test_the_splits_are_those_of_the_folders(folders):
+    record = json.loads((folders.run / "data.json").read_text())["splits"]
+    for split in ("train", "valid", "test"):
+        wanted = {name.removeprefix(f"{split}/"): one for name, one in folders.truth.items() if name.startswith(split)}
+        assert {name: label for name, (label, _) in record[split].items()} == wanted
+
+
+def test_scores_of_every_split(road):
+    row = road.rows()[road.kept_epoch()]
+    valid = {name.removeprefix("valid_"): value for name, value in row.items() if name.startswith("valid_")}
+    assert valid == pytest.approx(scores_of(road, "valid"), abs=NEAR)
+    results = road.results()
+    assert (results["split"], results["images"]) == ("test", len(road.split("test")))
+    assert results["scores"] == pytest.approx(scores_of(road, "test"), abs=NEAR)
+    trained = road.evaluated("train")
+    assert trained["scores"] == pytest.approx(scores_of(road, "train"), abs=NEAR)
+    assert trained["images"] == len(road.split("train"))
+
+
+def test_every_image_is_in_one_split(road):
+    assert sorted(name for split in ("train", "valid", "test") for name in road.split(split)) == sorted(road.truth)
+
+
+def test_all_images_together(folders):
+    """`evaluate --split all`: class folders with splits are joined."""
+    names = list(folders.truth)
+    wanted = of_classes(folders.outputs(names), folders.classes(), [folders.truth[name] for name in names])
+    assert folders.evaluated("all")["scores"] == pytest.approx(wanted, abs=NEAR)
+
+
+def test_uneven_training_images_say_which_score_picks_the_epoch(folders):
+    """14 to 6 in training is uneven, 5 to 4 in validation is not: the AUC picks, and of equal ones the lower loss."""
+    rows, kept = folders.rows(), folders.kept_epoch()
+    assert kept == max(range(len(rows)), key=lambda i: (rows[i]["valid_auc"], -rows[i]["valid_loss"]))
+    assert folders.results()["selected_by"] == "auc"
+    assert "best validation area under the ROC curve" in (folders.run / "report.html").read_text()
+    assert [row["epoch"] for row in rows] == list(range(6))
+    assert [row["step"] for row in rows] == [2 * (i + 1) for i in range(6)], "20 images are two batches of 8"
+    assert folders.results()["seconds"] == pytest.approx(sum(row["seconds"] for row in rows), abs=0.006)
+
+
+def test_what_stands_behind_the_accuracy(road):
+    results, names, classes = road.results(), road.split("test"), road.classes()
+    truth = [classes.index(road.truth[name]) for name in names]
+    outputs = road.outputs(names)
+    found = outputs.argmax(1)
+    table = confusion_matrix(truth, found, labels=range(len(classes)))
+    assert results["confusion"] == table.tolist()
+    assert results["majority"] == pytest.approx(table.sum(1).max() / len(truth))
+    hits, counts = dict(zip(classes, table.diagonal(), strict=True)), dict(zip(classes, table.sum(1), strict=True))
+    assert results["sensitivity"] == pytest.approx({name: hits[name] / counts[name] for name in classes})
+    limits = {name: wilson(hits[name], counts[name]) for name in classes}
+    for name in classes:
+        assert results["sensitivity_interval"][name] == pytest.approx(limits[name], abs=1e-6)
+    assert results["interval"]["accuracy"] == pytest.approx(wilson(table.trace(), len(truth)), abs=1e-6)
+    shares = np.array([hits[name] / counts[name] for name in classes])
+    apart = np.array([limits[name] for name in classes]) - shares[:, None]
+    sides = shares.mean() + np.array([-1, 1]) * np.sqrt((apart**2).sum(0)) / len(classes)
+    assert results["interval"]["balanced_accuracy"] == pytest.approx(sides, abs=1e-6)
+    wrong = [
+        [row, int(found[row]), softmax(outputs[row].astype(float)).max()] for row in np.flatnonzero(found != truth)
+    ]
+    mistakes = sorted(results["mistakes"])
+    assert [one[:2] for one in mistakes] == [one[:2] for one in wrong]
+    assert [one[2] for one in mistakes] == pytest.approx([one[2] for one in wrong], abs=NEAR)
+    sure = [one[2] for one in results["mistakes"]]
+    assert sure == sorted(sure, reverse=True)
+
+
+def wilson(right: int, total: int) -> list[float]:
+    found = binomtest(int(right), int(total)).proportion_ci(method="wilson")
+    return [found.low, found.high]
+
+
+def test_the_interval_of_the_area(folders):
+    """Newcombe's: (A − area)² = z² A(1 − A)(1 + ((m + n)/2 − 1)((1 − A)/(2 − A) + A/(1 + A)))/mn at both ends A."""
+    names, classes = folders.split("test"), folders.classes()
+    truth = [classes.index(folders.truth[name]) for name in names]
+    area, m, n = roc_auc_score(truth, folders.outputs(names)[:, 1] - folders.outputs(names)[:, 0]), 7, 6
+
+    def apart(a: float) -> float:
+        spread = a * (1 - a) * (1 + ((m + n) / 2 - 1) * ((1 - a) / (2 - a) + a / (1 + a))) / (m * n)
+        return (a - area) ** 2 - 1.959964**2 * spread
+
+    ends = [brentq(apart, 1e-9, area), brentq(apart, area, 1 - 1e-9)]
+    assert folders.results()["interval"]["auc"] == pytest.approx(ends, abs=1e-6)
+
+
+def test_the_report_shows_the_numbers(folders):
+    page, wanted = (folders.run / "report.html").read_text(), scores_of(folders, "test")
+    for name in ("accuracy", "balanced_accuracy", "auc"):
+        assert f"{100 * wanted[name]:.1f} %" in page
+    with safe_open(folders.run / "model.safetensors", framework="np") as file:
+        held = {name: file.get_tensor(name).size for name in file.keys() if "running" not in name}  # noqa: SIM118
+    learned = sum(size for name, size in held.items() if not name.endswith("num_batches_tracked"))
+    assert folders.results()["weights"] == learned
+    assert f"{learned:,} weights" in page
+
+
+def test_predict_says_what_the_network_says(road):
+    """Each file by its own name, whatever the order, the folder and the batch."""
+    names = [name for split in ("test", "valid") for name in road.split(split)]
+    files = {str(road.run.parent / "data" / name): name for name in names}
+    rows = answered(road.run, *list(files)[::-1])
+    shares = softmax(road.outputs(names).astype(float), 1)
+    for (file, name), wanted in zip(files.items(), shares, strict=True):
+        row = rows[file]
+        found = [float(row[f"p({one})"]) for one in road.classes()]
+        assert found == pytest.approx(wanted, abs=NEAR), name
+        assert row["class"] == road.classes()[wanted.argmax()]
+        assert float(row["confidence"]) == pytest.approx(wanted.max(), abs=NEAR)

@@ -1,0 +1,98 @@
+"""Tables with rows in another order than the files say the same, also when they are sorted again after training."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from truth.road import NEAR, Road, answered, of_classes, of_numbers, of_tags
+
+
+def wanted(road: Road, split: str) -> dict[str, float]:
+    """Loss and scores of a split, from the files."""
+    names = road.split(split)
+    outputs, truth = road.outputs(names), road.targets(names)
+    if truth.ndim == 1:
+        return of_classes(outputs, road.classes(), list(truth))
+    if truth.dtype.kind == "i":
+        return of_tags(outputs, truth)
+    return of_numbers(outputs, truth, road.targets(road.split("train")).std(0, ddof=0))
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "tags"])
+def test_scores_are_those_of_the_files(kind, request):
+    road = request.getfixturevalue(kind)
+    row = road.rows()[road.kept_epoch()]
+    valid = {name.removeprefix("valid_"): value for name, value in row.items() if name.startswith("valid_")}
+    assert valid == pytest.approx(wanted(road, "valid"), abs=NEAR, rel=NEAR)
+    assert road.results()["scores"] == pytest.approx(wanted(road, "test"), abs=NEAR, rel=NEAR)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "tags"])
+def test_a_table_that_is_sorted_again_says_the_same(kind, request):
+    road = request.getfixturevalue(kind)
+    table = road.run.parent / "table.csv"
+    with open(table, newline="") as stream:
+        head, *rows = csv.reader(stream)
+    again = table.with_name("again.csv")
+    with open(again, "w", newline="") as stream:
+        csv.writer(stream).writerows([[*row[1:], row[0]] for row in (head, *sorted(rows))])
+    for split in ("train", "valid", "test"):
+        found = road.evaluated(split, "--labels", again)
+        assert found["images"] == len(road.split(split))
+        assert found["scores"] == pytest.approx(wanted(road, split), abs=NEAR, rel=NEAR)
+
+
+def test_no_group_is_in_two_splits(classes):
+    held = [{classes.parts[name] for name in classes.split(split)} for split in ("train", "valid", "test")]
+    assert [len(groups) for groups in held] == [12, 2, 2]
+    assert len(set.union(*held)) == 16
+
+
+def test_splits_are_those_of_the_table(numbers):
+    for split in ("train", "valid", "test"):
+        assert sorted(numbers.split(split)) == sorted(name for name, own in numbers.parts.items() if own == split)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "tags"])
+def test_predict_names_every_value(kind, request):
+    road = request.getfixturevalue(kind)
+    data = road.run.parent / "data"
+    names = sorted(road.truth)
+    outputs = road.outputs(names).astype(float)
+    values = outputs if kind == "numbers" else 1 / (1 + np.exp(-outputs))
+    rows = answered(road.run, data)
+    assert len(rows) == len(names)
+    for name, value in zip(names, values, strict=True):
+        row = rows[str(data / name)]
+        assert [float(row[one]) for one in road.classes()] == pytest.approx(value, abs=NEAR, rel=NEAR)
+
+
+def test_points_are_found_where_the_table_says(points):
+    """The highest pixel of each map, less than ten pixels from its own point."""
+    for split, said in (("test", points.results()), ("valid", points.evaluated("valid"))):
+        names = points.split(split)
+        maps, truth = points.outputs(names), points.targets(names)
+        best = maps.reshape(*maps.shape[:2], -1).argmax(-1)
+        places = np.stack(np.unravel_index(best, maps.shape[2:]), -1)
+        hits = np.linalg.norm(places - truth, axis=-1) < 10
+        assert said["scores"]["success"] == pytest.approx(hits.mean())
+        assert said["scores"]["loss"] == pytest.approx(balanced_entropy(maps, truth), abs=1e-4)
+
+
+def balanced_entropy(maps, truth) -> float:
+    """Of maps (N, L, H, W) against Gaussians of σ = 1.5 at points (N, L, 2), both halves of a map counting the same."""
+    y, x = np.mgrid[: maps.shape[2], : maps.shape[3]]
+    apart = (y - truth[..., 0, None, None]) ** 2 + (x - truth[..., 1, None, None]) ** 2
+    target = np.exp(-apart / (2 * 1.5**2))
+    share = target.mean((-2, -1), keepdims=True)
+    weight = target / (2 * share) + (1 - target) / (2 * (1 - share))
+    z = maps.astype(float)
+    return float((weight * (np.logaddexp(0, z) - target * z)).mean())
+
+
+def test_the_order_of_the_points_is_that_of_the_table(points):
+    assert json.loads((points.run / "data.json").read_text())["classes"] == ["nose", "eye"]
