@@ -238,7 +238,7 @@ def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
     status, out, said = command("predict", coarse, tmp_path / "three.nii.gz", "--out", tmp_path / "out", "--json")
     assert status == 1
     assert json.loads(out) == []
-    assert "three.nii.gz: has 3 channels; the network learned from 1" in said
+    assert "three.nii.gz: has 3 channels; the network was trained on 1" in said
     assert not (tmp_path / "out" / "three.nii.gz").exists()
 
 
