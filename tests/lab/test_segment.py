@@ -196,7 +196,7 @@ def test_masks_of_new_files(tmp_path, segmented, liespline):
     [
         ((), "--out is missing"),
         (("--out", "{out}", "{folder}/images/absent.png"), "absent.png: does not exist"),
-        (("--out", "{out}", "{folder}/images/colour.tif"), "has 5 channels; the network learned from 1"),
+        (("--out", "{out}", "{folder}/images/colour.tif"), "has 5 channels; the network was trained on 1"),
     ],
 )
 def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
