@@ -38,7 +38,7 @@ from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
-WORDS |= {"o2": "rotations and their mirror images", "o3": "3-D rotations and reflections"}
+WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
 WORDS |= {"sim2": "rotations and scales", "gl2": "turns, zooms and squeezes"}
 
 

@@ -107,7 +107,7 @@ def save_trained(
     run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
 ) -> None:
     """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
-    about = {"config": asdict(config), "signature": asdict(signature), **more}
+    about = {"config": config.plain(), "signature": asdict(signature), **more}
     save_weights(run.model_file, weights, about)
 
 

@@ -73,7 +73,7 @@ def _shares(networks: Mapping[str, Changes], shares: Mapping[float, tuple[int, i
 
 _TISSUE = {**RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "augment": "turns"}
 _PCAM = {
-    "o2-12": {"group": "o2", "n_h": 12, "n_k": 8, "kernel": "dense", "weights": 110_000},
+    "o2-12": {"group": "o2", "n_h": 24, "n_k": 16, "kernel": "dense", "weights": 110_000},
     "plain": {**PLAIN, "weights": 117_000},
 }
 # What a patch is called depends on its middle. O(2) learns few labels in fewer epochs, then learns them by heart: the
@@ -82,7 +82,7 @@ _IN_DISC = {name: {**how, "disc": True} for name, how in _PCAM.items()}
 _DISC = _shares(_IN_DISC, {1.0: (12, 12), 0.1: (30, 60), 0.25: (24, 36)})
 # A ninth of the weights: kernels, and the epochs of a tenth, were settled on training patches that none of them learns.
 _FEW = {"disc": True, "weights": 13_000}
-_O2_FEW = {**_FEW, "group": "o2", "n_h": 12, "n_k": 5, "separable": True, **LOCAL}
+_O2_FEW = {**_FEW, "group": "o2", "n_h": 24, "n_k": 5, "separable": True, **LOCAL}
 _SMALL = _shares({"o2-12": _O2_FEW, "plain": {**PLAIN, **_FEW}}, {0.1: (60, 120), 1.0: (24, 36)})
 _PAPER = {
     "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},

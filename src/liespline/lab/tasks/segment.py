@@ -17,7 +17,7 @@ from ..data.table import read_table
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
-from .grids import make_grid
+from .grids import make_grid, splines
 from .masks import Segmentation
 from .networks import Signature
 from .own import parts_of
@@ -74,7 +74,7 @@ def network(config: Config, signature: Signature) -> nn.Module:
         widths=chosen.widths,
         kernel_size=chosen.kernel_size,
         kernel=chosen.kernel,
-        n_k=None if chosen.group == "none" else chosen.n_k,
+        n_k=splines(chosen),
         separable=chosen.separable,
         parameters=chosen.weights,
     )
