@@ -12,7 +12,7 @@ _RECORDS = [
     Fault("lab/evaluation/predict.py", "space)) if boxed else volume", "space)) if False else volume",
           "volumes predicted without their box"),
     Fault("models/kit.py", "clamp(max=0.5)) ** 2", "clamp(max=0.0)) ** 2", "a disc that is a square"),
-    Fault("lab/data/augment.py", "slanted[:, :, -1] *=", "slanted[:, :, 0] *=", "photographs stood on their heads"),
+    Fault("lab/data/augment.py", "signs[:, d - count :] -=", "signs[:, :count] -=", "photographs stood on their heads"),
     Fault("lab/tasks/objectives.py", "self.probable(output.float())", "output.float()",
           "logits taken for probabilities"),
     Fault("lab/folds.py", "check_same_settings(folder, chosen, LATER)", "pass",

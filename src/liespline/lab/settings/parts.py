@@ -109,8 +109,9 @@ class Training:
     label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=SIZED)
     shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
     augment: str = setting(
-        "none", "Augmentation: none, or one that the task offers (flips, turns, affine, elastic, zoom, …).",
-        metavar="NAME",
+        "none", "Augmentation: rotate, flip, zoom-shear, joined by + (affine is rotate+zoom-shear); of images also "
+        "mirror and elastic, of volumes rotate-z. pcam: rot90, no-rot90 or rotate; celeba and landmarks: zoom.",
+        metavar="WORDS",
     )  # fmt: skip
     share: Number = setting(
         1.0, "Learn from this share of the training images, of each class alike.", gt=0, le=1, only=SORTED

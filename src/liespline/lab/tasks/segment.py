@@ -8,7 +8,6 @@ from torch import nn
 
 from ...models import unet
 from ..data import DataError
-from ..data.mask_augment import MasksToo
 from ..data.mask_split import MaskSplit
 from ..data.pairs import given_splits, load_pairs
 from ..data.scans import Reading
@@ -86,11 +85,7 @@ TASK = Task(
     load_split=load,
     whole=lambda config: load(config, ALL),
     splits=splits,
-    augmentations={
-        "none": lambda config: MasksToo(turns=False),
-        "rotate": lambda config: MasksToo(turns=True),
-        "flip-rotate": lambda config: MasksToo(turns=True, flips=True),
-    },
+    dimensions=(2, 3),
     multiple=multiple_of,
     network=network,
     objective=lambda config, signature: Segmentation(

@@ -52,7 +52,8 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
                 trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first)
-                batches = Batches(splits, task.augmentation(config), config.training, config.seed)
+                augment = task.augmentation(config, len(signature.space))
+                batches = Batches(splits, augment, config.training, config.seed)
                 begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
                 trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
             if distributed.is_available() and distributed.is_initialized():
