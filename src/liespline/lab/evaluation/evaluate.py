@@ -110,7 +110,8 @@ def report_run(run: Run, config: Config) -> None:
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
+    shown = trained.selected_by or find_task(config.task).objective(config, trained.signature).monitor
+    sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
@@ -123,8 +124,8 @@ def report_run(run: Run, config: Config) -> None:
     sections.append(speed_section({"network": epochs}))
     environment = (run.path / "environment.json").read_text(encoding="utf-8")
     sections.append(settings_section(config.to_yaml(), environment))
-    shown = [section for section in sections if section is not None]
-    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), shown)
+    there = [section for section in sections if section is not None]
+    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 
 
 def title_of(config: Config) -> str:
@@ -148,7 +149,7 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
         text += f" Numbers in brackets are intervals ({METHOD})."
     if trained.config.training.valid_too:
         text += " This is the last epoch; it learned from the validation images too."
-    elif "selected_by" in results:
+    elif results.get("selected_by"):
         text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."

@@ -22,7 +22,7 @@ RESULTS: dict[str, Any] = {
     "upright": NUMBER,  # these two are the demonstration's
     "rotated": NUMBER,
     "data": str,
-    "selected_by": str,
+    "selected_by": (str, type(None)),
     "seen": int,
     "majority": NUMBER,
     "sensitivity": {str: NUMBER},

@@ -79,7 +79,8 @@ def keep_best(config: Config, run: Run, signature: Signature, score: str) -> Non
     if config.training.ema:
         prefix = "averaged.module."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": score})
+    picked = None if config.training.valid_too else score
+    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": picked})
 
 
 def is_first() -> bool:
