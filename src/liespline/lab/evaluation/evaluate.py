@@ -32,7 +32,7 @@ from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
-from .scores import answers, confusion, mistakes, predictions, scores
+from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
 
@@ -85,10 +85,12 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
+        results |= apart(trained, outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
-        return results | {"scores": scores(trained, [predictions(trained, split)])}
+        outputs, targets = predictions(trained, split)
+        return results | {"scores": scores(trained, [(outputs, targets)])} | apart(trained, outputs, targets)
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
