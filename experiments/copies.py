@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from liespline.lab.data import mnist
-from liespline.lab.data.augment import Affine, Draws, Plain
-from liespline.lab.data.elastic import Elastic
+from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.split import Split
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.precision import in_precision
@@ -29,7 +28,11 @@ from liespline.lab.sweep.records_page import write_records_page
 from liespline.nn import OverGrids
 
 BATCH = 1000
-MOVES = {"as it lies": Plain(), "affine": Affine(), "bent": Elastic(), "half bent": Elastic(deviation=0.5 / 28)}
+ELASTIC = words_of("affine+elastic")
+MOVES = {
+    "as it lies": Augmentation(), "affine": Augmentation(words_of("affine")), "bent": Augmentation(ELASTIC),
+    "half bent": Augmentation(ELASTIC, deviation=0.5 / 28),
+}  # fmt: skip
 """How copies are moved: the second and third are augmentations of the lab, the last bends half as far as the third."""
 WAYS = {
     "as it lies": [("as it lies", 0)],

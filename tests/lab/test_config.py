@@ -119,3 +119,14 @@ def test_the_defaults_of_a_task_are_its_own(task):
 
 def test_the_version_is_shown(liespline):
     assert liespline("--version") == (0, f"liespline {version('liespline')}\n")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("within", float), ("epochs", int), ("fold", int)])
+def test_an_option_for_one_number_asks_for_one(name, kind):
+    """With a None beside it, or limits and readers around it."""
+    assert SETTINGS[name].kind is kind
+
+
+def test_the_help_asks_for_a_list_of_numbers_for_widths_alone(liespline):
+    page = liespline("train", "--help")[1]
+    assert [line.split()[1] for line in page.splitlines() if "N,N" in line] == ["--widths"]

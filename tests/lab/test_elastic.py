@@ -6,10 +6,10 @@ import torch
 from scipy import interpolate, ndimage
 
 from liespline.lab.data import elastic
-from liespline.lab.data.augment import Affine, Draws
-from liespline.lab.data.elastic import NODES, Elastic, bending, lattice_points
-from liespline.lab.tasks import find_task
+from liespline.lab.data.augment import Augmentation, Draws
+from liespline.lab.data.elastic import NODES, displacement, lattice_points
 
+AFFINE = {"rotate", "zoom-shear"}
 CUBIC = interpolate.BSpline.basis_element([-2, -1, 0, 1, 2], extrapolate=False)
 
 
@@ -41,7 +41,7 @@ def field_by_loops(coefficients, point, size):
 def test_the_field_is_a_cubic_spline_of_its_coefficients():
     rng = np.random.default_rng(1)
     coefficients, points, size = rng.normal(size=(3, NODES, NODES, 2)), rng.uniform(-20, 20, (3, 9, 2)), (24, 32)
-    ours = bending(torch.from_numpy(coefficients), torch.from_numpy(points), size).numpy()
+    ours = displacement(torch.from_numpy(coefficients), torch.from_numpy(points), size).numpy()
     truth = [[field_by_loops(c, p, size) for p in row] for c, row in zip(coefficients, points, strict=True)]
     assert np.allclose(ours, truth, atol=1e-12)
 
@@ -49,7 +49,7 @@ def test_the_field_is_a_cubic_spline_of_its_coefficients():
 def test_the_field_has_the_deviation_it_says_on_the_whole_image():
     normal = torch.randn(2 * NODES**2, 2000, generator=torch.Generator().manual_seed(0))
     lattice = lattice_points(torch.zeros(1, 1, 28, 28))
-    u = bending(1.5 / elastic.SPREAD * normal.T.unflatten(-1, (NODES, NODES, 2)), lattice.unsqueeze(0), (28, 28))
+    u = displacement(1.5 / elastic.SPREAD * normal.T.unflatten(-1, (NODES, NODES, 2)), lattice.unsqueeze(0), (28, 28))
     assert float(u.std()) == pytest.approx(1.5, rel=0.02)
     at = u.std(0)  # (784, 2)
     assert float(at.min()) > 1.38, "no lattice ends inside the image"
@@ -60,7 +60,7 @@ def by_scipy(images, seed, back=True):
     """f(φ(Ax − δ)) in float64, image by image: δ found by sampling the bent image finely."""
     x = torch.from_numpy(images).float().unsqueeze(1)
     numbers = draws(seed)
-    matrices = Affine().matrices(x, numbers).double().numpy()
+    matrices = Augmentation(AFFINE).matrices(x, numbers).double().numpy()
     normal = numbers.normal(x, 2 * NODES**2).double().numpy().T.reshape(-1, NODES, NODES, 2)
     coefficients = normal * 28 * (1 / 28) * 315 / 151
     size = images.shape[1:]
@@ -87,7 +87,8 @@ def by_scipy(images, seed, back=True):
 def test_images_are_bent_as_scipy_bends_them(fault):
     """One interpolation for all; the planted fault leaves the centre of mass where the field brings it."""
     images = strokes(3)
-    ours = Elastic()(torch.from_numpy(images).float().unsqueeze(1), torch.zeros(3), draws(4))[0][:, 0].numpy()
+    x = torch.from_numpy(images).float().unsqueeze(1)
+    ours = Augmentation({*AFFINE, "elastic"})(x, torch.zeros(3), draws(4))[0][:, 0].numpy()
     worst = np.abs(ours - by_scipy(images, 4, back=not fault)).max()
     assert worst > 0.1 if fault else worst < 0.03
 
@@ -99,8 +100,7 @@ def centre(images):
 def test_the_centre_of_mass_stays_though_every_stroke_moves(monkeypatch):
     images = strokes()
     x = torch.from_numpy(images).float().unsqueeze(1)
-    module = Elastic(turned=False)
-    monkeypatch.setattr(module, "matrices", lambda x, draws: torch.eye(2).expand(len(x), 2, 2))
+    module = Augmentation({"elastic"})
     out = module(x, torch.zeros(len(x)), draws())[0][:, 0].numpy()
     assert np.abs(out - images).mean((1, 2)).min() > 0.005
     assert (centre(out) - centre(images)).std() < 0.08
@@ -111,26 +111,21 @@ def test_the_centre_of_mass_stays_though_every_stroke_moves(monkeypatch):
 
 def test_without_displacement_it_is_the_affine_one_and_colour_moves_in():
     x = torch.from_numpy(strokes(4)).float().unsqueeze(1) * 0.5 + 0.3
-    ours = Elastic(deviation=0.0)(x, torch.zeros(4), draws(7))[0]
-    assert (ours - Affine()(x, torch.zeros(4), draws(7))[0]).abs().max() < 1e-4
-    bent = Elastic()(x, torch.zeros(4), draws(7))[0]
+    ours = Augmentation({*AFFINE, "elastic"}, deviation=0.0)(x, torch.zeros(4), draws(7))[0]
+    assert (ours - Augmentation(AFFINE)(x, torch.zeros(4), draws(7))[0]).abs().max() < 1e-4
+    bent = Augmentation({*AFFINE, "elastic"})(x, torch.zeros(4), draws(7))[0]
     assert (bent[..., 0, :] - 0.3).abs().max() < 0.05
 
 
 def test_each_process_bends_its_images_as_one_process_would():
     x = torch.from_numpy(strokes(6)).float().unsqueeze(1)
-    whole = Elastic()(x, torch.zeros(6), draws())[0]
+    module = Augmentation({*AFFINE, "elastic"})
+    whole = module(x, torch.zeros(6), draws())[0]
     for rank in (0, 1):
         own = Draws(torch.Generator().manual_seed(0), 2, rank)
-        assert torch.allclose(Elastic()(x[rank::2], torch.zeros(3), own)[0], whole[rank::2], atol=1e-5)
+        assert torch.allclose(module(x[rank::2], torch.zeros(3), own)[0], whole[rank::2], atol=1e-5)
 
 
-def test_volumes_are_refused_and_the_tasks_know_both_names():
-    with pytest.raises(ValueError, match=r"shape \(1, 1, 4, 4, 4\) cannot be bent"):
-        Elastic()(torch.zeros(1, 1, 4, 4, 4), torch.zeros(1))
-    for name, turned in (("elastic", True), ("elastic-slant", False)):
-        task = find_task("rotmnist")
-        module = task.augmentation(task.defaults.updated(augment=name))
-        assert isinstance(module, Elastic)
-        assert module.turned == turned
-        assert name not in find_task("volumes").augmentations
+def test_volumes_are_refused():
+    with pytest.raises(ValueError, match=r"shape \(1, 1, 4, 4, 4\): elastic is for images"):
+        Augmentation({"elastic"})(torch.zeros(1, 1, 4, 4, 4), torch.zeros(1))

@@ -10,12 +10,13 @@ import torch
 from PIL import Image
 
 from lab.matrix_sets import same_sets
-from liespline import GL2, O2, O3, SO2, Product, Scale, SplineBasis, local, uniform
+from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
 from liespline.lab import load
 from liespline.lab.data import digits
 from liespline.lab.evaluation.moves import moves_of
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, ConfigError, Network
+from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
@@ -37,7 +38,25 @@ def matrices(group, n_h, space=2):
 
 def test_o2_is_every_turn_with_and_without_a_mirror():
     flip = np.diag([1.0, -1.0])
-    assert same_sets(matrices("o2", 8), [r @ m for r in turns(8) for m in (np.eye(2), flip)])
+    assert same_sets(matrices("o2", 16), [r @ m for r in turns(8) for m in (np.eye(2), flip)])
+
+
+@pytest.mark.parametrize(("group", "space"), [("so2", 2), ("o2", 2), ("so3", 3), ("o3", 3)])
+def test_one_number_counts_the_elements_of_every_group(group, space):
+    assert len(matrices(group, 12, space)) == 12
+
+
+def test_splines_all_over_o2_are_counted_as_its_elements_are():
+    def shapes(kernel, n_k):
+        config = DEFAULTS["images"].updated(group="o2", n_h=16, kernel=kernel, n_k=n_k, widths=(2, 2, 2))
+        network = find_task("images").network(config, Signature(1, (24, 24), ("a", "b")))
+        return {len(layer.h_basis) for layer in network.modules() if isinstance(layer, GConv)}
+
+    assert shapes("dense", 4) == {4}
+    assert shapes("atrous", 8) == {8}
+    assert shapes("local", 3) == {6}, "about the identity, and as many about the reflection"
+    with pytest.raises(ConfigError, match="n_k = 5: half of the elements of o2 are reflections"):
+        shapes("dense", 5)
 
 
 def test_sim2_is_every_turn_at_every_scale():
@@ -107,10 +126,10 @@ def test_other_wrong_groups_are_named():
     for group in ("sim2", "o2", "gl2"):
         with pytest.raises(ConfigError, match=rf"'{group}' acts on images.*so3, o3, scale or none"):
             make_grid(Network(group=group, n_h=8), 3)
-    with pytest.raises(ConfigError, match="n_h = 7: half of the elements of o3 are mirrored"):
-        make_grid(Network(group="o3", n_h=7), 3)
-    from liespline.lab.tasks import find_task
-
+    for group, space, odd in (("o3", 3, 7), ("o2", 2, 9)):
+        says = f"n_h = {odd}: half of the elements of {group} are reflections; take an even number, such as {odd + 1}"
+        with pytest.raises(ConfigError, match=says):
+            make_grid(Network(group=group, n_h=odd), space)
     for task, right, wrong in (("pcam", "so2", "o2"), ("celeba", "scale", "sim2"), ("landmarks", "scale", "so2")):
         config = DEFAULTS[task].updated(group=wrong)
         with pytest.raises(ConfigError, match=f"'{wrong}': the network of task {task} is for {right} or none"):
@@ -128,12 +147,13 @@ def test_large_groups_come_with_a_grid_and_kernels_of_their_own():
     base = DEFAULTS["images"]
     assert (base.given(group="sim2").network.n_h, base.given(group="sim2").network.kernel) == ((8, 3), "local")
     assert base.given(group="sim2", kernel="dense").network.kernel == "dense"
-    assert base.given(group="o2").network == base.updated(group="o2").network
+    assert base.given(group="o2").network == base.updated(group="o2", n_h=16).network, "as many rotations as so2"
+    assert base.given(group="o2", n_h=8).network.n_h == 8
     chosen = base.given(group="gl2", n_h="4x1x3x1")
     assert chosen.given(group="gl2", seed=3).network == chosen.network
 
 
-@pytest.mark.parametrize(("group", "n_h"), [("o2", "4"), ("sim2", "4x2"), ("gl2", "4x1x3x1")])
+@pytest.mark.parametrize(("group", "n_h"), [("o2", "8"), ("sim2", "4x2"), ("gl2", "4x1x3x1")])
 def test_every_command_takes_the_group(liespline, tmp_path, image_folder, group, n_h):
     run = tmp_path / "run"
     status, text = liespline(

@@ -12,7 +12,7 @@ from torchmetrics import Metric, MetricCollection
 from lab.small_runs import new_run, resumed_run
 from liespline.lab import load
 from liespline.lab.data import DataError
-from liespline.lab.data.augment import Plain
+from liespline.lab.data.augment import Augmentation
 from liespline.lab.evaluation.scores import predictions
 from liespline.lab.runs.checkpoint import read_weights
 from liespline.lab.runs.data import read_record, splits_of
@@ -40,7 +40,7 @@ def config_for(folder, **more):
     return find_task("images").defaults.updated(data=str(folder), **small)
 
 
-class Recorder(Plain):
+class Recorder(Augmentation):
     """An augmentation that changes nothing and remembers all."""
 
     def __init__(self):
@@ -56,7 +56,7 @@ class Recorder(Plain):
 
 def recorded(monkeypatch, folder, run, **more):
     recorder = Recorder()
-    monkeypatch.setattr(type(find_task("images")), "augmentation", lambda task, config: recorder)
+    monkeypatch.setattr(type(find_task("images")), "augmentation", lambda task, *config: recorder)
     return recorder, new_run(config_for(folder, **more), run)
 
 

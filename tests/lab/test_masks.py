@@ -8,8 +8,7 @@ import torch
 from sklearn.metrics import f1_score, jaccard_score, recall_score
 
 from liespline import SO2, SO3
-from liespline.lab.data.augment import Draws
-from liespline.lab.data.mask_augment import MasksToo
+from liespline.lab.data.augment import Augmentation, Draws
 from liespline.lab.data.ragged import IGNORE
 from liespline.lab.evaluation.turned_masks import dice, in_view, turned_image, under_turns
 from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, soft_dice
@@ -130,9 +129,9 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
 
 
 @pytest.mark.parametrize("space", [(20, 20), (12, 12, 12)])
-@pytest.mark.parametrize("flips", [False, True])
-def test_a_turned_mask_has_no_class_between_two_others(space, flips):
+@pytest.mark.parametrize("words", [{"rotate"}, {"rotate", "flip"}, {"rotate", "zoom-shear"}])
+def test_a_turned_mask_has_no_class_between_two_others(space, words):
     masks = 2 * torch.randint(0, 2, (8, *space), generator=torch.Generator().manual_seed(0))
     images = torch.zeros(8, 1, *space)
-    _, turned = MasksToo(turns=True, flips=flips)(images, masks, Draws(torch.Generator().manual_seed(1)))
+    _, turned = Augmentation(words)(images, masks, Draws(torch.Generator().manual_seed(1)))
     assert set(turned.unique().tolist()) == {0, 2, IGNORE}

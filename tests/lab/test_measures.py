@@ -11,7 +11,7 @@ from torch import nn
 
 from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
-from liespline.lab.data.augment import Affine, Draws, FlipRotate, Flips, Rotate, Spin
+from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.split import in_colours
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.evaluation.scores import confusion
@@ -23,6 +23,8 @@ from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 from liespline.models import classifier
+
+ROTATE = Augmentation({"rotate"})
 
 
 def test_true_classes_go_down_and_answers_across():
@@ -66,7 +68,7 @@ def centres(images):
 
 def test_turns_are_uniform_on_the_whole_circle_about_the_centre():
     images = spot(24, (4.0, 0.0), 2).expand(3000, 1, 24, 24)  # an even side: the centre is between samples
-    out, _ = Rotate()(images, torch.zeros(3000), Draws(torch.Generator().manual_seed(0)))
+    out, _ = ROTATE(images, torch.zeros(3000), Draws(torch.Generator().manual_seed(0)))
     found = centres(out)[:, 0]
     assert found.norm(dim=-1) == pytest.approx(4.0, abs=0.1)
     angles = torch.atan2(found[:, 1], found[:, 0]).numpy() / (2 * np.pi) + 0.5
@@ -76,7 +78,7 @@ def test_turns_are_uniform_on_the_whole_circle_about_the_centre():
 def test_turns_of_volumes_are_uniform_on_all_rotations():
     pair = torch.cat([spot(11, (3.0, 0.0, 0.0), 3), spot(11, (0.0, 3.0, 0.0), 3)], 1)
     images = pair.expand(1500, 2, 11, 11, 11)
-    out, _ = Rotate()(images, torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
+    out, _ = ROTATE(images, torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
     first, second = nn.functional.normalize(centres(out), dim=-1).unbind(1)
     assert (first * second).sum(-1).abs().max() < 0.1, "rigid"
     matrices = torch.stack([first, second, torch.linalg.cross(first, second)], -1)
@@ -94,26 +96,27 @@ def test_every_move_is_about_the_centre_and_of_its_kind(d):
     spots = [spot(16, tuple(3.0 * (i == axis) for i in range(d)), d) for axis in range(d)]  # the centre between samples
     images = torch.cat(spots, 1).expand(200, d, *(16,) * d)
     found = {}
-    for move in (Rotate(), FlipRotate(), Affine(), Flips()):
+    for name in ("rotate", "rotate+flip", "affine", "flip"):
+        move = Augmentation(words_of(name))
         out, _ = move(images, torch.zeros(200), Draws(torch.Generator().manual_seed(0)))
-        found[type(move)] = centres(out).double() / 3
-    for kind in (Rotate, FlipRotate, Flips):
+        found[name] = centres(out).double() / 3
+    for kind in ("rotate", "rotate+flip", "flip"):
         gram = found[kind] @ found[kind].mT
         assert (gram - torch.eye(d)).abs().max() < 0.1, kind
     mirrored = {kind: (torch.linalg.det(m) < 0).double().mean().item() for kind, m in found.items()}
-    assert mirrored[Rotate] == mirrored[Affine] == 0
-    assert 0.4 < mirrored[FlipRotate] < 0.6
-    assert (found[Flips].abs() - torch.eye(d)).abs().max() < 1e-3, "along the axes alone"
-    sizes = torch.linalg.det(found[Affine]) ** (1 / d)
+    assert mirrored["rotate"] == mirrored["affine"] == 0
+    assert 0.4 < mirrored["rotate+flip"] < 0.6
+    assert (found["flip"].abs() - torch.eye(d)).abs().max() < 1e-3, "along the axes alone"
+    sizes = torch.linalg.det(found["affine"]) ** (1 / d)
     assert 0.85 < sizes.min() < 0.93
     assert 1.07 < sizes.max() < 1.15
-    stretch = torch.linalg.svdvals(found[Affine])
+    stretch = torch.linalg.svdvals(found["affine"])
     # A shear by k has the singular values √(1 + k²/4) ± k/2: a ratio of about 1 + k.
     assert 1.07 < (stretch[:, 0] / stretch[:, -1]).max() < 1.16
 
 
 def test_an_upright_slant_never_turns():
-    moved = Affine(turned=False).matrices(torch.zeros(500, 1, 8, 8), Draws(torch.Generator().manual_seed(0)))
+    moved = Augmentation({"zoom-shear"}).matrices(torch.zeros(500, 1, 8, 8), Draws(torch.Generator().manual_seed(0)))
     assert torch.equal(moved[:, 1, 0], torch.zeros(500))
     assert float(moved[:, 0, 0].min()) > 1 / 1.1
     assert float((moved[:, 0, 1] / moved[:, 0, 0]).abs().max()) <= 0.1 + 1e-6
@@ -123,7 +126,8 @@ def test_what_stands_upright_spins_about_its_last_axis():
     """A mast stays on the axis and as high as its zoom says; a spot beside it goes round at its own height."""
     # Far from the rim, whose colour moves in.
     pair = torch.cat([spot(20, (0.0, 0.0, 3.0), 3), spot(20, (3.0, 0.0, -2.0), 3)], 1)
-    out, _ = Spin()(pair.expand(1500, 2, 20, 20, 20), torch.zeros(1500), Draws(torch.Generator().manual_seed(0)))
+    spin, draws = Augmentation({"rotate-z", "zoom-shear"}), Draws(torch.Generator().manual_seed(0))
+    out, _ = spin(pair.expand(1500, 2, 20, 20, 20), torch.zeros(1500), draws)
     mast, beside = centres(out).unbind(1)
     assert mast[:, :2].abs().max() < 0.02
     zoom = mast[:, 2] / 3
@@ -138,8 +142,8 @@ def test_half_of_all_photographs_are_mirrored_left_to_right_after_their_slant():
     x = torch.zeros(500, 1, 9, 9)
     x[..., 4, 6] = 1.0  # right of the centre, in its row
     slanted, mirrored = (
-        Affine(False, flips)(x, torch.zeros(500), Draws(torch.Generator().manual_seed(0)))[0][:, 0].numpy()
-        for flips in (False, True)
+        Augmentation(words_of(name))(x, torch.zeros(500), Draws(torch.Generator().manual_seed(0)))[0][:, 0].numpy()
+        for name in ("zoom-shear", "mirror+zoom-shear")
     )
     flipped = np.abs(mirrored - slanted[..., ::-1]).max((1, 2)) < 1e-5
     kept = np.abs(mirrored - slanted).max((1, 2)) < 1e-5
@@ -151,7 +155,7 @@ def test_what_moves_in_has_the_colour_of_the_rim():
     images = torch.full((8, 3, 15, 15), 0.8)
     images[:, 1] = 0.6
     images[:, :, 5:10, 5:10] = 0.1
-    out, _ = Rotate()(images, torch.zeros(8), Draws(torch.Generator().manual_seed(1)))
+    out, _ = ROTATE(images, torch.zeros(8), Draws(torch.Generator().manual_seed(1)))
     corners = out[:, :, [0, 0, -1, -1], [0, -1, 0, -1]]
     assert torch.allclose(corners[:, [0, 2]], torch.tensor(0.8), atol=1e-3)
     assert torch.allclose(corners[:, 1], torch.tensor(0.6), atol=1e-3)

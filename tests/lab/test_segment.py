@@ -106,7 +106,7 @@ def test_tiles_of_a_trained_network_give_what_one_piece_gives(segmented):
 
 def test_a_run_goes_on(tmp_path):
     folder = discs(tmp_path / "set", 8, 36)
-    new_run(settings(folder, epochs=2, augment="flip-rotate"), tmp_path / "run")
+    new_run(settings(folder, epochs=2, augment="rotate+flip"), tmp_path / "run")
     run = resumed_run(tmp_path / "run", epochs=3)
     assert [row["epoch"] for row in run.read_metrics()] == [0, 1, 2]
 

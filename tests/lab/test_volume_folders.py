@@ -144,7 +144,7 @@ def test_onnx_files_say_how_scans_are_brought(run):
 
 def test_a_table_of_scans_gives_numbers_and_keeps_patients_together(heads, tmp_path):
     files = sorted(heads.rglob("*.nii.gz")) + [folder for folder in heads.rglob("p*") if folder.is_dir()]
-    width = {file: 1.5 if "narrow" in str(file) else 6.5 for file in files}
+    width = {file: (1.5 if "narrow" in str(file) else 6.5) + i / 8 for i, file in enumerate(files)}
     rows = [(file.relative_to(heads), width[file], f"g{i // 2}") for i, file in enumerate(files)]
     with open(tmp_path / "labels.csv", "w", newline="") as stream:
         csv.writer(stream).writerows([("file", "mm", "group"), *rows])
@@ -152,7 +152,7 @@ def test_a_table_of_scans_gives_numbers_and_keeps_patients_together(heads, tmp_p
     for split in ("train", "valid", "test"):
         part = load_scans(heads, split, labels=tmp_path / "labels.csv")
         for name, target in zip(part.names, part.targets, strict=True):
-            assert float(target[0]) == (1.5 if "narrow" in name else 6.5)
+            assert float(target[0]) == width[heads / name]
             group = next(group for file, _, group in rows if str(file) == name)
             assert seen.setdefault(group, split) == split
     assert len(seen) == 12

@@ -12,7 +12,10 @@ import pytest
 import torch
 from PIL import Image
 
+from lab.conftest import liespline
 from truth.road import Array, Road, boxed, normalised, pixels, train
+
+__all__ = ["liespline"]
 
 
 @pytest.fixture(scope="session", autouse=True)

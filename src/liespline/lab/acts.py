@@ -38,7 +38,7 @@ class Act:
         usual = find_task("digits").defaults.updated(accelerator="cpu", seed=seed, dropout=0.0, schedule="one-cycle")
         group = usual.updated(widths=(4, 6, 12, 16), epochs=20)
         if self.group != "so2":  # larger groups cost more: thin layers and few epochs keep it short
-            size = (8, 2) if self.group == "sim2" else 8
+            size = (8, 2) if self.group == "sim2" else 16
             group = usual.updated(group=self.group, n_h=size, kernel="local", widths=(4, 6, 8, 12), epochs=6)
         weights = weights_in(make_classifier(group, Signature.of(digits.load("valid"))))
         plain = group.updated(group="none", n_h=1, kernel="dense", weights=weights)

@@ -1,19 +1,38 @@
 """Augmentation on the device, a batch at a time, with all randomness drawn in one place.
 
 Every module maps `(images, targets, draws)` to `(float images, targets)`. With draws seeded by the step, a resumed run
-sees what the uninterrupted one saw, and several processes see what one would have seen.
+sees what the uninterrupted one saw, and several processes see what one would have seen. Words joined by + say what an
+image, and its mask if it has one, is transformed by: one matrix and one field, in one interpolation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import roma
 import torch
 from torch import Tensor, nn
 
-from ..moving import resampled, rim_colour, rotations, splined
+from ..moving import lattice_points, resampled, rim_colour, rotations, sampled, splined
+from ..settings import ConfigError
+from ..settings.old import AUGMENT
+from ..settings.words import unknown
+from .elastic import NODES, deformed
+from .ragged import IGNORE
 from .split import as_float
+
+NONE = "none"
+WORDS = ("rotate", "rotate-z", "flip", "mirror", "zoom-shear", "elastic")
+SHORT = {"affine": ("rotate", "zoom-shear")}
+"""Words that stand for several."""
+_PART_OF = {"rotate-z": "rotate", "mirror": "flip"}
+_ONLY = {
+    "rotate-z": (3, "is about the last axis of volumes; images take rotate"),
+    "mirror": (2, "is left to right, for images; volumes take flip"),
+    "elastic": (2, "is for images, not for volumes"),
+}
+"""The dimensions that a word is for, and what to say elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -42,98 +61,116 @@ ANY = Draws()
 """Numbers that are new every time."""
 
 
-def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
-    """Each image turned counter-clockwise by its own number of quarter turns, without interpolation."""
-    out = images
-    for quarter in (1, 2, 3):
-        turned = torch.rot90(images, quarter, (-2, -1))
-        out = torch.where((turns == quarter).view(-1, 1, 1, 1), turned, out)
-    return out
+def words_of(name: str, dimensions: Collection[int] = (2, 3), where: str = "augment") -> frozenset[str]:
+    """What `rotate+flip`, `affine` and the like consist of; ConfigError for what makes no sense in these dimensions."""
+    if name == NONE:
+        return frozenset()
+    if name in AUGMENT:
+        raise ConfigError(f"{where} {name!r} is called {AUGMENT[name]!r} now")
+    parts = [word for part in name.split("+") for word in SHORT.get(part, (part,))]
+    for word in parts:
+        if word not in WORDS:
+            said = unknown(where if word == name else f"{where} {name!r}:", word, [NONE, *WORDS, *SHORT])
+            raise ConfigError(said.replace("one of", "one or more, joined by +, of", 1))
+        if parts.count(word) > 1:
+            raise ConfigError(f"{where} {name!r}: {word} is there twice (affine is rotate+zoom-shear); leave one out")
+        if _PART_OF.get(word) in parts:
+            raise ConfigError(f"{where} {name!r}: {word} is part of {_PART_OF[word]}; leave one of them out")
+        only, why = _ONLY.get(word, (None, ""))
+        if only is not None and only not in dimensions:
+            raise ConfigError(f"{where} {name!r}: {word} {why}")
+    return frozenset(parts)
 
 
-class Plain(nn.Module):
-    """No augmentation: stored images as float32 in [0, 1]."""
+class Augmentation(nn.Module):
+    """Each image f becomes f(φ(Ax)) with a matrix A and a field φ of its own, about its centre; never shifted.
 
-    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
-        return as_float(images), targets
-
-
-class Rotate(nn.Module):
-    """Every image or volume turned by its own uniformly drawn rotation about its centre, the rim's colour moving in."""
-
-    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
-        x = as_float(images)
-        if x.ndim not in (4, 5):
-            raise ValueError(
-                f"images of shape {tuple(x.shape)} cannot be turned; expected (B, C, H, W) or (B, C, D, H, W)"
-            )
-        colour = rim_colour(x)
-        x, matrices = x - colour, self.matrices(x, draws)
-        # As sharp as the images that are scored; in 3-D torch has no cubic interpolation, in 2-D its own is as sharp.
-        turned = resampled(x, matrices, mode="bicubic") if x.ndim == 4 else splined(x, matrices)
-        return turned + colour, targets
-
-    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
-        """The matrices A (B, d, d) of f(Ax): uniform rotations."""
-        if x.ndim == 4:
-            return rotations(2 * torch.pi * draws.uniform(x, 1)[0])
-        # A normalised Gaussian 4-vector is a uniform unit quaternion.
-        return roma.unitquat_to_rotmat(nn.functional.normalize(draws.normal(x, 4).T, dim=-1))
-
-
-class FlipRotate(Rotate):
-    """Turned by a uniformly drawn rotation, half of them mirrored: any element of O(d)."""
-
-    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
-        """Uniform orthogonal matrices (B, d, d)."""
-        side = torch.where(draws.uniform(x, 1)[0] < 0.5, -1.0, 1.0).view(-1, 1, 1)
-        matrix = super().matrices(x, draws)
-        return torch.cat([matrix[:, :1] * side, matrix[:, 1:]], 1)
-
-
-class Affine(Rotate):
-    """Turned by any rotation, zoomed by 0.9 to 1.1 and sheared by up to 0.1 in some direction; never shifted.
-
-    A = R (I + k e₀e₁ᵀ) M / z: the centre, which an equivariant network turns about, stays where it is. R is the
-    identity if images should stay upright; M is too, unless half of them should be mirrored left to right.
+    A = R Z (I + k e₀e₁ᵀ) M / z has a factor for each of its `words`: `rotate` a uniform rotation R, `rotate-z` a
+    rotation Z about the last axis, `zoom-shear` z from 0.9 to 1.1 and k up to 0.1, `flip` a reflection M along each
+    axis with probability ½, `mirror` along the last one. `elastic` displaces by a smooth random field, of this
+    `deviation` as part of the shorter side. What moves in has the mean colour of the rim. Reflections alone are exact.
+    Targets of the images' own size are masks: they are transformed as the images are, by the nearest class, and what
+    moves in is to be ignored.
     """
 
-    def __init__(self, turned: bool = True, mirrored: bool = False) -> None:
+    def __init__(self, words: Collection[str] = (), deviation: float = 1 / 28) -> None:
         super().__init__()
-        self.turned, self.mirrored = turned, mirrored
-
-    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
-        """The matrices (B, d, d)."""
-        zoom, shear = draws.uniform(x, 2)
-        slanted = torch.eye(x.ndim - 2, device=x.device).repeat(len(x), 1, 1)
-        slanted[:, 0, 1] = 0.2 * shear - 0.1
-        slanted = slanted / (0.9 + 0.2 * zoom).view(-1, 1, 1)
-        if self.mirrored:
-            slanted[:, :, -1] *= torch.where(draws.uniform(x, 1)[0] < 0.5, -1.0, 1.0).view(-1, 1)
-        return super().matrices(x, draws) @ slanted if self.turned else slanted
-
-
-class Spin(Affine):
-    """As `Affine`, but turned only about the last axis: volumes that stand on the other two stay upright."""
-
-    def __init__(self) -> None:
-        super().__init__(turned=False)
-
-    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
-        """The matrices (B, 3, 3); their slant keeps the last axis too."""
-        about = torch.eye(3, device=x.device).repeat(len(x), 1, 1)
-        about[:, :2, :2] = rotations(2 * torch.pi * draws.uniform(x, 1)[0])
-        return about @ super().matrices(x, draws)
-
-
-class Flips(nn.Module):
-    """Mirrored along each axis of space with probability ½, without interpolation."""
+        self.words, self.deviation = frozenset(words), deviation
 
     def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
+        """Images (B, C, *space), and masks (B, *space) of class numbers or any other targets."""
         x = as_float(images)
-        for axis, coin in enumerate(draws.uniform(images, x.ndim - 2), 2):
-            x = torch.where((coin < 0.5).view(-1, *(1,) * (x.ndim - 1)), x.flip(axis), x)
-        return x, targets
+        self._check(x)
+        if not self.words:
+            return x, targets
+        space = x.shape[2:]
+        masked = targets.shape == (len(x), *space)
+        if self.words <= {"flip", "mirror"}:
+            signs = self._signs(x, draws)
+            return _flipped(x, signs), _flipped(targets.unsqueeze(1), signs)[:, 0] if masked else targets
+        matrix, colour = self.matrices(x, draws), rim_colour(x)
+        if "elastic" in self.words:
+            points, normal = lattice_points(x) @ matrix.mT, draws.normal(x, 2 * NODES**2)
+            where = deformed(points, x - colour, normal, self.deviation * min(space)).unflatten(1, space)
+        else:
+            where = None
+
+        def at(values: Tensor, mode: str) -> Tensor:
+            return resampled(values, matrix, mode=mode) if where is None else sampled(values, where, mode)
+
+        # As sharp as the images that are scored; in 3-D torch has no cubic interpolation, in 2-D its own is as sharp.
+        transformed = at(x - colour, "bicubic") if x.ndim == 4 else splined(x - colour, matrix)
+        return transformed + colour, _nearest(targets, at) if masked else targets
+
+    def matrices(self, x: Tensor, draws: Draws) -> Tensor:
+        """The matrices A (B, d, d)."""
+        d = x.ndim - 2
+        matrix, about = (torch.eye(d, device=x.device).repeat(len(x), 1, 1) for _ in range(2))
+        if "rotate-z" in self.words:
+            about[:, :2, :2] = rotations(2 * torch.pi * draws.uniform(x, 1)[0])
+        if "zoom-shear" in self.words:
+            zoom, shear = draws.uniform(x, 2)
+            matrix[:, 0, 1] = 0.2 * shear - 0.1
+            matrix = matrix / (0.9 + 0.2 * zoom).view(-1, 1, 1)
+        if self.words & {"flip", "mirror"}:
+            matrix = matrix * self._signs(x, draws).unsqueeze(1)
+        matrix = about @ matrix
+        if "rotate" not in self.words:
+            return matrix
+        if d == 2:
+            return rotations(2 * torch.pi * draws.uniform(x, 1)[0]) @ matrix
+        # A normalised Gaussian 4-vector is a uniform unit quaternion.
+        return roma.unitquat_to_rotmat(nn.functional.normalize(draws.normal(x, 4).T, dim=-1)) @ matrix
+
+    def _signs(self, x: Tensor, draws: Draws) -> Tensor:
+        """−1 for each axis that is reflected, else 1: (B, d)."""
+        d = x.ndim - 2
+        signs = torch.ones(len(x), d, device=x.device)
+        count = d if "flip" in self.words else 1
+        signs[:, d - count :] -= 2 * (draws.uniform(x, count) < 0.5).T.to(signs)
+        return signs
+
+    def _check(self, x: Tensor) -> None:
+        d = x.ndim - 2
+        if d not in (2, 3):
+            raise ValueError(f"images of shape {tuple(x.shape)}; expected (B, C, H, W) or (B, C, D, H, W)")
+        for word in self.words & _ONLY.keys():
+            if _ONLY[word][0] != d:
+                raise ValueError(f"images of shape {tuple(x.shape)}: {word} {_ONLY[word][1]}")
+
+
+def _flipped(images: Tensor, signs: Tensor) -> Tensor:
+    """Images (B, C, *space) reflected along the axes whose sign (B, d) is −1, without interpolation."""
+    for axis, sign in enumerate(signs.T, 2):
+        images = torch.where((sign < 0).view(-1, *(1,) * (images.ndim - 1)), images.flip(axis), images)
+    return images
+
+
+def _nearest(masks: Tensor, at: Callable[[Tensor, str], Tensor]) -> Tensor:
+    """Masks as `at` samples their images; class numbers count from 1 there, so that zeros that move in are none."""
+    known = torch.where(masks == IGNORE, 0, masks + 1).unsqueeze(1).float()
+    found = at(known, "nearest")[:, 0].round().to(masks)
+    return torch.where(found == 0, IGNORE, found - 1)
 
 
 class Zoom(nn.Module):

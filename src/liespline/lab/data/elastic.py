@@ -1,4 +1,4 @@
-"""Elastic augmentation: images bent by a smooth random field, together with the affine part in one interpolation."""
+"""The smooth random field of an elastic deformation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from ...splines import bspline
-from ..moving import lattice_points, rim_colour, sampled
-from .augment import ANY, Affine, Draws
-from .split import as_float
+from ..moving import lattice_points, sampled
 
 INTERVALS = 4
 """Intervals of the coarse lattice along each side of an image: of handwriting, about the length of a stroke."""
@@ -18,7 +16,7 @@ SPREAD = 151 / 315
 """B⁷(0) = ∫ B³(t)² dt: the variance of a cubic spline along one axis, if its coefficients have variance 1."""
 
 
-def bending(coefficients: Tensor, points: Tensor, size: tuple[int, int]) -> Tensor:
+def displacement(coefficients: Tensor, points: Tensor, size: tuple[int, int]) -> Tensor:
     """The field u(x) = Σ_ij c_ij B³(x₀/s₀ − i) B³(x₁/s₁ − j) at points x, in samples from the centre: (B, P, 2).
 
     `coefficients` (B, NODES, NODES, 2), `points` (B or 1, P, 2); the spacing s is a quarter of an image of this size.
@@ -31,7 +29,7 @@ def bending(coefficients: Tensor, points: Tensor, size: tuple[int, int]) -> Tens
     return (along * columns.unsqueeze(-1)).sum(-2)
 
 
-def bent(points: Tensor, images: Tensor, normal: Tensor, deviation: float) -> Tensor:
+def deformed(points: Tensor, images: Tensor, normal: Tensor, deviation: float) -> Tensor:
     """Points φ(x − δ), where φ(x) = x + u(x) has a field u of its own for each image: (B, P, 2), as `points` are.
 
     `normal` are NODES · NODES · 2 standard normal numbers (…, B); u has this deviation, in samples. δ puts the centre
@@ -41,33 +39,12 @@ def bent(points: Tensor, images: Tensor, normal: Tensor, deviation: float) -> Te
     coefficients = (deviation / SPREAD) * normal.T.unflatten(-1, (NODES, NODES, 2))
     lattice = lattice_points(images)
     light = images.abs()
-    there = sampled(light, (lattice + bending(coefficients, lattice.unsqueeze(0), size)).unflatten(1, size))
+    there = sampled(light, (lattice + displacement(coefficients, lattice.unsqueeze(0), size)).unflatten(1, size))
     points = points - (_centre_of_mass(light, lattice) - _centre_of_mass(there, lattice))
-    return points + bending(coefficients, points, size)
+    return points + displacement(coefficients, points, size)
 
 
 def _centre_of_mass(light: Tensor, lattice: Tensor) -> Tensor:
     """Where the light of images is centred: (B, 1, 2)."""
     weights = light.sum(1).flatten(1)
     return (weights @ lattice / weights.sum(1, keepdim=True).clamp(min=1e-6)).unsqueeze(1)
-
-
-class Elastic(Affine):
-    """As `Affine`, and bent: f(φ(Ax)), where φ displaces by a smooth random field, the centre of mass apart.
-
-    The displacement has a deviation of this part of the image's side, on each axis.
-    """
-
-    def __init__(self, turned: bool = True, deviation: float = 1 / 28) -> None:
-        super().__init__(turned)
-        self.deviation = deviation
-
-    def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
-        x = as_float(images)
-        if x.ndim != 4:
-            raise ValueError(f"images of shape {tuple(x.shape)} cannot be bent; expected (B, C, H, W)")
-        colour = rim_colour(x)
-        x = x - colour
-        points = lattice_points(x) @ self.matrices(x, draws).mT
-        where = bent(points, x, draws.normal(x, 2 * NODES**2), self.deviation * min(x.shape[-2:]))
-        return sampled(x, where.unflatten(1, x.shape[-2:]), mode="bicubic") + colour, targets

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .augment import ANY, Draws, Rotate, quarter_turns
+from .augment import ANY, Augmentation, Draws
 from .files import DataError
 from .hdf5 import hdf5_rows
 from .rows import Array
@@ -77,6 +77,15 @@ def cropped(pixels: Array) -> Array:
     return pixels[_CENTRE, _CENTRE] if pixels.shape[:2] == (PATCH, PATCH) else pixels
 
 
+def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
+    """Each image turned counter-clockwise by its own number of quarter turns, without interpolation."""
+    out = images
+    for quarter in (1, 2, 3):
+        turned = torch.rot90(images, quarter, (-2, -1))
+        out = torch.where((turns == quarter).view(-1, 1, 1, 1), turned, out)
+    return out
+
+
 class Augment(nn.Module):
     """The training augmentation of both presets (the paper names the kinds, the released scripts the ranges).
 
@@ -112,7 +121,7 @@ class AnyTurn(Augment):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turn = Rotate()
+        self.turn = Augmentation({"rotate"})
 
     def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         turned: tuple[Tensor, Tensor] = self.turn(*super().forward(images, targets, draws), draws)

@@ -32,13 +32,13 @@ from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
-from .scores import answers, confusion, mistakes, predictions, scores
+from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
-WORDS |= {"o2": "rotations and their mirror images", "o3": "3-D rotations and reflections"}
+WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
 WORDS |= {"sim2": "rotations and scales", "gl2": "turns, zooms and squeezes"}
 
 
@@ -85,10 +85,12 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
+        results |= apart(trained, outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
-        return results | {"scores": scores(trained, [predictions(trained, split)])}
+        outputs, targets = predictions(trained, split)
+        return results | {"scores": scores(trained, [(outputs, targets)])} | apart(trained, outputs, targets)
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -110,7 +112,8 @@ def report_run(run: Run, config: Config) -> None:
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
+    shown = trained.selected_by or find_task(config.task).objective(config, trained.signature).monitor
+    sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
     if "moves" in results:
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
@@ -123,8 +126,8 @@ def report_run(run: Run, config: Config) -> None:
     sections.append(speed_section({"network": epochs}))
     environment = (run.path / "environment.json").read_text(encoding="utf-8")
     sections.append(settings_section(config.to_yaml(), environment))
-    shown = [section for section in sections if section is not None]
-    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), shown)
+    there = [section for section in sections if section is not None]
+    write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 
 
 def title_of(config: Config) -> str:
@@ -148,7 +151,7 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
         text += f" Numbers in brackets are intervals ({METHOD})."
     if trained.config.training.valid_too:
         text += " This is the last epoch; it learned from the validation images too."
-    elif "selected_by" in results:
+    elif results.get("selected_by"):
         text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."

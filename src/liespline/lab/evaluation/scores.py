@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,13 +62,30 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Loss and scores of batches of outputs and targets, none of which is kept."""
     objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
-    counters, loss, classes = objective.scores(), MeanMetric(), set[float]()
+    counters, loss = objective.scores(), MeanMetric()
     for outputs, targets in pairs:
         counters.update(outputs, targets)
         loss.update(objective.loss(outputs, targets), len(outputs))
-        classes.update(targets.flatten().tolist())
-    there = {name: counter for name, counter in counters.items() if name != "auc" or len(classes) > 1}  # no ROC of one
-    return {"loss": float(loss.compute()), **{name: float(counter.compute()) for name, counter in there.items()}}
+    found = {"loss": float(loss.compute()), **{name: float(value) for name, value in counters.compute().items()}}
+    return {name: value for name, value in found.items() if not math.isnan(value)}  # the undefined ones
+
+
+PER = {"classes": "per_class", "tags": "per_tag", "numbers": "per_column"}
+
+
+def apart(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, Any]:
+    """The scores of every class, tag or number, and those for which a score is undefined: no mean counts them."""
+    signature = trained.signature
+    each = find_task(trained.config.task).objective(trained.config, signature).each(outputs, targets)
+    values = {score: dict(zip(signature.classes, own.tolist(), strict=True)) for score, own in each.items()}
+    known = {score: {name: v for name, v in own.items() if not math.isnan(v)} for score, own in values.items()}
+    undefined = {score: [name for name in own if name not in known[score]] for score, own in values.items()}
+    return {
+        PER[signature.kind]: {
+            name: {score: own[name] for score, own in known.items() if name in own} for name in signature.classes
+        },
+        "undefined": {score: names for score, names in undefined.items() if names},
+    }
 
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:

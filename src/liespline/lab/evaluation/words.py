@@ -19,10 +19,16 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     interval = results.get("interval", {})
     rows = []
     for name, value in results["scores"].items():
-        text = f"{value:.4g}" if name in PLAIN else percent(value)
-        rows.append((NAMES.get(name, name), text + _range(interval.get(name))))
+        rows.append((NAMES.get(name, name), written(name, value) + _range(interval.get(name))))
         if name == "accuracy" and "majority" in results:
             rows.append(("of always the most frequent class", percent(results["majority"])))
+    for score, names in results.get("undefined", {}).items():
+        text = ", ".join(names[:MOST_CLASSES]) + ", …" * (len(names) > MOST_CLASSES)
+        rows.append((f"{NAMES.get(score, score)}, undefined here and left out", text))
+    several: dict[str, dict[str, float]] = results.get("per_tag") or results.get("per_column") or {}
+    if 1 < len(several) <= MOST_CLASSES:
+        for name, own in several.items():
+            rows += [(f"{NAMES[score]}, {name}", written(score, value)) for score, value in own.items()]
     sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
     if len(sensitivity) <= MOST_CLASSES:
         rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
@@ -41,6 +47,11 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
         rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
     return [*rows, ("weights", f"{results['weights']:,}")]
+
+
+def written(score: str, value: float) -> str:
+    """A score for people."""
+    return f"{value:.4g}" if score in PLAIN else percent(value)
 
 
 def percent(value: float) -> str:

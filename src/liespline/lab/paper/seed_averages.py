@@ -143,7 +143,7 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         if not 0 <= value <= 1:  # NaN too
             file = run.metrics_file if name.startswith(LAST) else run.results_file
             raise DataError(f"{file}: {name} is {value}; expected a share from 0 to 1")
-    one_of(f"{run.config_file}: augment", config.training.augment, find_task(config.task).augmentations)
+    find_task(config.task).augmentation(config, where=f"{run.config_file}: ")
     study = Study(
         task=config.task,
         preset=config.preset,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from ..data import DataError, Split
 from ..data.record import Changes, Record, changes
 from ..data.split import ALL
@@ -13,6 +15,7 @@ from ..data.survey import Survey, copies, survey, unlike
 from ..data.value_range import Comparison, ValueRange
 from ..settings import Config
 from ..tasks import find_task
+from ..tasks.networks import Signature
 
 AS_ANOTHER = "score the set as it is, as another one, with --split all"
 
@@ -48,8 +51,11 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
     surveys = {name: survey(split) for name, split in splits.items()}
     if problems := unlike(surveys, str(path or config.task)):
         raise DataError(problems)
+    problems, more = _missing(config, splits)
+    if problems:
+        raise DataError([f"{config.labels or path or config.task}: {problem}" for problem in problems])
     notes = [note for found in surveys.values() for note in found.split.notes]
-    more = task.remarks(path) if task.remarks is not None and path is not None else []
+    more += task.remarks(path) if task.remarks is not None and path is not None else []
     known = range_of(config, surveys["train"]) if "train" in surveys else None
     odd = [f"{name}: {remark}" for name, found in surveys.items() if (remark := compared(known, found).remark)]
     return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys), *odd])), known)
@@ -66,6 +72,17 @@ def compared(known: ValueRange | None, found: Survey) -> Comparison:
     comparison = Comparison(known)
     comparison.add(found.statistics)
     return comparison
+
+
+def _missing(config: Config, splits: Mapping[str, Split]) -> tuple[list[str], list[str]]:
+    """What training and validation lack of what is to be learned: problems, and remarks."""
+    targets = {name: splits[name].targets for name in ("train", "valid") if name in splits}
+    if "train" not in targets:
+        return [], []
+    if config.training.valid_too:
+        targets = {"train": torch.cat(list(targets.values()))}
+    objective = find_task(config.task).objective(config, Signature.of(splits["train"]))
+    return objective.missing(targets)
 
 
 def check_there(config: Config) -> None:

@@ -34,8 +34,9 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
-        self.selected_by = find_task(config.task).objective(config, signature).monitor
-        """The validation score whose best epoch this is."""
+        monitor = find_task(config.task).objective(config, signature).monitor
+        self.selected_by = None if config.training.valid_too else monitor
+        """The validation score whose best epoch this is; None for the last epoch of a run that picked none."""
         self._halo: int | None = None
         self._no_halo = 0
         """The network sees further than this."""
@@ -151,7 +152,7 @@ def save_trained(
     run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
 ) -> None:
     """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
-    about = {"config": asdict(config), "signature": asdict(signature), **more}
+    about = {"config": config.plain(), "signature": asdict(signature), **more}
     save_weights(run.model_file, weights, about)
 
 
@@ -163,7 +164,8 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     if config.network.grids > 1:
         network = OverGrids(network, config.network.grids)
     trained = Trained(network, config, signature).to(device).eval()
-    trained.selected_by = str(about.get("selected_by", trained.selected_by))[:40]
+    if trained.selected_by is not None:  # files of before name a score even where none was picked
+        trained.selected_by = str(about.get("selected_by") or trained.selected_by)[:40]
     return trained
 
 

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, model_validator
 from .counts import written
 from .definition import Setting, checked_settings, setting
 from .kinds import Interval, Number, Size
+from .old import FORMAT, translated
 from .parts import Network, Training
 from .words import ConfigError, shown
 
@@ -117,8 +118,7 @@ class Config:
         for name in options:
             if reason := SETTINGS[name].refusal(self.task):
                 raise ConfigError(reason)
-        usual = USUAL.get(options.get("group", ""), {}) if options.get("group") != self.network.group else {}
-        config = self.updated(**usual | options)
+        config = self.updated(**self._usual(options.get("group")) | options)
         for name in {"n_h", "kernel", "n_k"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
@@ -126,9 +126,21 @@ class Config:
             raise ConfigError("--stride does nothing with --network resnet, which halves by itself; leave out stride")
         return config
 
+    def plain(self) -> dict[str, Any]:
+        """The configuration as plain values, with their format, as files keep them."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def _usual(self, group: str | None) -> dict[str, Any]:
+        """What comes with another group, for a user who asks for nothing else."""
+        if group == self.network.group:
+            return {}
+        if group == "o2" and isinstance(self.network.n_h, int):
+            return {"n_h": 2 * self.network.n_h}  # as many rotations, and their reflections
+        return USUAL.get(group or "", {})
+
     def to_yaml(self) -> str:
         """The configuration as the text that is saved beside its results."""
-        values = asdict(self)
+        values = self.plain()
         values["network"]["widths"] = list(self.network.widths)
         for name in ("n_h", "n_k"):
             if isinstance(values["network"][name], tuple):
@@ -159,6 +171,7 @@ class Config:
         """
         if not isinstance(values, dict):
             raise ConfigError(f"{where}: expected 'name: value' lines, found {type(values).__name__}")
+        values = translated(values, where)
         usual = asdict(known) if (known := (defaults or {}).get(str(values.get("task")))) else {}
         for part in ("network", "training"):
             if isinstance(values.get(part), dict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform, get_args
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -51,6 +52,14 @@ def checked_settings(cls: type[T]) -> type[T]:
     return made
 
 
+def _bare(kind: Any) -> Any:
+    """A type without its limits and without the None beside it; a union of others stays one."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    others = [other for other in get_args(kind) if other is not type(None)]
+    return _bare(others[0]) if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
+
+
 @dataclass(frozen=True)
 class Setting:
     """What is known of one setting, for options, tables and refusals."""
@@ -72,9 +81,8 @@ class Setting:
     def of(name: str, part: str, field: FieldInfo) -> Setting:
         """Read it off the field."""
         words = choices(field)
-        kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
-        kinds = [field.annotation, *kinds] if len(kinds) < 2 else [str]
-        kind: Any = next((k for k in kinds if k in (int, float, bool)), str)
+        kind: Any = _bare(field.annotation)
+        kind = kind if kind in (int, float, bool) else str
         extra: Any = field.json_schema_extra
         return Setting(name, part, str(field.description), field.default, kind, words, **extra)
 

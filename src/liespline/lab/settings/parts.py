@@ -30,8 +30,8 @@ class Network:
     )
     n_h: Counts = setting(
         8,
-        "Number of group elements; o2: of turns, each also mirrored; sim2: turns x scales, such as 8x4; "
-        "gl2: turns x zooms x squeezes x squeezes, such as 8x1x3x3.",
+        "Number of group elements; o2 and o3: half of them reflections; sim2: rotations x scales, such as 8x4; "
+        "gl2: rotations x zooms x squeezes x squeezes, such as 8x1x3x3.",
         metavar="N|NxN",
     )
     within: Number | None = setting(
@@ -42,7 +42,10 @@ class Network:
     kernel: Literal["dense", "local", "atrous", "deformable", "apart"] = setting(
         "dense", "Kind of kernel on the group; apart: none, elements meet only in the end."
     )
-    n_k: Counts | None = setting(None, "Number of splines on the group, counted as n_h.", metavar="N|NxN")
+    n_k: Counts | None = setting(
+        None, "Number of splines on the group, counted as n_h; local: about the identity, and for o2 and o3 as many "
+        "again about the reflection.", metavar="N|NxN",
+    )  # fmt: skip
     separable: bool = setting(
         False, "Kernels that are products of one in space and one on the group: faster, of fewer weights.", only=SIZED
     )
@@ -106,8 +109,9 @@ class Training:
     label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=SIZED)
     shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
     augment: str = setting(
-        "none", "Augmentation: none, or one that the task offers (flips, turns, affine, elastic, zoom, …).",
-        metavar="NAME",
+        "none", "Augmentation: rotate, flip, zoom-shear, joined by + (affine is rotate+zoom-shear); of images also "
+        "mirror and elastic, of volumes rotate-z. pcam: rot90, no-rot90 or rotate; celeba and landmarks: zoom.",
+        metavar="WORDS",
     )  # fmt: skip
     share: Number = setting(
         1.0, "Learn from this share of the training images, of each class alike.", gt=0, le=1, only=SORTED

@@ -71,9 +71,9 @@ def _shares(networks: Mapping[str, Changes], shares: Mapping[float, tuple[int, i
     }
 
 
-_TISSUE = {**RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "augment": "turns"}
+_TISSUE = {**RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "augment": "rotate"}
 _PCAM = {
-    "o2-12": {"group": "o2", "n_h": 12, "n_k": 8, "kernel": "dense", "weights": 110_000},
+    "o2-12": {"group": "o2", "n_h": 24, "n_k": 16, "kernel": "dense", "weights": 110_000},
     "plain": {**PLAIN, "weights": 117_000},
 }
 # What a patch is called depends on its middle. O(2) learns few labels in fewer epochs, then learns them by heart: the
@@ -82,7 +82,7 @@ _IN_DISC = {name: {**how, "disc": True} for name, how in _PCAM.items()}
 _DISC = _shares(_IN_DISC, {1.0: (12, 12), 0.1: (30, 60), 0.25: (24, 36)})
 # A ninth of the weights: kernels, and the epochs of a tenth, were settled on training patches that none of them learns.
 _FEW = {"disc": True, "weights": 13_000}
-_O2_FEW = {**_FEW, "group": "o2", "n_h": 12, "n_k": 5, "separable": True, **LOCAL}
+_O2_FEW = {**_FEW, "group": "o2", "n_h": 24, "n_k": 5, "separable": True, **LOCAL}
 _SMALL = _shares({"o2-12": _O2_FEW, "plain": {**PLAIN, **_FEW}}, {0.1: (60, 120), 1.0: (24, 36)})
 _PAPER = {
     "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},
@@ -100,7 +100,7 @@ _VOLUME_PAIRS = (("so3-24", "plain"), ("so3-24", "plain-turned"), ("so3-24-turne
 
 def _volumes(about: str, epochs: int, size: Changes, steps: Changes | None = None) -> Record:
     words = f"{about} Trained upright, or on turned volumes; scored upright and in random orientation."
-    upright, turned = {"augment": "slant"}, {**(steps or {}), "augment": "affine"}
+    upright, turned = {"augment": "zoom-shear"}, {**(steps or {}), "augment": "affine"}
     networks = {
         "so3-24": {**_SO3, **upright, "shift": True}, "plain": {**PLAIN, **upright},
         "so3-24-turned": {**_SO3, **turned}, "plain-turned": {**PLAIN, **turned},
@@ -115,7 +115,7 @@ def _moved(about: str, moved: str, shared: Changes, weights: int, **ours: Change
     return Record(about, "mnist", shared, networks, tuple((name, "plain") for name in ours))
 
 
-_SIZES = {"augment": "slant", "epochs": 24}
+_SIZES = {"augment": "zoom-shear", "epochs": 24}
 _SCALES: Changes = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
 _SCALES_APART: Changes = {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}
 _SIMILAR: Changes = {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL, **MODES}
@@ -130,11 +130,11 @@ SETS = {
         (*_PAIR, ("so2-16-modes", "so2-16"), ("so2-16", "plain-long")),
     ),
     "rotmnist-elastic": Record(
-        f"{_TURNED}; bent in training.", "rotmnist", {**_DIGITS, "augment": "elastic"}, _FULL, _PAIR
+        f"{_TURNED}; bent in training.", "rotmnist", {**_DIGITS, "augment": "affine+elastic"}, _FULL, _PAIR
     ),
     "rotmnist-ensemble": Record(
         f"{_TURNED}; bent in training. Three networks that answer together.", "rotmnist",
-        {**_DIGITS, "augment": "elastic", "ensemble": 3, "weights": 3_000_000}, _FULL, _PAIR,
+        {**_DIGITS, "augment": "affine+elastic", "ensemble": 3, "weights": 3_000_000}, _FULL, _PAIR,
     ),
     "rotmnist-no-cue": Record(
         f"{_TURNED}, turned about their own mass: no offset tells what was up.", "rotmnist",
@@ -193,7 +193,8 @@ SETS = {
     "modelnet10-spun": Record(
         "ModelNet10, voxels of 30³ in the middle of 34³, a split of our own. Trained upright, spun about the vertical "
         "axis alone; scored upright and in random orientation.", "volumes",
-        {**_SHAPES, **_IN_BOX, "epochs": 60, "augment": "spin"}, {"so3-24": {**_SO3, "shift": True}, "plain": PLAIN},
+        {**_SHAPES, **_IN_BOX, "epochs": 60, "augment": "rotate-z+zoom-shear"},
+        {"so3-24": {**_SO3, "shift": True}, "plain": PLAIN},
         (("so3-24", "plain"),),
     ),
     # Few volumes make short epochs: after 24, or 900 steps, the loss still fell
@@ -213,7 +214,7 @@ SETS = {
     ),
     "scaled-fashion-mirrored": _moved(
         "Fashion-MNIST, generated: shrunk to 0.3 to 1 of its size, 10,000 to train on, mirrored at random, 50,000 to "
-        "test.", "scaled", {**MODES, "augment": "mirror", "epochs": 60}, 480_000,
+        "test.", "scaled", {**MODES, "augment": "mirror+zoom-shear", "epochs": 60}, 480_000,
         **{"scale-4-apart": _SCALES_APART},
     ),
     "rotated-scaled-digits": _moved(

@@ -11,9 +11,11 @@ from torch import nn
 
 from ...nn import Ensemble
 from ..data import Split
+from ..data.augment import Augmentation, words_of
 from ..data.rows import Array
 from ..data.split import ALL, SPLITS, Joined
 from ..settings import Config, ConfigError, one_of
+from ..settings.old import AUGMENT
 from .networks import Signature, make_classifier
 from .objectives import Classification, Objective
 
@@ -30,8 +32,10 @@ class Task:
 
     defaults: Config
     load_split: Callable[[Config, str], Split]
-    augmentations: Mapping[str, Callable[[Config], nn.Module]]
-    """Name, as in `--augment NAME`, to the module that augments a batch on the device."""
+    augmentations: Mapping[str, Callable[[Config], nn.Module]] | None = None
+    """The task's own words for `--augment`, each with a module that augments a batch; else those of all tasks."""
+    dimensions: tuple[int, ...] = (2,)
+    """Of the images."""
     data_help: str | None = None
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
@@ -86,7 +90,11 @@ class Task:
             raise ConfigError(f"task {self.name} needs --data: {self.data_help}")
         return Path(config.data)
 
-    def augmentation(self, config: Config) -> nn.Module:
-        """The augmentation that the configuration names."""
-        name = one_of(f"augment (task {self.name})", config.training.augment, self.augmentations)
-        return self.augmentations[name](config)
+    def augmentation(self, config: Config, dimensions: int | None = None, where: str = "") -> nn.Module:
+        """The augmentation that the configuration names, for images of so many dimensions if that is known."""
+        name, what = config.training.augment, f"{where}augment (task {self.name})"
+        if self.augmentations is None:
+            return Augmentation(words_of(name, (dimensions,) if dimensions else self.dimensions, what))
+        if (now := AUGMENT.get(name)) in self.augmentations:
+            raise ConfigError(f"{what} {name!r} is called {now!r} now")
+        return self.augmentations[one_of(what, name, self.augmentations)](config)

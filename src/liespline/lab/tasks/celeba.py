@@ -7,7 +7,7 @@ from torch import nn
 
 from ... import models
 from ..data import celeba
-from ..data.augment import Plain, Zoom
+from ..data.augment import Augmentation, Zoom
 from ..settings import Config
 from .base import Task
 from .defaults import DEFAULTS
@@ -65,7 +65,7 @@ TASK = Task(
     data_help="a folder made by `liespline data prepare celeba SRC OUT`",
     check=lambda path, config: celeba.check(path),
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
-    augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
+    augmentations={"none": lambda config: Augmentation(), "zoom": lambda config: Zoom(config.preset)},
     sets={"paper": paper_runs, "short": short_runs},
     network=network,
     objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),

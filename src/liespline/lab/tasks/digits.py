@@ -1,12 +1,10 @@
 """Handwritten digits that ship with scikit-learn: the first thing to try."""
 
 from ..data import digits
-from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 
 TASK = Task(
     defaults=DEFAULTS["digits"],
     load_split=lambda config, split: digits.load(split),
-    augmentations=MOVES,
 )

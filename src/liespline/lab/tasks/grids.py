@@ -41,20 +41,36 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         numbers = factors(network)
         return similarities(*numbers) if group == "sim2" else affine(*numbers)
     n = single(network)
+    if group in ("o2", "o3"):
+        _halves("n_h", n, group)
     match group:
         case "so2":
             return uniform(SO2(), n)
-        case "o2":
-            return uniform(O2(), n)
+        case "o2":  # the library counts rotations
+            return uniform(O2(), n // 2)
         case "scale":
             return uniform(Scale(space_dim), n, spacing=SCALE_STEP)
-        case "o3" if n % 2:
-            raise ConfigError(f"n_h = {n}: half of the elements of o3 are mirrored; take an even number, such as 48")
         case _:
             # Where the symmetries of a Platonic solid are as many, they are exact; else elements push each other apart.
             compact = SO3() if group == "so3" else O3()
             exact = n in ((12, 24, 60) if group == "so3" else (24, 48, 120))
             return uniform(compact, n) if exact else repulsion(compact, n)
+
+
+def splines(network: Network) -> int | tuple[int, ...] | None:
+    """N_k as the library takes it: of splines all over O(2) it counts rotations."""
+    n_k = None if network.group == "none" else network.n_k
+    if network.group != "o2" or network.kernel not in ("dense", "atrous") or not isinstance(n_k, int):
+        return n_k
+    return _halves("n_k", n_k, "o2")
+
+
+def _halves(name: str, count: int, group: str) -> int:
+    """Half of the elements of a group with reflections."""
+    if count % 2:
+        right = f"take an even number, such as {count + 1}"
+        raise ConfigError(f"{name} = {count}: half of the elements of {group} are reflections; {right}")
+    return count // 2
 
 
 def near(network: Network) -> Grid:

@@ -9,7 +9,6 @@ from ..data.labelled import load_labelled
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
-from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 from .labelled import by_labels
@@ -77,7 +76,6 @@ TASK = Task(
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,
-    augmentations=MOVES,
     network=partial(fitting_network, NETWORK),
     objective=by_labels,
 )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torchmetrics import MeanAbsoluteError, Metric, MetricCollection, R2Score
-from torchmetrics.classification import MultilabelAUROC, MultilabelF1Score
+from torchmetrics import Metric, MetricCollection
 
 from ..settings import Config, ConfigError
 from .base import classification
+from .columns import MeanOver, absolute_errors, areas, constant, f1s, r2s
 from .networks import Signature
-from .objectives import Objective, OfProbabilities
+from .objectives import Objective
 
 
 class Tags(Objective):
@@ -28,23 +28,26 @@ class Tags(Objective):
         """Of logits (B, tags) against zeros and ones (B, tags)."""
         return nn.functional.binary_cross_entropy_with_logits(output, target.to(output))
 
+    def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
+        """Tags that are there in all images of a split or in none."""
+        problems, remarks = [], []
+        for split, own in targets.items():
+            alike = [self.names[column] for column in constant(own)]
+            if len(alike) == len(self.names):
+                problems.append(f"no tag is in some images of {split} and not in others; AUC needs one that is")
+            elif alike:
+                remarks.append(
+                    f"in all images of {split} or in none: {', '.join(alike)}; AUC is the mean over the others"
+                )
+        return problems, remarks
+
     def scores(self) -> MetricCollection:
-        """The mean area under the ROC curve and F1 over tags."""
-        each = {"auc": MultilabelAUROC(len(self.names)), "f1": MultilabelF1Score(len(self.names))}
-        return MetricCollection({name: OfProbabilities(score, torch.sigmoid) for name, score in each.items()})
+        """The area under the ROC curve and F1, means over the tags that have them."""
+        return MetricCollection({"auc": MeanOver(areas), "f1": MeanOver(f1s)})
 
-
-class R2About(R2Score):
-    """R² of numbers counted from `about` (names,), which changes none: float32 loses small spreads of large numbers."""
-
-    def __init__(self, about: Tensor) -> None:
-        super().__init__(multioutput="uniform_average")
-        self.about = about
-
-    def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count a batch of numbers and their truth, (B, names)."""
-        about = self.about.to(preds)
-        super().update(preds - about, target - about)
+    def each(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Both of every tag."""
+        return {"auc": areas(output, target), "f1": f1s(output, target)}
 
 
 class Numbers(Objective):
@@ -66,12 +69,30 @@ class Numbers(Objective):
         scale = self.scale.to(output)
         return nn.functional.smooth_l1_loss(output / scale, target.to(output) / scale)
 
+    def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
+        """Measurements that are the same for all images of a split."""
+        problems, remarks = [], []
+        for split, own in targets.items():
+            alike = [self.names[column] for column in constant(own)]
+            said = f"the same for all images of {split}: {', '.join(alike)}"
+            if alike and split == "train":
+                problems.append(f"{said}; nothing can be learned there: leave it out")
+            elif len(alike) == len(self.names):
+                problems.append(f"{said}; R² needs a number that varies")
+            elif alike:
+                remarks.append(f"{said}; R² is the mean over the others")
+        return problems, remarks
+
     def scores(self) -> MetricCollection:
-        """R², mean over the measurements, and the mean absolute error where there is one unit."""
-        scores: dict[str, Metric | MetricCollection] = {"r2": R2About(self.mean)}
+        """R², mean over the measurements that vary, and the mean absolute error where there is one unit."""
+        scores: dict[str, Metric | MetricCollection] = {"r2": MeanOver(r2s)}
         if len(self.names) == 1:
-            scores["mean_absolute_error"] = MeanAbsoluteError()
+            scores["mean_absolute_error"] = MeanOver(absolute_errors)
         return MetricCollection(scores)
+
+    def each(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """R² and the mean absolute error of every measurement, in its own unit."""
+        return {"r2": r2s(output, target), "mean_absolute_error": absolute_errors(output, target)}
 
 
 class InUnits(nn.Module):

@@ -8,7 +8,7 @@ from torch import nn
 
 from ... import models
 from ..data import DataError, Split
-from ..data.augment import Plain, Zoom
+from ..data.augment import Augmentation, Zoom
 from ..data.folds import PARTS
 from ..data.labelled import load_points
 from ..data.split import ALL
@@ -58,7 +58,7 @@ TASK = Task(
     check=check,
     load_split=load,
     whole=lambda config: load(config, ALL),
-    augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom()},
+    augmentations={"none": lambda config: Augmentation(), "zoom": lambda config: Zoom()},
     multiple=lambda config: 2,
     network=network,
     objective=lambda config, signature: Landmarks(0.0),

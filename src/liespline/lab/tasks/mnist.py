@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from ..data import mnist
-from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 
@@ -12,5 +11,4 @@ TASK = Task(
     data_help="the folder with the four idx files of MNIST or Fashion-MNIST (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, config.moved),
-    augmentations=MOVES,
 )

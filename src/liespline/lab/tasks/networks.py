@@ -13,7 +13,7 @@ from ..data import DataError, Split
 from ..data.value_range import ValueRange
 from ..settings import Config, ConfigError, written
 from .defaults import DEFAULTS
-from .grids import make_grid
+from .grids import make_grid, splines
 
 MOST_SAMPLES = 10**8
 
@@ -87,7 +87,7 @@ def make_classifier(config: Config, signature: Signature) -> nn.Module:
         )
     shape = signature.in_channels, len(signature.classes), grid
     options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel, "dropout": network.dropout}
-    options |= {"n_k": None if network.group == "none" else network.n_k, "parameters": network.weights}
+    options |= {"n_k": splines(network), "parameters": network.weights}
     options |= {"separable": network.separable, "disc": network.disc}
     if network.network == "resnet":
         usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torchmetrics import Metric, MetricCollection
-from torchmetrics.classification import MulticlassAccuracy, MulticlassAUROC
+from torchmetrics.classification import MulticlassAccuracy
 
 from ..data.landmarks import balancing_weights, found, heatmaps, locate
+from .columns import MeanOver, areas_of_classes
 
 UNEVEN = 1.5
 
@@ -24,6 +24,10 @@ class Objective(nn.Module):
     def look_at(self, targets: Tensor) -> None:
         """Learn from the training targets what a fair score and a fair loss are, before training begins."""
 
+    def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
+        """What training and validation lack, by the targets of these splits: problems, and mere remarks."""
+        return [], []
+
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """The number to make small."""
         raise NotImplementedError
@@ -31,6 +35,10 @@ class Objective(nn.Module):
     def scores(self) -> MetricCollection:
         """Fresh counters of the scores, to be fed with the outputs and targets of a split."""
         raise NotImplementedError
+
+    def each(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Scores of every class, tag or number (K,), NaN where undefined, of a whole split."""
+        return {}
 
 
 class Classification(Objective):
@@ -57,6 +65,19 @@ class Classification(Objective):
         if self.weighted:
             self.weights = len(targets) / (len(counts) * counts.clamp_min(1)).to(self.weights)
 
+    def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
+        """Classes without an image: their images are not learned, or do not count when the best epoch is picked."""
+        problems = []
+        for split, own in targets.items():
+            counts = torch.bincount(own, minlength=len(self.classes))
+            names = [name for name, count in zip(self.classes, counts, strict=True) if not count]
+            problems += [
+                f"class {name!r} has no image in {split}; every class needs some in train and in valid (test may lack "
+                "it): add images of it, move some there, or leave the class out"
+                for name in names
+            ]
+        return problems, []
+
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Cross-entropy of logits (B, classes) against class numbers (B,); weighted and smoothed in training alone."""
         smoothing = self.smoothing if self.training else 0.0
@@ -75,32 +96,18 @@ class Classification(Objective):
             "balanced_accuracy": BalancedAccuracy(count),
         }
         if count == 2:
-            scores["auc"] = OfProbabilities(MulticlassAUROC(count), partial(torch.softmax, dim=-1))
+            scores["auc"] = MeanOver(areas_of_classes)
         return MetricCollection(scores)
 
+    def each(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """The sensitivity of each class, and its area under the ROC curve against all others."""
+        right, total = (torch.bincount(own, minlength=len(self.classes)) for own in hits(output, target))
+        return {"sensitivity": right / total.double(), "auc": areas_of_classes(output, target)}
 
-class OfProbabilities(Metric):
-    """A score of probabilities and whole numbers; torchmetrics would take logits for them where all lie in [0, 1]."""
 
-    full_state_update = False
-
-    def __init__(self, metric: Metric, probable: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.metric, self.probable = metric, probable
-
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Count a batch of logits and targets."""
-        self.metric.update(self.probable(output.float()), target.long())
-
-    def compute(self) -> Tensor:
-        """The score."""
-        value: Tensor = self.metric.compute()
-        return value
-
-    def reset(self) -> None:
-        """Begin anew."""
-        super().reset()
-        self.metric.reset()
+def hits(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The classes of the images that are answered rightly, and of all."""
+    return target[output.argmax(-1) == target], target
 
 
 class BalancedAccuracy(Metric):
@@ -117,8 +124,9 @@ class BalancedAccuracy(Metric):
 
     def update(self, output: Tensor, target: Tensor) -> None:
         """Count the images of a batch: logits (B, classes), class numbers (B,)."""
-        self.right += torch.bincount(target[output.argmax(-1) == target], minlength=self.classes)
-        self.total += torch.bincount(target, minlength=self.classes)
+        right, total = (torch.bincount(own, minlength=self.classes) for own in hits(output, target))
+        self.right += right
+        self.total += total
 
     def compute(self) -> Tensor:
         """The mean of the shares."""

@@ -8,7 +8,7 @@ from torch import nn
 
 from ... import models
 from ..data import pcam
-from ..data.augment import Plain
+from ..data.augment import Augmentation
 from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
@@ -79,8 +79,8 @@ TASK = Task(
     augmentations={
         "rot90": lambda config: pcam.Augment(),
         "no-rot90": lambda config: pcam.Augment(rot90=False),
-        "turns": lambda config: pcam.AnyTurn(),
-        "none": lambda config: Plain(),
+        "rotate": lambda config: pcam.AnyTurn(),
+        "none": lambda config: Augmentation(),
     },
     prepared=lambda pixels, config: pcam.cropped(pixels),
     preparation=lambda config: {"crop": f"the middle of patches of {pcam.PATCH}×{pcam.PATCH}"},

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from ..data import mnist
-from .augmentations import MOVES
 from .base import Task
 from .defaults import DEFAULTS
 
@@ -14,5 +13,4 @@ TASK = Task(
     data_help="the folder with MNIST's four idx files (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, VARIANT[config.about]),
-    augmentations=MOVES,
 )

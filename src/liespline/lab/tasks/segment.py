@@ -8,7 +8,6 @@ from torch import nn
 
 from ...models import unet
 from ..data import DataError
-from ..data.mask_augment import MasksToo
 from ..data.mask_split import MaskSplit
 from ..data.pairs import given_splits, load_pairs
 from ..data.scans import Reading
@@ -17,7 +16,7 @@ from ..data.table import read_table
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS
-from .grids import make_grid
+from .grids import make_grid, splines
 from .masks import Segmentation
 from .networks import Signature
 from .own import parts_of
@@ -74,7 +73,7 @@ def network(config: Config, signature: Signature) -> nn.Module:
         widths=chosen.widths,
         kernel_size=chosen.kernel_size,
         kernel=chosen.kernel,
-        n_k=None if chosen.group == "none" else chosen.n_k,
+        n_k=splines(chosen),
         separable=chosen.separable,
         parameters=chosen.weights,
     )
@@ -86,11 +85,7 @@ TASK = Task(
     load_split=load,
     whole=lambda config: load(config, ALL),
     splits=splits,
-    augmentations={
-        "none": lambda config: MasksToo(turns=False),
-        "rotate": lambda config: MasksToo(turns=True),
-        "flip-rotate": lambda config: MasksToo(turns=True, flips=True),
-    },
+    dimensions=(2, 3),
     multiple=multiple_of,
     network=network,
     objective=lambda config, signature: Segmentation(

@@ -8,7 +8,6 @@ from ..data.scan_folders import load_scans, table_of
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
 from ..settings import SETTINGS, Config, ConfigError
-from .augmentations import VOLUME_MOVES
 from .base import Task
 from .defaults import DEFAULTS
 from .labelled import by_labels
@@ -70,7 +69,7 @@ TASK = Task(
     load_split=load,
     whole=lambda config: load(config, ALL),
     splits=splits,
-    augmentations=VOLUME_MOVES,
+    dimensions=(3,),
     network=partial(fitting_network, NETWORK),
     objective=by_labels,
 )

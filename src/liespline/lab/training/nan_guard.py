@@ -100,7 +100,7 @@ class StopAtNaN(Callback):
         of_process = f"-process-{trainer.global_rank}" if trainer.world_size > 1 else ""
         file = self.folder / f"not-finite-step-{step.number}{of_process}.safetensors"
         facts = {"step": step.number, "epoch": trainer.current_epoch, "place": place}
-        about = facts | {"config": asdict(self.config), "signature": asdict(self.signature)}
+        about = facts | {"config": self.config.plain(), "signature": asdict(self.signature)}
         images, targets = step.batch
         save_weights(file, {"images": images.contiguous(), "targets": targets} | weights, about)
         raise DataError(

@@ -116,6 +116,7 @@ def preflight(config: Config) -> Look:
         raise ConfigError("--valid-too: these data have no test images; the validation images are needed for scoring")
     look = look_at(config)
     split = look.surveys["train"].split
+    task.augmentation(config, len(split.space))
     network = task.make(config, Signature.of(split)).eval()
     images = as_float(split.__getitems__([0])[0])
     try:

@@ -58,7 +58,8 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                     learner.compile_network()
                 every = validation_interval(splits["train"], splits["valid"])
                 trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first, every)
-                batches = Batches(splits, task.augmentation(config), config.training, config.seed)
+                augment = task.augmentation(config, len(signature.space))
+                batches = Batches(splits, augment, config.training, config.seed)
                 begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
                 trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
             if distributed.is_available() and distributed.is_initialized():
@@ -84,7 +85,8 @@ def keep_best(config: Config, run: Run, signature: Signature, score: str) -> Non
     if config.training.ema:
         prefix = "averaged.module."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": score})
+    picked = None if config.training.valid_too else score
+    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": picked})
 
 
 def is_first() -> bool:

@@ -1,0 +1,79 @@
+"""Scores of every class, tag or number, and their means over those that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
+
+Score = Callable[[Tensor, Tensor], Tensor]
+"""Outputs (N, …) and targets (N, …) to the scores of each column (K,), NaN where one is undefined."""
+
+
+def areas(output: Tensor, target: Tensor) -> Tensor:
+    """Areas under the ROC curves of columns (N, K), targets 0 or 1: undefined for a column of one value.
+
+    A = (Σ r_i − m(m + 1)/2) / (m n) with the ranks r_i of the m positives among n negatives, ties sharing theirs.
+    """
+    found = []
+    for values, truth in zip(output.T, target.T.bool(), strict=True):
+        _, place, count = values.unique(return_inverse=True, return_counts=True)
+        ranks = (count.cumsum(0) - (count - 1) / 2).double()[place]
+        m, n = int(truth.sum()), int((~truth).sum())
+        found.append((ranks[truth].sum() - m * (m + 1) / 2) / (m * n) if m and n else ranks.new_tensor(torch.nan))
+    return torch.stack(found)
+
+
+def areas_of_classes(output: Tensor, target: Tensor) -> Tensor:
+    """Of each class against all others: logits (N, K), class numbers (N,)."""
+    return areas(output.double().log_softmax(-1), torch.nn.functional.one_hot(target.long(), output.shape[-1]))
+
+
+def f1s(output: Tensor, target: Tensor) -> Tensor:
+    """F1 of logits (N, K) at ½: undefined for a column that is neither there nor predicted."""
+    predicted, true = output > 0, target.bool()
+    return 2 * (predicted & true).sum(0) / (predicted.sum(0) + true.sum(0)).double()
+
+
+def r2s(output: Tensor, target: Tensor) -> Tensor:
+    """R², the share of the variance that is explained, of columns (N, K): undefined for a column of one value."""
+    target = target.double()
+    variance = (target - target.mean(0)).square().sum(0)
+    unexplained = (target - output.double()).square().sum(0)
+    return torch.where(variance > 0, 1 - unexplained / variance, torch.nan)
+
+
+def absolute_errors(output: Tensor, target: Tensor) -> Tensor:
+    """The mean absolute errors of columns (N, K)."""
+    return (target.double() - output.double()).abs().mean(0)
+
+
+def constant(target: Tensor) -> list[int]:
+    """The columns (N, K) that have one value only."""
+    return (target == target[:1]).all(0).nonzero()[:, 0].tolist()
+
+
+class MeanOver(Metric):
+    """The mean of a score over the columns that have one; NaN where none has."""
+
+    outputs: list[Tensor]
+    targets: list[Tensor]
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score = score
+        self.add_state("outputs", [], dist_reduce_fx="cat")
+        self.add_state("targets", [], dist_reduce_fx="cat")
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Keep a batch."""
+        self.outputs.append(output.detach().float())
+        self.targets.append(target)
+
+    def compute(self) -> Tensor:
+        """The mean."""
+        each = self.score(dim_zero_cat(self.outputs).cpu(), dim_zero_cat(self.targets).cpu())
+        return each.nanmean().float().to(self.device)

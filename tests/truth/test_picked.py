@@ -1,0 +1,59 @@
+"""Which epoch a network is of, and what is said about it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from liespline.lab import load
+from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.folder import Run
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SMALL = ["--n-h", 2, "--widths", "2,2,2", "--epochs", 1, "--batch", 100, "--accelerator", "cpu", "--quiet"]
+
+
+@pytest.fixture
+def last(tmp_path, liespline):
+    status, said = liespline("train", "digits", "--valid-too", "--out", tmp_path / "run", *SMALL)
+    assert status == 0, said
+    return Run(tmp_path / "run")
+
+
+def test_where_no_epoch_is_picked_nothing_says_that_one_was(last, liespline):
+    assert json.loads(last.results_file.read_text())["selected_by"] is None
+    assert load(last.path).selected_by is None
+    page = last.report_file.read_text()
+    assert "This is the last epoch; it learned from the validation images too." in page
+    assert "best validation" not in page
+    assert "Validation accuracy" in page, "the curve is shown"
+    last.report_file.unlink()
+    assert liespline("train", "--resume", last.path, "--quiet")[0] == 0, "the report is made again from null"
+    assert last.report_file.is_file()
+    assert liespline("evaluate", last.path)[0] == 0
+
+
+def test_a_file_that_says_so_falsely_is_not_believed(last):
+    weights, about = read_weights(last.model_file)
+    assert about["selected_by"] is None
+    save_weights(last.model_file, weights, about | {"selected_by": "accuracy"})
+    assert load(last.path).selected_by is None
+
+
+def test_a_picked_epoch_says_by_what(tmp_path, liespline):
+    assert liespline("train", "digits", "--out", tmp_path / "run", *SMALL)[0] == 0
+    assert Run(tmp_path / "run").read_results("selected_by")["selected_by"] == "accuracy"
+    assert load(tmp_path / "run").selected_by == "accuracy"
+
+
+def test_stored_results_say_what_was_done():
+    none, picked = 0, 0
+    for file in EXPERIMENTS.rglob("results.json"):
+        results = Run(file.parent).read_results()
+        if "selected_by" in results:
+            last = yaml.safe_load(file.with_name("config.yaml").read_text())["training"]["valid_too"]
+            assert (results["selected_by"] is None) == last, file
+            none, picked = none + last, picked + (not last)
+    assert none >= 29
+    assert picked > 200
