@@ -1,4 +1,4 @@
-"""Which image is in which split: groups stay together, classes are spread evenly, and only names decide."""
+"""Which image is in which split: groups and copies stay together, classes are spread evenly, only names decide."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 
 from .files import DataError
 from .rows import Array
-from .split import SPLITS
+from .split import SPLITS, stratified
 
 PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 14 percent
 
@@ -18,27 +18,69 @@ def assign(
     groups: Sequence[str] | None = None,
     *,
     fold: int = 0,
-    folds: int = PARTS,
+    folds: int | None = None,
     seed: int = 0,
 ) -> list[str]:
-    """The split of each name. Part `fold` of `folds` tests, the next one validates, the others train.
+    """The split of each name; no group is in two.
 
-    Over all folds each name is tested exactly once. No group is in two parts. Parts are filled greedily: each
-    group, in an order drawn by its name and the seed, largest first, goes to the part that has fewest of its classes.
+    Without `folds`, five sevenths train, one validates and one tests. With them, standard K-fold cross-validation: part
+    `fold` tests, and of the rest about a seventh validates. Over all folds each name is tested exactly once.
     """
-    members: dict[str, list[int]] = {}
-    for row, name in enumerate(groups or names):
-        members.setdefault(name, []).append(row)
-    if not 3 <= folds <= len(members):
-        what = "groups" if groups else "files"
-        raise DataError(
-            f"{len(members)} {what} cannot be cut into {folds} parts; from 3 to one part per group are possible"
-        )
+    units = list(groups or names)
+    if folds is None:
+        part = _parts(names, labels, units, PARTS, seed, "groups" if groups else "files")
+        return [{0: "test", 1: "valid"}.get(int(number), "train") for number in part]
     if not 0 <= fold < folds:
         raise ValueError(f"fold {fold} is not one of 0 to {folds - 1}")
+    part = _parts(names, labels, units, folds, seed, "groups" if groups else "files")
+    splits = np.where(part == fold, "test", "train").astype(object)
+    rest = np.flatnonzero(part != fold)
+    own_labels = None if labels is None else [labels[i] for i in rest]
+    chosen = _validation([names[i] for i in rest], own_labels, [units[i] for i in rest], seed)
+    splits[rest[chosen]] = "valid"
+    return [str(split) for split in splits]
+
+
+def _validation(names: Sequence[str], labels: Sequence[int] | None, units: Sequence[str], seed: int) -> Array:
+    """Which of the images that a fold does not test validate it: about a seventh, with an image of every class.
+
+    Where a seventh has not all classes, it is a sixth, and so on.
+    """
+    wanted = set(labels or (0,))
+    for count in range(min(PARTS, len(set(units))), 1, -1):
+        part = _parts(names, labels, units, count, seed + 1)
+        for number in range(count):
+            if {label for label, own in zip(labels or [0] * len(names), part, strict=True) if own == number} == wanted:
+                chosen: Array = part == number
+                return chosen
+    raise DataError(
+        f"{len(set(units))} groups beside the test images: a class is in one of them only, and two are needed"
+    )
+
+
+def _parts(
+    names: Sequence[str],
+    labels: Sequence[int] | None,
+    units: Sequence[str],
+    parts: int,
+    seed: int,
+    what: str = "groups",
+) -> Array:
+    """The part of each name.
+
+    Parts are filled greedily: each unit, in an order drawn by its name and the seed, largest first, goes to the part
+    that has fewest of its classes.
+    """
+    members: dict[str, list[int]] = {}
+    for row, name in enumerate(units):
+        members.setdefault(name, []).append(row)
+    if not min(3, parts) <= parts <= len(members):
+        raise DataError(
+            f"{len(members)} {what} cannot be cut into {parts} parts; from 3 to one part per group are possible"
+        )
     classes = np.zeros(len(names), np.int64) if labels is None else np.unique(labels, return_inverse=True)[1]
     count = int(classes.max(initial=0)) + 1
-    held = np.zeros((folds, count))
+    held = np.zeros((parts, count))
     part_of = np.zeros(len(names), np.int64)
     totals = np.bincount(classes, minlength=count)
     order = sorted(members, key=lambda name: (-len(members[name]), _draw(seed, name)))
@@ -47,8 +89,38 @@ def assign(
         part = _emptiest(held, own / totals)
         held[part] += own / totals
         part_of[members[name]] = part
-    kinds = {fold: "test", (fold + 1) % folds: "valid"}
-    return [kinds.get(int(part), "train") for part in part_of]
+    return part_of
+
+
+def together(names: Sequence[str], groups: Sequence[str] | None, marks: Sequence[str]) -> tuple[str, ...] | None:
+    """The group of each image when exact copies, images of equal `marks`, join their groups; None if all are alone."""
+    units = list(groups or names)
+    first = dict(zip(units, units, strict=False))  # of each unit, the one that stands for all it is joined with
+
+    def root(unit: str) -> str:
+        while first[unit] != unit:
+            unit = first[unit]
+        return unit
+
+    seen: dict[str, str] = {}
+    for unit, mark in zip(units, marks, strict=True):
+        one, other = sorted((root(unit), root(seen.setdefault(mark, unit))))
+        first[other] = one  # by name: the order of a table does not matter
+    joined = tuple(root(unit) for unit in units)
+    return None if groups is None and len(set(joined)) == len(joined) else joined
+
+
+def dealt_rows(
+    names: Sequence[str], labels: Array, marks: Sequence[str], split: str, fold: int, folds: int | None
+) -> Array:
+    """The rows of a split of class folders that come without; copies are in one split."""
+    groups = together(names, None, marks)
+    if folds is not None:
+        return rows_of(split, assign(names, labels.tolist(), groups, fold=fold, folds=folds))
+    if groups is None:
+        return stratified(labels, split, 0)
+    _, first, unit = np.unique(groups, return_index=True, return_inverse=True)
+    return np.flatnonzero(np.isin(unit, stratified(labels[first], split, 0)))
 
 
 def _emptiest(held: Array, own: Array) -> int:

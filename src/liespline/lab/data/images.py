@@ -11,10 +11,10 @@ import torch
 
 from .class_folders import FEWEST, Listing, Samples, has_splits, list_classes, some, split_folder, split_folders
 from .files import DataError
-from .folds import assign, rows_of
+from .folds import dealt_rows
 from .pictures import SUFFIXES, has_transparency, read_array, strict_pillow
-from .rows import Array, Decoded, cached_rows, file_key
-from .split import ALL, SPLITS, Joined, Split, check_split, stratified
+from .rows import Array, Decoded, cached_rows, file_key, marks_of
+from .split import ALL, SPLITS, Joined, Split, check_split
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
 _BLOCK = 64
@@ -45,7 +45,7 @@ def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: 
     """A split: images (B, C, H, W), uint8 or uint16 as stored, C = 1 where all are grey, targets (B,).
 
     Folders without train, valid and test are split 70/15/15 within each class, or into
-    `folds` parts of which `fold` is for testing; split "all" is every image. With
+    `folds` parts of which `fold` is for testing; exact copies stay together; split "all" is every image. With
     `size`, images are scaled to that shorter side and cut to a centred square; without, all must have one size.
     Decoded once and kept.
     """
@@ -63,10 +63,8 @@ def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: 
     images = cached_rows(folder or path, key, lambda: decode(listing, size))
     names = [f"{file.parent.name}/{file.name}" for file in listing.files]
     rows = np.arange(len(listing.files))
-    if not folder and split != ALL and folds is None:
-        rows = stratified(listing.labels, split, 0)
-    elif not folder and split != ALL:
-        rows = rows_of(split, assign(names, listing.labels.tolist(), fold=fold, folds=int(folds or 0)))
+    if not folder and split != ALL:
+        rows = dealt_rows(names, listing.labels, marks_of(images), split, fold, folds)
     return Split(
         images, listing.labels[rows], listing.classes, rows=rows, channels_last=len(images.shape) == 3,
         notes=listing.notes, names=names, dealt=not given,

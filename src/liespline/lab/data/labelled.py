@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .class_folders import Listing
 from .files import DataError
-from .folds import PARTS, assign, rows_of
+from .folds import assign, rows_of, together
 from .images import decode
 from .pictures import SUFFIXES
-from .rows import Array, cached_rows, file_key
+from .rows import Array, cached_rows, file_key, marks_of
 from .split import ALL, Split
 from .table import Table, read_table
 
@@ -24,7 +25,7 @@ def load_labelled(
     kind: str | None = None,
     size: int | None = None,
     fold: int = 0,
-    folds: int = PARTS,
+    folds: int | None = None,
 ) -> Split:
     """A split of the images that a table names: uint8 or uint16 images (B, C, H, W), targets as the table has them."""
     table = read_table(Path(labels), Path(path), kind)
@@ -36,14 +37,18 @@ def load_labelled(
     listing = Listing(list(table.files), np.zeros(len(names), np.int64), table.names, ())
     key = "\n".join(f"{name} {file_key(file)}" for name, file in zip(names, table.files, strict=True)) + f"\n{size}"
     images = cached_rows(Path(path), key, lambda: decode(listing, size))
-    rows = np.arange(len(names)) if split == ALL else rows_of(split, splits_in(table, names, fold, folds))
+    rows = (
+        np.arange(len(names))
+        if split == ALL
+        else rows_of(split, splits_in(table, names, marks_of(images), fold, folds))
+    )
     return Split(
         images, table.targets[rows], table.names, rows=rows, channels_last=len(images.shape) == 3, names=names,
         dealt=table.splits is None, kind=table.kind, notes=notes_of(table, "images"),
     )  # fmt: skip
 
 
-def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: int = PARTS) -> Split:
+def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: int | None = None) -> Split:
     """A split of images with points: targets (B, L, 2) in pixels, from columns NAME_row and NAME_column."""
     found = load_labelled(path, labels, split, kind="numbers", fold=fold, folds=folds)
     names, places = _points(labels, found.classes)
@@ -66,12 +71,15 @@ def _points(labels: Path, columns: tuple[str, ...]) -> tuple[tuple[str, ...], li
     return names, [columns.index(name) for name in wanted]
 
 
-def splits_in(table: Table, names: list[str], fold: int, folds: int) -> tuple[str, ...]:
-    """The split of each row: as the table says, or dealt out so that no group is in two."""
+def splits_in(
+    table: Table, names: Sequence[str], marks: Sequence[str], fold: int, folds: int | None
+) -> tuple[str, ...]:
+    """The split of each row: as the table says, or dealt out so that no group and no copies are in two."""
     if table.splits is not None:
         return table.splits
     labels: Array | None = table.targets if table.kind == "classes" and len(table.targets) else None
-    return tuple(assign(names, None if labels is None else labels.tolist(), table.groups, fold=fold, folds=folds))
+    groups = together(names, table.groups, marks)
+    return tuple(assign(names, None if labels is None else labels.tolist(), groups, fold=fold, folds=folds))
 
 
 def relative(file: Path, folder: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .files import NAMED, DataError
-from .folds import PARTS, assign
+from .folds import assign, together
 from .pair_decode import decode, meaning_of, unfit
 from .pair_files import CLASSES, Pair, find_pairs
 from .ragged import Content, Ragged, cached_items
@@ -72,7 +72,8 @@ class Pairs:
         if self.splits is not None and folds is None:
             chosen = [own == name for own in self.splits]
         else:
-            dealt = assign(self.names, None, self.groups, fold=fold, folds=folds or PARTS)
+            groups = together(self.names, self.groups, [self.items.marks[int(row)] for row in self.rows])
+            dealt = assign(self.names, None, groups, fold=fold, folds=folds)
             chosen = [own == name for own in dealt]
         return self.named([own for own, here in zip(self.names, chosen, strict=True) if here])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .files import lock, replaced, replacing
-from .rows import Array, cache_folder, digest
+from .rows import Array, cache_folder, digest, fingerprint
 
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 IGNORE = 255  # the class number of voxels that are neither learned from nor scored
@@ -39,6 +39,8 @@ class Ragged:
         self.spacings = [tuple(float(n) for n in spacing) for spacing in index["spacings"]]  # of the own voxels, in mm
         self.places, self.counts = index["places"], index["counts"]
         """Flat positions (N, K, PLACES) of voxels of each class, −1 for none, and how many there are (N, K)."""
+        self.marks = [str(mark) for mark in index["marks"]]
+        """Fingerprints of the images: equal ones are exact copies."""
         self._bytes: Array | None = None
 
     def __len__(self) -> int:
@@ -97,12 +99,13 @@ def cached_items(source: Path, key: str, build: Callable[[], Content]) -> Ragged
 
 
 def _write(target: Path, index: Path, about: dict[str, Array], items: Iterator[Item]) -> None:
-    shapes, starts, dtypes, places, counts, owns, spacings = [], [], [], [], [], [], []
+    shapes, starts, dtypes, places, counts, owns, spacings, marks = [], [], [], [], [], [], [], []
     with replacing(target) as stream:
         for item in items:
             starts.append(stream.tell())
             dtypes.append(DTYPES.index(item.image.dtype.name))
             shapes.append(item.image.shape)
+            marks.append(fingerprint(item.image))
             stream.write(np.ascontiguousarray(item.image).tobytes())
             stream.write(np.ascontiguousarray(item.mask, np.uint8).tobytes())
             if item.own is not None:
@@ -116,7 +119,7 @@ def _write(target: Path, index: Path, about: dict[str, Array], items: Iterator[I
     with replaced(index) as part, open(part, "wb") as file:
         np.savez(
             file, allow_pickle=False, shapes=shapes, starts=starts, dtypes=dtypes, places=places, counts=counts,
-            owns=owns, spacings=spacings, **about,
+            owns=owns, spacings=spacings, marks=marks, **about,
         )  # fmt: skip
 
 

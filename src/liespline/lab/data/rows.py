@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, check_declared_size, check_free_space, lock, replacing
+from .files import DataError, check_declared_size, check_free_space, lock, replacing, write_text
 
 Array = NDArray[Any]
 
@@ -104,19 +104,40 @@ def cached_rows(source: Path, key: str, decode: Callable[[], Decoded]) -> Rows:
     """Rows of what `decode()` reads from `source`, decoded once and kept as a `.npy` file.
 
     The file's name holds a digest of `key` (whatever the content depends on), so that a changed source is
-    decoded anew; its older files go.
+    decoded anew; its older files go. Beside it lie the fingerprints of its rows.
     """
     folder = cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(key)}.npy"
-    if not target.exists():
+    if not (target.exists() and _marks_file(target).exists()):
         with lock(folder / f"{family}.lock", wait=True):
             if not target.exists():
                 write_npy(target, *decode())
+            rows = npy_rows(target)
+            write_text(_marks_file(target), "\n".join(fingerprint(rows.read([row])) for row in range(len(rows))))
             for other in folder.iterdir():
-                if other.name.startswith(f"{family}.") and other.suffix == ".npy" and other != target:
+                if (
+                    other.name.startswith(f"{family}.")
+                    and other.suffix in (".npy", ".marks")
+                    and other.stem != target.stem
+                ):
                     other.unlink(missing_ok=True)
     return npy_rows(target)
+
+
+def marks_of(rows: Rows) -> list[str]:
+    """The fingerprints of rows that `cached_rows` gave, in their order: equal ones are exact copies."""
+    return _marks_file(rows.path).read_text(encoding="utf-8").split("\n")
+
+
+def _marks_file(path: Path) -> Path:
+    return path.with_suffix(".marks")
+
+
+def fingerprint(values: Array) -> str:
+    """A short name for the pixels of an image."""
+    shape = " ".join(map(str, values.shape)).encode()
+    return hashlib.blake2b(np.ascontiguousarray(values).tobytes() + shape, digest_size=8).hexdigest()
 
 
 def cache_folder(source: Path) -> Path:

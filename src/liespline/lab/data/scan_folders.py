@@ -11,12 +11,12 @@ import numpy as np
 from .centred import Centred, box_notes, box_of
 from .class_folders import FEWEST, Samples, has_splits, list_classes, split_folder
 from .files import DataError
-from .folds import PARTS, rows_of
+from .folds import dealt_rows, rows_of
 from .labelled import notes_of, relative, splits_in
 from .ragged import Content, Item, Ragged, cached_items
 from .rows import Array, file_key
 from .scans import SCAN_FORMATS, Reading, is_scan, read_scan
-from .split import ALL, SPLITS, Split, stratified
+from .split import ALL, SPLITS, Split
 from .table import Table, read_table
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
@@ -44,10 +44,10 @@ def load_scans(
     items = cached_items(path, "\n".join([*keys, str(reading)]), lambda: _read(table.files, reading))
     if split == ALL:
         rows = np.arange(len(names))
-    elif table.splits is None and labels is None and folds is None:
-        rows = stratified(table.targets, split, 0)
+    elif table.splits is None and labels is None:
+        rows = dealt_rows(names, table.targets, items.marks, split, fold, folds)
     else:
-        rows = rows_of(split, splits_in(table, names, fold, folds or PARTS))
+        rows = rows_of(split, splits_in(table, names, items.marks, fold, folds))
     space = _box(items, size)
     found = Split(
         Centred(items, space), table.targets[rows], table.names, rows=rows, channels_last=True, names=names,

@@ -12,6 +12,7 @@ from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
 from ..runs.data import AS_ANOTHER, check_there, compared, differences, read_record, refuse, splits_of
+from ..runs.folder import folds_in
 from ..runs.trained import Trained, load
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..tasks import find_task
@@ -39,7 +40,14 @@ def score_file(
     )
     check_there(config)
     config = as_learned(config, trained, other_sizes)
-    record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
+    folds = folds_in(checkpoint)
+    if folds and data is None:
+        raise DataError(
+            f"{checkpoint}: is the mean of {len(folds)} networks that were tested on images of their own; those scores "
+            "are in its results.json. Score another set with --data"
+        )
+    records = [read_record(folder) for folder in folds or [checkpoint if checkpoint.is_dir() else checkpoint.parent]]
+    record = None if folds else records[0]
     own = name != ALL and (data is None or (record is not None and record.dealt))
     split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
     if split.dealt and not own and name != ALL:
@@ -53,8 +61,8 @@ def score_file(
     looked = survey(split)
     if remark := compared(trained.value_range, looked).remark:
         remarks.append(f"Warning: {remark}")
-    if record is not None and not own:
-        learned = record.marks("train") | record.marks("valid")
+    if not own and (kept := [one for one in records if one is not None]):
+        learned = set().union(*(one.marks("train") | one.marks("valid") for one in kept))
         results["seen"] = sum(mark in learned for mark in looked.marks)
         if results["seen"]:
             remarks.append(

@@ -24,7 +24,7 @@ from ..data.rows import Array, digest, file_key
 from ..data.scans import SCAN_FORMATS, Reading, is_scan, stem
 from ..data.scans.nifti import write_nifti
 from ..data.split import in_colours
-from ..runs.trained import Trained, load, model_file
+from ..runs.trained import Trained, load, model_files
 from ..tasks.networks import Signature
 from ..whole import segmented, unlike_voxels
 from .evaluate import best_device
@@ -72,7 +72,7 @@ def predict_masks(
         files, done.remarks = find_files(paths, by_suffix(IMAGES), ", ".join(IMAGES))
     _check_names(files, out)
     out.mkdir(parents=True, exist_ok=True)
-    made = digest(f"{file_key(model_file(Path(checkpoint)))} {side} {level}")
+    made = digest(f"{[file_key(file) for file in model_files(Path(checkpoint))]} {side} {level}")
     writer = Writer(trained, written_values(trained.signature), out, made, side, level)
     with watching(trained) as watch:
         for number, file in enumerate(files, 1):

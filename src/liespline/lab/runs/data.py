@@ -17,6 +17,7 @@ from ..settings import Config
 from ..tasks import find_task
 from ..tasks.networks import Signature
 
+WORDS = {"train": "train on", "valid": "validate", "test": "test"}
 AS_ANOTHER = "score the set as it is, as another one, with --split all"
 
 
@@ -58,7 +59,9 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
     more += task.remarks(path) if task.remarks is not None and path is not None else []
     known = range_of(config, surveys["train"]) if "train" in surveys else None
     odd = [f"{name}: {remark}" for name, found in surveys.items() if (remark := compared(known, found).remark)]
-    return Look(surveys, tuple(dict.fromkeys([*notes, *more, *copies(surveys), *odd])), known)
+    parts = [f"{len(found.labels):,} to {WORDS[name]}" for name, found in surveys.items()]
+    dealt = [f"fold {config.fold} of {config.folds}: {', '.join(parts)}"] if config.fold is not None else []
+    return Look(surveys, tuple(dict.fromkeys([*dealt, *notes, *more, *copies(surveys), *odd])), known)
 
 
 def range_of(config: Config, train: Survey) -> ValueRange | None:

@@ -89,7 +89,8 @@ class Run:
         run = Run(path)
         if not run.config_file.is_file():
             raise ConfigError(
-                f"{path}: holds no run (there is no config.yaml); name the folder of a run{in_folds(path)}"
+                f"{path}: holds no run (there is no config.yaml); name the folder of a run"
+                + "".join(f", such as {folder}" for folder in folds_in(path)[:1])
             )
         return run, Config.load(run.config_file)
 
@@ -140,10 +141,10 @@ def new_folder(root: Path, name: str) -> Path:
     return path
 
 
-def in_folds(path: Path) -> str:
-    """Where a run lies in a folder of `--folds`, as the end of a message; nothing for other folders."""
-    first = path / "fold-1"
-    return f", such as {first}" if (first / "config.yaml").is_file() else ""
+def folds_in(path: Path) -> list[Path]:
+    """The runs in a folder of `--folds`, in order; none in other folders."""
+    found = [path / f"fold-{number}" for number in range(1, len(list(path.glob("fold-*"))) + 1)]
+    return [folder for folder in found if (folder / "config.yaml").is_file()]
 
 
 def environment() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
-from .folder import Run, in_folds
+from .folder import Run, folds_in
 
 TILE = {1: 65536, 2: 512, 3: 96}
 ONE_ANSWER = ("classes", "tags", "numbers")
@@ -157,10 +157,17 @@ def save_trained(
 
 
 def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
-    """A trained network from the folder of its run or from its `model.safetensors`, ready to be called."""
-    file = model_file(Path(path))
-    weights, about = read_weights(file)
-    network, config, signature = described_network(about, weights, str(file))
+    """A trained network from the folder of its run or from its `model.safetensors`, ready to be called.
+
+    From a folder of `--folds`, the mean of the networks of all folds.
+    """
+    each = []
+    for file in model_files(Path(path)):
+        weights, about = read_weights(file)
+        each.append(described_network(about, weights, str(file)))
+    network, config, signature = each[0]
+    if len(each) > 1:
+        network = Ensemble(other for other, _, _ in each)
     if config.network.grids > 1:
         network = OverGrids(network, config.network.grids)
     trained = Trained(network, config, signature).to(device).eval()
@@ -169,13 +176,18 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     return trained
 
 
+def model_files(path: Path) -> list[Path]:
+    """The file of a trained network, or those of all folds."""
+    return [model_file(folder) for folder in folds_in(path)] or [model_file(path)]
+
+
 def model_file(path: Path) -> Path:
     """The file of a trained network, given by itself or by the folder of its run."""
     if path.suffix == ".ckpt":
         raise DataError(f"{path}: is a checkpoint to go on from; name the run's folder or its model.safetensors")
     run = Run(path)
-    if hint := in_folds(path):
-        raise DataError(f"{path}: holds a run for each part of its data; name one of them{hint}")
+    if folds := folds_in(path):
+        raise DataError(f"{path}: holds {len(folds)} runs; name one of them, such as {folds[0]}")
     if run.config_file.is_file() and not run.model_file.is_file():
         raise DataError(f"{path}: holds a run that is not finished; go on with `liespline train --resume {path}`")
     return run.model_file if path.is_dir() else path

@@ -49,7 +49,7 @@ class Config:
         None, "What the labels of the table are, where it could be either.", only=("images", "volumes")
     )
     folds: int | None = setting(
-        None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
+        None, "K-fold cross-validation: train K times, each part of the data tests once.", ge=3, le=100,
         only=("images", "volumes", "segment", "landmarks"),
     )  # fmt: skip
     fold: int | None = setting(

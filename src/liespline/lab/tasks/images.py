@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from ..data import DataError, Split, images
-from ..data.folds import PARTS
 from ..data.labelled import load_labelled
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
@@ -25,7 +24,7 @@ def load(config: Config, split: str) -> Split:
         kind, (fold, folds) = config.labels_are, parts_of(config)
         found = load_labelled(
             Path(str(config.data)), Path(config.labels), split, kind=kind, size=side_of(config), fold=fold,
-            folds=folds or PARTS,
+            folds=folds,
         )  # fmt: skip
     return with_notes(NETWORK, config, found) if split == "train" else found
 

@@ -9,7 +9,6 @@ from torch import nn
 from ... import models
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
-from ..data.folds import PARTS
 from ..data.labelled import load_points
 from ..data.split import ALL
 from ..settings import Config, ConfigError
@@ -26,7 +25,7 @@ def load(config: Config, split: str) -> Split:
     if config.labels is None:
         raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
     fold, folds = parts_of(config)
-    found = load_points(Path(str(config.data)), Path(config.labels), split, fold=fold, folds=folds or PARTS)
+    found = load_points(Path(str(config.data)), Path(config.labels), split, fold=fold, folds=folds)
     if any(side % 2 for side in found.space):
         size = "×".join(map(str, reversed(found.space)))
         raise DataError(f"{config.data}: images of {size}; the network halves them: take even sides")
