@@ -158,7 +158,7 @@ FOLDER_FAULTS = {
     ),
     "32-bit": (
         lambda d: Image.fromarray(np.ones((12, 16), np.float32)).save(d / "dog" / "1.tif"),
-        r"kind 'F'; save it",
+        r"dog/1\.tif: has 1 channel of float32 where 20 images have 1 channel of uint8",
     ),
     "other size": (
         lambda d: picture(d / "dog" / "1.png", (9, 9)),

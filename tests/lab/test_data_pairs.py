@@ -1,5 +1,6 @@
 """Images with masks: what is read, what is reported before training, and which patches are drawn."""
 
+import nibabel
 import numpy as np
 import pytest
 import tifffile
@@ -7,8 +8,9 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
+from liespline.lab.data.mask_split import MaskSplit
 from liespline.lab.data.pairs import load_pairs
-from liespline.lab.data.patches import Drawn, Laid
+from liespline.lab.data.patches import Drawn
 from liespline.lab.data.ragged import IGNORE
 from liespline.lab.data.scans import Reading
 
@@ -141,6 +143,7 @@ def test_what_is_missing_and_what_is_wrong_come_in_one_report(folder):
         ("two", "2.tif: 2.png has the same name|2.png: 2.tif|2.tif: .*same name"),
         ("smooth", "has 256 different values; a mask holds one number per class"),
         ("coloured", "is coloured; a mask has one number per pixel"),
+        ("on its side", "4.png: is stored on its side"),
         ("one value", "two or more are needed"),
         ("listed", r"has the value 255; classes.csv lists \[0, 1\]"),
         ("bad list", "is no table of classes"),
@@ -159,6 +162,10 @@ def test_what_is_refused(folder, fault, says):
         Image.fromarray(np.arange(256, dtype=np.uint8).reshape(16, 16)).save(mask)
     elif fault == "coloured":
         Image.fromarray(DRAW.integers(0, 256, (13, 16, 3), np.uint8)).save(mask)
+    elif fault == "on its side":
+        image = Image.open(mask)
+        image.getexif()[274] = 3
+        image.save(mask, exif=image.getexif())
     elif fault == "one value":
         for path in (folder / "masks").iterdir():
             Image.fromarray(np.zeros(np.asarray(Image.open(path)).shape, np.uint8)).save(path)
@@ -274,14 +281,25 @@ def test_draws_depend_on_seed_and_index_alone(folder):
     assert places == set(range(6))
 
 
-def test_validation_patches_cover_every_pixel_once(folder):
+def test_validation_sees_every_image_whole_with_its_mask_as_stored(folder):
     pairs = load_pairs(folder)
-    laid = Laid(pairs.items, pairs.rows, (8, 8))
-    images, masks = laid.__getitems__(range(len(laid)))
-    assert images.shape[1:] == (1, 8, 8)
-    known = masks[masks != IGNORE]
-    assert len(known) == sum(height * width for height, width in pairs.sizes())
-    assert int((known == 1).sum()) == int(pairs.items.counts[:, 1].sum())
+    wholes = MaskSplit(pairs, 8, dealt=True).named(["4", "1", "5"]).to_pick_by()
+    assert len(wholes) == 3
+    for index, name in enumerate("415"):
+        image, mask, own, _ = wholes.__getitems__([index])
+        assert np.allclose(image[0, 0], np.asarray(Image.open(folder / "images" / f"{name}.png")) / 255)
+        assert np.array_equal(own, np.asarray(Image.open(folder / "masks" / f"{name}.png")) // 255)
+        assert np.array_equal(mask[0], own)
+
+
+def test_masks_of_resampled_volumes_are_kept_on_their_own_grid(volumes):
+    split = MaskSplit(load_pairs(volumes, Reading(side=1.5)), 8, dealt=True)
+    for index, (image, mask, own, spacing) in enumerate(split.to_pick_by()[i] for i in range(3)):
+        assert np.array_equal(own, nibabel.load(volumes / "labels" / f"{index}.nii.gz").dataobj)
+        assert spacing == (1.0, 1.0, 2.0)
+        assert image.shape[2:] == mask.shape[1:] == (7, 8, round((8 + index) * 2 / 1.5))
+    assert split.values == (0, 1)
+    assert split.voxels == pytest.approx(2 ** (1 / 3))
 
 
 def test_images_smaller_than_the_patch_lie_in_its_middle(folder):

@@ -12,13 +12,15 @@ from torch import nn
 from liespline.lab.data import DataError
 from liespline.lab.data.large import open_windows, read_window
 from liespline.lab.data.large import tiff as tiff_module
+from liespline.lab.data.pictures import read_array
 from liespline.lab.evaluation.large import segment_large
 from liespline.lab.tiles import Tiling, halo_of, in_tiles
 
 
 @pytest.fixture
-def opened():
-    """Large images that are closed when the test ends."""
+def opened(monkeypatch):
+    """Large images that are closed when the test ends; all count as larger than memory."""
+    monkeypatch.setattr("liespline.lab.data.large.MOST_PIXELS", 0)
     with ExitStack() as stack:
         yield lambda path, level=0: stack.enter_context(open_windows(path, level))
 
@@ -77,6 +79,52 @@ def test_few_tiles_are_decoded_and_few_are_kept(tmp_path, monkeypatch, opened):
     assert len(decoded) == 4
     source.read(0, 0, 256, 256)
     assert sum(tile.nbytes for tile in source._kept.values()) <= 4 * 256
+
+
+def shade(*shape):
+    return np.random.default_rng(1).integers(0, 256, shape, np.uint8)
+
+
+GREY, RGBA, PALETTE = shade(20, 30), shade(20, 30, 4), shade(3, 256)
+PLANES = GREY[None].astype(np.uint16) * np.array([200, 100, 7], np.uint16)[:, None, None]
+ON_WHITE = RGBA[..., 3:] / 255 * RGBA[..., :3] + 255.0 - RGBA[..., 3:]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "how", "expected"),
+    [
+        (GREY, {"photometric": "palette", "colormap": PALETTE.astype(np.uint16) * 257}, PALETTE[:, GREY]),
+        (GREY, {"photometric": "miniswhite"}, 255 - GREY[None]),
+        (GREY, {"photometric": "minisblack", "extratags": [(274, "H", 1, 6, True)]}, np.rot90(GREY, -1)[None]),
+        (RGBA, {"photometric": "rgb", "extrasamples": ["unassalpha"]}, np.rint(np.moveaxis(ON_WHITE, -1, 0))),
+        (GREY > 99, {"photometric": "minisblack"}, 255 * (GREY > 99)[None]),
+        (PLANES, {"photometric": "rgb", "planarconfig": "separate"}, PLANES),
+    ],
+    ids=["palette", "white is zero", "on its side", "transparent", "one bit", "planes"],
+)
+def test_what_fits_into_memory_is_read_as_training_reads_it(tmp_path, pixels, how, expected):
+    """Not as it is stored: a palette's numbers are no colours, and a network would not notice."""
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, pixels, **how)
+    with open_windows(path) as source:
+        assert source.shape == expected.shape
+        assert np.array_equal(source.read(3, 5, 20, 17), expected[:, 3:20, 5:17])
+        assert np.array_equal(np.moveaxis(np.atleast_3d(read_array(path)), -1, 0), expected)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "how", "says"),
+    [
+        (shade(20, 30), {"photometric": "palette", "colormap": shade(3, 256).astype(np.uint16)}, "stored as palette"),
+        (shade(20, 30), {"photometric": "miniswhite"}, "stored as miniswhite"),
+        (shade(20, 30), {"photometric": "minisblack", "extratags": [(274, "H", 1, 6, True)]}, "orientation 6"),
+        (shade(20, 30).astype(np.int32), {"photometric": "minisblack"}, "of int32"),
+    ],
+)
+def test_larger_ones_that_are_stored_in_another_way_are_refused(tmp_path, opened, pixels, how, says):
+    tifffile.imwrite(tmp_path / "a.tif", pixels, **how)
+    with pytest.raises(DataError, match=says):
+        opened(tmp_path / "a.tif")
 
 
 def pyramid(path):

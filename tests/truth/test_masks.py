@@ -1,13 +1,10 @@
 """Segmentation from the command to the files, with every number computed again by nibabel, Pillow and numpy."""
 
-import contextlib
-import io
 import json
 import os
 import subprocess
 import sys
 import tracemalloc
-from unittest import mock
 
 import nibabel
 import numpy as np
@@ -15,35 +12,17 @@ import pytest
 import tifffile
 import torch
 from PIL import Image
-from rich.console import ConsoleDimensions
 
 from liespline.lab import load
-from liespline.lab.cli import commands
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.trained import TILE
-from liespline.lab.screen import Screen
 from liespline.lab.training.learner import Learner
+from truth.shell import command
 
 TINY = ("--widths", "2,3", "--kernel-size", 3, "--accelerator", "cpu", "--quiet", "--lr", 0.05, "--batch", 8)
 PLAIN = ("--group", "none", *TINY)
 # Axes in another order than right, forward, up, one of them backwards, and an origin.
 TURN = np.array([[0, 0, 1.0], [-1.0, 0, 0], [0, 1.0, 0]])
-
-
-def command(*arguments):
-    """The command as from a shell: its status, and what it wrote to both streams."""
-    out, err, status = io.StringIO(), io.StringIO(), 0
-    with (
-        mock.patch.object(sys, "argv", ["liespline", *map(str, arguments)]),
-        mock.patch.object(Screen, "size", ConsoleDimensions(1000, 50)),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            commands.main()
-        except SystemExit as stop:
-            status = stop.code or 0
-    return status, out.getvalue(), err.getvalue()
 
 
 def trained(folder, out, *more):

@@ -18,6 +18,7 @@ from .split import ALL, SPLITS, Joined, Split, check_split
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
 _BLOCK = 64
+Kind = tuple[tuple[int, int], int, np.dtype[Any]]
 
 
 def check(path: Path, size: int | None = None) -> list[str]:
@@ -42,7 +43,7 @@ def _unreadable(path: Path, split: str, size: int | None) -> list[str]:
 
 
 def load(path: Path, split: str, size: int | None = None, fold: int = 0, folds: int | None = None) -> Split:
-    """A split: images (B, C, H, W), uint8 or uint16 as stored, C = 1 where all are grey, targets (B,).
+    """A split: images (B, C, H, W), uint8, uint16 or float32 as stored, C = 1 where all are grey, targets (B,).
 
     Folders without train, valid and test are split 70/15/15 within each class, or into
     `folds` parts of which `fold` is for testing; exact copies stay together; split "all" is every image. With
@@ -94,11 +95,12 @@ def decode(listing: Listing, size: int | None) -> Decoded:
                 f"{file}: is {kind[0][1]}×{kind[0][0]} where {count} images are {usual[1]}×{usual[0]}; "
                 "resize it, or choose a common size with --size"
             )
+    problems += _unlike(listing.files, kinds)
     if problems:
         raise DataError(problems)
-    colour = (3,) if any(kind[1] for kind in good) else ()
-    dtype = np.dtype(np.uint16 if any(kind[2] for kind in good) else np.uint8)
-    shape = (len(listing.files), *usual, *colour)
+    channels = max((kind[1] for kind in good), default=1)
+    dtype = np.result_type(np.uint8, *(kind[2] for kind in good))
+    shape = (len(listing.files), *usual, *(() if channels == 1 else (channels,)))
 
     def blocks() -> Iterator[Array]:
         with strict_pillow(), ThreadPoolExecutor() as pool:
@@ -109,14 +111,36 @@ def decode(listing: Listing, size: int | None) -> Decoded:
     return shape, dtype, blocks()
 
 
-def _kind(file: Path, size: int | None) -> tuple[tuple[int, int], bool, bool] | str:
-    """((height, width) it will have, coloured, 16-bit), or what is wrong with the file."""
+def _unlike(files: Sequence[Path], kinds: Sequence[Kind | str]) -> list[str]:
+    """Which files have other channels or other numbers than most: only grey goes with RGB, and 8 with 16 bits."""
+
+    def alike(kind: Kind) -> tuple[int, str]:
+        return 3 if kind[1] == 1 else kind[1], kind[2].kind
+
+    good = [kind for kind in kinds if not isinstance(kind, str)]
+    if not good:
+        return []
+    usual, count = Counter(map(alike, good)).most_common(1)[0]
+    words = _words(next(kind for kind in good if alike(kind) == usual))
+    return [
+        f"{file}: has {_words(kind)} where {count} images have {words}; save all alike"
+        for file, kind in zip(files, kinds, strict=True)
+        if not isinstance(kind, str) and alike(kind) != usual
+    ]
+
+
+def _words(kind: Kind) -> str:
+    return f"{kind[1]} channel{'s' * (kind[1] > 1)} of {kind[2]}"
+
+
+def _kind(file: Path, size: int | None) -> Kind | str:
+    """((height, width) it will have, channels, dtype), or what is wrong with the file."""
     try:
         array = read_array(file)
     except DataError as error:
         return error.problems[0]
     height, width = array.shape[:2]
-    return ((size, size) if size else (height, width)), array.ndim == 3, array.dtype == np.uint16
+    return ((size, size) if size else (height, width)), (1, *array.shape[2:])[-1], array.dtype
 
 
 def _uniform(file: Path, size: int | None, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
@@ -125,7 +149,7 @@ def _uniform(file: Path, size: int | None, shape: Sequence[int], dtype: np.dtype
     if dtype == np.uint16:
         array = in_16_bits(array)
     if len(shape) == 3 and array.ndim == 2:
-        array = np.repeat(array[..., None], 3, axis=-1)
+        array = np.repeat(array[..., None], shape[2], axis=-1)
     return array if size is None else scaled(array, (size, size))
 
 
@@ -153,6 +177,7 @@ def scaled(array: Array, space: tuple[int, int]) -> Array:
     target = [max(wanted, round(own * scale)) for wanted, own in zip(space, array.shape[:2], strict=True)]
     whole = torch.nn.functional.interpolate(planes.unsqueeze(0), target, mode="bicubic", antialias=True)[0]
     top, left = ((own - wanted) // 2 for own, wanted in zip(target, space, strict=True))
-    cut = whole[:, top : top + space[0], left : left + space[1]].permute(1, 2, 0).numpy()
-    rounded: Array = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
-    return rounded.reshape(*space, *array.shape[2:])
+    cut: Array = whole[:, top : top + space[0], left : left + space[1]].permute(1, 2, 0).numpy()
+    if array.dtype.kind != "f":
+        cut = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
+    return cut.reshape(*space, *array.shape[2:])

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tifffile
 
-from .files import DataError, existing
+from .channels import ORIENTATION
+from .files import DataError
 from .pictures import SUFFIXES, picture, read_array
 from .rows import Array
 from .scans import Scan, is_scan, read_scan, stem
@@ -66,40 +66,8 @@ def read_image(path: Path) -> Scan:
     """An image (C, H, W) with square pixels, or a volume (C, X, Y, Z) with the spacing that it states."""
     if is_scan(path):
         return read_scan(path)
-    values = _tiff(path) if path.suffix.lower() in (".tif", ".tiff") else None
-    if values is None:
-        pixels = read_array(path)
-        values = pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise DataError(f"{path}: {int((~np.isfinite(values)).sum()):,} pixels are NaN or infinite; replace them")
-    return Scan(values, (1.0, 1.0))
-
-
-def _tiff(path: Path) -> Array | None:
-    """Channels (C, H, W) of a TIFF that is more than grey or RGB of 8 or 16 bits; None for those."""
-    existing(path, "a TIFF file")
-    try:
-        with tifffile.TiffFile(path) as file:
-            series, page = file.series[0], file.pages[0]
-            axes, shape = series.axes.replace("S", "C"), series.shape
-            plain = len(file.pages) == 1 and series.dtype in (np.uint8, np.uint16) and shape[axes.find("C")] in (3, 4)
-            if plain or (len(shape) == 2 and series.dtype in (np.uint8, np.uint16)) or series.dtype == bool:
-                return None
-            if sorted(axes) not in (["X", "Y"], ["C", "X", "Y"]):
-                raise DataError(
-                    f"{path}: has axes {series.axes} of {shape}; expected one image with channels. "
-                    "A stack of slices is a volume: save it as NIfTI with the size of its voxels"
-                )
-            if series.dtype is None or series.dtype.kind not in "uf" or series.dtype.itemsize > 4:
-                raise DataError(f"{path}: has pixels of {series.dtype}; save them as uint8, uint16 or float32")
-            if page.aspage().tags.valueof(274, 1) != 1:
-                raise DataError(f"{path}: is stored on its side (orientation tag); save it upright")
-            values = np.asarray(series.asarray())
-    except DataError:
-        raise
-    except Exception as error:  # tifffile raises almost anything on damaged files
-        raise DataError(f"{path}: cannot be read as TIFF ({error}); repair or remove it") from error
-    return np.moveaxis(values, axes.find("C"), 0) if "C" in axes else values[None]
+    pixels = read_array(path)
+    return Scan(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), (1.0, 1.0))
 
 
 def read_mask(path: Path) -> Scan:
@@ -116,6 +84,8 @@ def _flat(path: Path) -> Array:
     with picture(path) as image:
         if getattr(image, "n_frames", 1) > 1:
             raise DataError(f"{path}: holds several pages; a mask is one")
+        if int(image.getexif().get(ORIENTATION, 1)) != 1:  # its image is brought upright, the numbers of a mask are not
+            raise DataError(f"{path}: is stored on its side (orientation tag); save it upright")
         values = np.asarray(image)  # not converted: a palette image stays the numbers it holds
     if values.ndim == 3:
         if (values[..., :1] != values[..., : min(3, values.shape[2])]).any():

@@ -11,14 +11,15 @@ import kornia_rs.io
 import numpy as np
 from PIL import Image
 
+from . import channels
+from .channels import MOST_PIXELS, ORIENTATION
 from .files import DataError
 from .rows import Array
 
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")
-SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
-MOST_PIXELS = 64_000_000
-_BITS_PER_SAMPLE, _ORIENTATION = 258, 274  # TIFF and EXIF tags
+SUFFIXES = (".png", ".jpg", ".jpeg", *channels.SUFFIXES)
+_BITS_PER_SAMPLE = 258  # a TIFF tag
 
 
 @contextmanager
@@ -59,11 +60,14 @@ def read_array(path: Path) -> Array:
     """The whole image, upright: (H, W) grey or (H, W, 3) RGB, uint8 or uint16 as stored.
 
     Transparent pixels are shown on white. A file of several pages or frames is refused: one of them is not the file.
+    A TIFF may have any channels, (H, W, C), and may hold float32.
     """
+    if path.suffix.lower() in channels.SUFFIXES and (values := channels.read_channels(path)) is not None:
+        return values
     with picture(path) as image:
         if image.format in ("PNG", "TIFF") and (frames := getattr(image, "n_frames", 1)) > 1:
             raise DataError(f"{path}: holds {frames} pages or frames; save each as an image of its own")
-        orientation = int(image.getexif().get(_ORIENTATION, 1))
+        orientation = int(image.getexif().get(ORIENTATION, 1))
         if image.format == "TIFF" and orientation != 1:
             # Pillow turns TIFFs while it decodes them, and mixes up the rows of those that lie on their side.
             with Image.open(_as_stored(path), formats=("TIFF",)) as stored:
@@ -73,6 +77,8 @@ def read_array(path: Path) -> Array:
 
 def has_transparency(path: Path) -> bool:
     """Whether any pixel of the file is not opaque."""
+    if path.suffix.lower() in channels.SUFFIXES and channels.read_channels(path) is not None:
+        return False
     with picture(path) as image:
         return image.has_transparency_data and bool((np.asarray(image.convert("RGBA"))[..., 3] < 255).any())
 
@@ -126,7 +132,7 @@ def _as_stored(path: Path) -> io.BytesIO:
     count = struct.unpack_from(order + ("Q" if big else "H"), raw, start)[0]
     entry, value = (20, 12) if big else (12, 8)
     for place in range(start + (8 if big else 2), start + (8 if big else 2) + count * entry, entry):
-        if struct.unpack_from(order + "H", raw, place)[0] == _ORIENTATION:
+        if struct.unpack_from(order + "H", raw, place)[0] == ORIENTATION:
             struct.pack_into(order + "H", raw, place + value, 1)
     return io.BytesIO(raw)
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import tifffile
 
+from ..channels import ORIENTATION
 from ..files import DataError
+from ..ragged import DTYPES
 from ..rows import Array
 
 KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
@@ -76,6 +78,17 @@ class TiffWindows:
         if problems:
             raise DataError([*problems, f"{self.path}: is truncated: fetch it again"])
 
+    def check_shown(self) -> None:
+        """Refuse an image whose samples are not what is seen: training reads small ones with all that says how."""
+        page = self._pages[0]
+        how = getattr(page.photometric, "name", str(page.photometric))
+        side = page.tags.valueof(ORIENTATION, 1)
+        if how in ("PALETTE", "MINISWHITE") or side != 1 or self.dtype.name not in DTYPES:
+            raise DataError(
+                f"{self.path}: is stored as {how.lower()} of {self.dtype}, orientation {side}; an "
+                "image this large is read window by window: save it upright, as grey or RGB of uint8, uint16 or float32"
+            )
+
     @staticmethod
     def _name(page: Any, index: int) -> str:
         if not page.is_tiled:
@@ -121,7 +134,10 @@ class TiffWindows:
     def _segment(self, number: int, index: int) -> tuple[Array, tuple[int, int, int]]:
         """A decoded tile (h, w, samples) and where it begins: plane, row, column."""
         page, key = self._pages[number], (number, index)
-        _, (sample, _, y, x, _), shape = page.decode(None, index)
+        try:
+            _, (sample, _, y, x, _), shape = page.decode(None, index)
+        except ValueError as error:  # of a compression that is not there
+            raise self._undecoded(page, index, error) from error
         if key in self._kept:
             self._kept.move_to_end(key)
         else:
@@ -140,8 +156,9 @@ class TiffWindows:
             values = page.decode(handle.read(count), index, jpegtables=page.jpegtables)[0]
             return np.asarray(values).reshape(shape)[0]
         except Exception as error:
-            if "imagecodecs" in str(error):
-                raise DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'") from error
-            raise DataError(
-                f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again"
-            ) from error
+            raise self._undecoded(page, index, error) from error
+
+    def _undecoded(self, page: Any, index: int, error: Exception) -> DataError:
+        if "imagecodecs" in str(error):
+            return DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'")
+        return DataError(f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again")

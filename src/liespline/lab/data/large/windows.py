@@ -27,6 +27,19 @@ class Windows(Protocol):
         """The samples (C, bottom − top, right − left) of a window inside the image."""
 
 
+class Held:
+    """An image that is in memory already."""
+
+    def __init__(self, values: Array, place: Mapping[int, tuple[Any, ...]]) -> None:
+        self.values, self.place = values, place
+        self.shape: tuple[int, int, int] = (values.shape[0], values.shape[1], values.shape[2])
+        self.dtype: np.dtype[Any] = values.dtype
+
+    def read(self, top: int, left: int, bottom: int, right: int) -> Array:
+        """The samples of a window inside the image."""
+        return self.values[:, top:bottom, left:right]
+
+
 def read_window(source: Windows, top: int, left: int, bottom: int, right: int) -> Array:
     """A window that may reach beyond the image, which is continued by its edge there."""
     _, height, width = source.shape
