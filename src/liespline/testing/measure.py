@@ -68,7 +68,7 @@ class Compared(NamedTuple):
     """‖actual − expected‖²"""
     spread: float
     """‖expected − its channels' means‖²"""
-    count: int
+    values: int
     """Of how many numbers."""
 
 
@@ -82,8 +82,8 @@ def compared(actual: Tensor, expected: Tensor) -> Compared:
 def relative(parts: Sequence[Compared], every: Sequence[Compared] | None = None) -> float:
     """Return √(mean squared error of the parts / mean squared spread of `every` part); NaN where that is zero."""
     every = parts if every is None else every
-    spread = sum(one.spread for one in every) / max(sum(one.count for one in every), 1)
-    error = sum(one.error for one in parts) / max(sum(one.count for one in parts), 1)
+    spread = sum(one.spread for one in every) / max(sum(one.values for one in every), 1)
+    error = sum(one.error for one in parts) / max(sum(one.values for one in parts), 1)
     return math.sqrt(error / spread) if spread > 0 and parts else math.nan
 
 

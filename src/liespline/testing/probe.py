@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
+from ..groups import Group
 from .measure import Compared, compared, levels, relative
 from .mixture import Mixture
 from .moving import continued, interior, lattice, moved, shifted
@@ -54,17 +55,35 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 def as_maps(output: Tensor, grid: Grid) -> Tensor:
-    """An output as feature maps (B, C, N, *space), N = 1 where it has no axis of H, one sample where it has no space.
-
-    Two samples across have no inside: the mean over space stands for them.
-    """
+    """An output as feature maps (B, C, N, *space): N = 1 without an axis of H, one sample where it has no space."""
     d = grid.group.space_dim
     space = output.shape[output.ndim - d :] if output.ndim >= 2 + d else (1,) * d
     lead = output.shape[: output.ndim - d] if output.ndim >= 2 + d else output.shape
     if len(lead) == 3 and lead[2] != len(grid):
         raise ValueError(f"the output has shape {tuple(output.shape)}, {lead[2]} elements on axis 2; {grid!r} differs")
-    maps = output.reshape(*lead, *(() if len(lead) == 3 else (1,)), *space)
-    return maps if interior(space).any() else maps.flatten(3).mean(-1).reshape(*maps.shape[:3], *(1,) * d)
+    return with_inside(output.reshape(*lead, *(() if len(lead) == 3 else (1,)), *space))
+
+
+def with_inside(maps: Tensor) -> Tensor:
+    """Maps (B, C, N, *space), or their mean over space where that is two samples across and has no inside."""
+    d = maps.ndim - 3
+    return maps if interior(maps.shape[3:]).any() else maps.flatten(3).mean(-1).reshape(*maps.shape[:3], *(1,) * d)
+
+
+def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> tuple[Compared, Compared] | None:
+    """Maps (B, C, N, *space) beside the source moved by h, and the source moved there and back beside itself.
+
+    In the disc where both show the middle half; None where there is none, or no element.
+    """
+    space = source.shape[3:]
+    inside = interior(space, group, h).to(source.device)
+    if source.numel() == 0 or not inside.any():
+        return None
+    follows = moved(continued(source.double().flatten(1, 2)), group, h, space)
+    back = moved(continued(follows), group, h, space, back=True)
+    pairs = ((actual, follows), (back, source))
+    error, floor = (compared(*(maps.reshape(source.shape)[..., inside] for maps in pair)) for pair in pairs)
+    return error, floor
 
 
 class Moved(NamedTuple):
@@ -94,17 +113,8 @@ def under_elements(probe: Probe, grid: Grid, elements: Tensor, still: Tensor) ->
                 actual, source = (torch.einsum("bcn...,n->bc...", one, mean).unsqueeze(2) for one in (actual, source))
             else:
                 actual, source = actual[:, :, to], source[:, :, origin]
-        space = source.shape[3:]
-        inside = interior(space, group, h)
-        if source.numel() and inside.any():
-            flat = source.double().flatten(1, 2)
-            follows = moved(continued(flat), group, h, space)
-            back = moved(continued(follows), group, h, space, back=True)
-            error, floor = (
-                compared(one.reshape(source.shape)[..., inside], other.reshape(source.shape)[..., inside])
-                for one, other in ((actual, follows), (back, source))
-            )
-            parts.append(Moved(h, error, floor, exact))
+        if both := followed(actual, source, group, h):
+            parts.append(Moved(h, *both, exact))
     return parts
 
 

@@ -30,8 +30,10 @@ from ..runs.trained import Trained, load
 from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
+from .map_change import change_of_maps
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
+from .output_change import change_of_answers
 from .scores import answers, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
@@ -77,7 +79,8 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
     results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
-        return results | score_masks(trained, split)
+        masks = score_masks(trained, split)
+        return results | masks | {"turned": masks["turned"] | change_of_maps(trained, split)}
     if isinstance(objective, Classification):
         outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
@@ -86,9 +89,11 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+        results["moves"] |= change_of_answers(trained, split, MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
-        return results | {"scores": scores(trained, [predictions(trained, split)])}
+        moves = {"images": min(len(split), MOVED_IMAGES), **change_of_answers(trained, split, MOVED_IMAGES)}
+        return results | {"scores": scores(trained, [predictions(trained, split)]), "moves": moves}
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -111,7 +116,7 @@ def report_run(run: Run, config: Config) -> None:
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
     sections: list[Section | None] = [learning_curves({"network": epochs}, trained.selected_by)]
-    if "moves" in results:
+    if "accuracy" in results.get("moves", {}):
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
