@@ -6,7 +6,7 @@ RECORDS = "lab/test_records::test_"
 PAGE = "lab/test_records_page::test_"
 
 _RECORDS = [
-    Fault("lab/evaluation/moves.py::_in_the_plane", 'turns = 16 if group in ("sim2", "gl2") else 24',
+    Fault("lab/evaluation/moves.py::moves_of", 'turns = 16 if group in ("sim2", "gl2") else 24',
           'turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)', "every network turned to angles of its own"),
     Fault("lab/data/volumes.py::load", "Split(Centred(rows, space), targets", "Split(rows, targets",
           "no box around volumes"),
@@ -35,7 +35,7 @@ _RECORDS = [
           "corners that are full unseen"),
     Fault("lab/runs/precision.py::in_precision", "if name in _KINDS else", "if False else",
           "tested in another precision"),
-    Fault("lab/evaluation/moves.py::moves_of", "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
+    Fault("lab/evaluation/moves.py::_how", "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
           "str(trained.config.network.group)", "generated images moved by the network's group"),
     Fault("lab/data/pcam.py::AnyTurn.forward", "(images, targets, draws), draws)", "(images, targets, draws))",
           "tissue turned by numbers that no seed gives"),

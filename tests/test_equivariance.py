@@ -260,5 +260,16 @@ def test_what_cannot_be_measured_says_why() -> None:
     lift = ls.Lift(1, 1, 5, grid)
     with pytest.raises(ValueError, match=r"nothing to compare; no product of these elements lies on Grid\(Scale"):
         equivariance_error(lift, grid, size=9, elements=torch.tensor([[5.0]]))
-    with pytest.raises(ValueError, match=r"shape \(8, 1, 2, 4, 4\), whose even space axes have no central"):
-        equivariance_error(lift, grid, size=8)
+    with pytest.raises(ValueError, match=r"shape \(8, 1, 2, 4, 4\), 2 elements on axis 2; Grid\(Scale.* differs"):
+        equivariance_error(lift, ls.uniform(ls.Scale(2), 3, spacing=0.3), size=8)
+
+
+def test_maps_of_even_size_are_measured_too() -> None:
+    """Their centre is no sample: four lie around it, and of 2×2 samples the mean is taken."""
+    torch.manual_seed(0)
+    grid = ls.uniform(ls.SO2(), 4)
+    lift = ls.Lift(1, 3, 5, grid, dtype=torch.float64)
+    plain = nn.Conv2d(1, 3, 5, dtype=torch.float64)
+    for size in (6, 8, 10):
+        assert equivariance_error(lift, grid, size=size, elements=grid.elements) < 1e-12
+        assert equivariance_error(plain, grid, size=size, elements=grid.elements) > 0.05

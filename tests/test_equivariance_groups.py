@@ -71,7 +71,7 @@ CROSS = ls.Grid(ls.Translation(2), torch.tensor([[0.0, 0], [1, 0], [-1, 0], [0, 
 
 @pytest.mark.parametrize(("k", "centres"), [(5, CROSS), (7, None)], ids=["5", "7"])
 def test_flips_about_axes_at_22_degrees(k: int, centres: ls.Grid | None) -> None:
-    """8 rotations × 2. In 5×5 with the five centres that stay inside; the default nine there have 1.6e-2, as SO(2)."""
+    """8 rotations × 2. In 5×5 with the five centres that stay inside; the default nine there have twice as much."""
     grid = ls.uniform(ls.O2(), 8)
     flips = torch.tensor([[EIGHTH, -1], [3 * EIGHTH, -1]], dtype=torch.float64)
     errors = []
@@ -79,7 +79,7 @@ def test_flips_about_axes_at_22_degrees(k: int, centres: ls.Grid | None) -> None
         torch.manual_seed(seed)
         net = network(grid, k, x_basis=None if centres is None else ls.SplineBasis(centres))
         errors.append(equivariance_error(net, grid, size=2 * k + 1, elements=flips, images=2, seed=seed))
-    assert statistics.median(errors) <= 1e-2
+    assert statistics.median(errors) <= 1.2e-2
 
 
 def moved_output(grid: ls.Grid, move: Tensor, at: Tensor, h_basis: ls.SplineBasis, blur: float, seed: int) -> float:

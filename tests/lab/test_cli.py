@@ -120,8 +120,14 @@ def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
 
     status, text = liespline("equivariance", run, "--json")
     assert status == 0
-    # A grid of half turns moves images without interpolation: what is left is rounding.
-    assert all(row["worst error"] < 1e-4 for row in json.loads(text))
+    # A grid of half turns carries samples onto samples: what is left is rounding, and all there is lies between.
+    *layers, every, on, between = json.loads(text)
+    assert all(row["worst error"] < 1e-4 for row in layers)
+    assert [row["kind"] for row in (every, on, between)] == [
+        "all pairs of copies", "pairs on the grid", "pairs between the grid",
+    ]  # fmt: skip
+    assert on["mean error"] < 1e-4 < 1e-2 < between["mean error"]
+    assert every["mean error"] <= every["worst error"]
 
     status, text = liespline("train", "--resume", run)
     assert status == 0

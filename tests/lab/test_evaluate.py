@@ -1,5 +1,6 @@
 """Moves, scores and errors against closed forms."""
 
+import itertools
 import math
 
 import numpy as np
@@ -11,14 +12,16 @@ from liespline import SO2, SO3, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.output_change import change_of_answers
 from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
-from liespline.lab.moving import in_disc, moved, shown
+from liespline.lab.moving import moved
 from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Landmarks
 from liespline.models import classifier
+from liespline.testing.moving import interior
 
 
 def blob(size, centre, d=2):
@@ -53,8 +56,8 @@ def test_scaling_and_turning_in_three_dimensions():
 
 
 def test_what_is_shown_shrinks_with_magnification():
-    whole = shown((21, 21), Scale(2), torch.tensor([1.0]).double())
-    smaller = shown((21, 21), Scale(2), torch.tensor([0.5]).double())
+    whole = interior((21, 21), Scale(2), torch.tensor([1.0]).double())
+    smaller = interior((21, 21), Scale(2), torch.tensor([0.5]).double())
     assert 0 < int(smaller.sum()) < int(whole.sum())
     assert not bool(whole[0, 0])
 
@@ -91,8 +94,23 @@ def test_accuracy_and_change_under_turns(upper):
     by_angle = dict(zip(found["labels"], found["accuracy"], strict=True))
     assert (by_angle["0°"], by_angle["45°"], by_angle["180°"], by_angle["330°"]) == (1, 1, 0, 1)
     assert found["images"] == 4
-    # The output is a moment, so it goes with the cosine of the angle: Σ(cos θ − 1)² / 23 = 36 / 23 over 24 angles.
-    assert found["change"] == pytest.approx(math.sqrt(36 / 23), rel=1e-3)
+    assert "change" not in found
+
+
+def known_change():
+    """The output is a moment, ±1 for an image as it is: it goes with the cosine of the angle."""
+    cosines = np.cos(np.radians(11 + np.array([0, 22.5, 30, 45, 60, 67.5, 90, 112.5, 120, 135, 150, 157.5, 180])))
+    pairs = [(a - b) ** 2 for a, b in itertools.combinations(cosines, 2)]
+    return np.sqrt(np.array([np.mean(pairs), max(pairs)]) / np.mean(cosines**2))
+
+
+def test_the_change_of_answers_is_that_of_all_pairs_of_copies(upper):
+    found = change_of_answers(*upper, limit=4)
+    names = ("relative_output_change", "relative_output_change_worst", "relative_output_change_between_grid")
+    assert [found[name] for name in names] == pytest.approx([*known_change(), known_change()[0]], rel=2e-3)
+    assert found["relative_output_change_on_grid"] is None, "a plain network has no pair on its grid"
+    assert found["copies"] == 13
+    assert found["interpolation_floor"] < 0.01, "brought back, moments are as they were"
 
 
 GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -109,14 +127,16 @@ def test_a_gpu_scores_as_it_trained_and_moves_images_exactly(upper, device, monk
         inside.append((torch.is_autocast_enabled(device), x.dtype))
         return Quadrant.forward(trained.network, x.cpu()).to(device)
 
-    def turned(*how):
+    def turned(*how, **more):
         outside.append(torch.is_autocast_enabled(device))
-        return moved(*how)
+        return moved(*how, **more)
 
     monkeypatch.setattr(trained.network, "forward", watched)
     monkeypatch.setattr("liespline.lab.evaluation.moves.moved", turned)
-    found = under_moves(trained.to(device), split, moves_of(trained), limit=4)
-    assert found["change"] == pytest.approx(math.sqrt(36 / 23), rel=1e-3)
+    monkeypatch.setattr("liespline.lab.evaluation.output_change.moved", turned)
+    under_moves(trained.to(device), split, moves_of(trained), limit=4)
+    found = change_of_answers(trained, split, limit=4)
+    assert found["relative_output_change"] == pytest.approx(known_change()[0], rel=2e-3)
     assert set(inside) == {(device == "cuda", torch.float32)}
     assert set(outside) == {False}
 
@@ -152,32 +172,48 @@ def test_layer_errors_are_rounding_where_the_lattice_has_the_symmetry_and_not_el
         torch.manual_seed(0)
         network = classifier(1, 2, uniform(SO2(), n_h), widths=(3, 3, 3)).double().eval()
         rows = layer_errors(Trained64(network, Config(task="images"), signature), x)
-        assert [row["layer"] for row in rows][-1] == "output"
-        assert len(rows) == 4
+        assert len(rows) == 3
+        assert all(row["left out"] == 0 for row in rows)
         worst[n_h] = max(row["worst error"] for row in rows)
     assert worst[4] < 1e-8
     assert worst[6] > 1e-4
 
 
-def test_the_worst_error_is_that_of_the_worst_move():
+def test_the_errors_of_a_layer_are_those_of_numpy():
+    """Of four orientations one is planted wrong; the images are those that the network was shown."""
     torch.manual_seed(3)
-    network = classifier(1, 2, uniform(SO2(), 6), widths=(3, 3, 3)).double().eval()
-    x = torch.rand(2, 1, 17, 17, dtype=torch.float64)
-    answer = layer_errors(Trained64(network, Config(task="images"), Signature(1, (17, 17), ("a", "b"))), x)[-1]
-    inside, around = in_disc(x)
-    angles = torch.arange(1, 6, dtype=torch.float64).view(5, 1) * math.pi / 3
+    network = classifier(1, 2, uniform(SO2(), 4), widths=(3, 3, 3)).double().eval()
+    network[0].x_samples[1] *= 0.3
+    trained = Trained64(network, Config(task="images"), Signature(1, (18, 18), ("a", "b")))
+    first = layer_errors(trained, torch.rand(2, 1, 18, 18, dtype=torch.float64))[0]
+    shown = [images.numpy() for images in trained.seen]
     with torch.no_grad():
-        upright, *turned = (network(moved(inside, SO2(), angle) + around) for angle in (0 * angles[0], *angles))
-    errors = [float((found - upright).norm() / upright.norm()) for found in turned]
-    assert errors[-1] < 0.9 * max(errors)
-    assert answer["worst error"] == pytest.approx(max(errors), rel=1e-6)
-    assert answer["mean error"] == pytest.approx(sum(errors) / 5, rel=1e-6)
+        maps = [network[0](torch.from_numpy(images)).numpy() for images in shown]
+    size = maps[0].shape[-1]
+    places = [
+        (i, j)
+        for i in range(size)
+        for j in range(size)
+        if math.hypot(i - size / 2 + 0.5, j - size / 2 + 0.5) <= (size - 1) / 4
+    ]
+    rows, columns = np.array(places).T
+    errors, spreads = [], []
+    for k in (1, 2, 3):
+        assert np.allclose(shown[k], np.rot90(shown[0], k, (-2, -1)), atol=1e-9), "each was interpolated once"
+        expected = np.roll(np.rot90(maps[0], k, (-2, -1)), k, 2)[..., rows, columns]
+        errors.append(((maps[k][..., rows, columns] - expected) ** 2).mean())
+        spreads.append(expected.var(axis=(0, 2, 3)).mean())
+    assert not np.allclose(shown[0], np.rot90(np.rot90(shown[0])))
+    assert first["mean error"] == pytest.approx(math.sqrt(np.mean(errors) / np.mean(spreads)), rel=1e-6)
+    assert first["worst error"] == pytest.approx(math.sqrt(max(errors) / np.mean(spreads)), rel=1e-6)
+    assert first["worst error"] > 1.005 * first["mean error"]
 
 
 class Trained64(Trained):
-    """The stored images are float32; this test wants rounding out of the way."""
+    """The stored images are float32; this test wants rounding out of the way, and to know what was shown."""
 
     def forward(self, images):
+        self.seen = [*getattr(self, "seen", ()), images]
         return self.network(images)
 
 

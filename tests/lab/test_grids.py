@@ -43,7 +43,7 @@ def test_a_trained_network_answers_with_the_mean_and_changes_less(runs):
             expected = expected + one(x) / 2
         assert torch.allclose(two(x), expected, atol=1e-6)
         assert not torch.allclose(one(x), expected, atol=1e-3)
-    change = [run.read_results()["moves"]["change"] for run in runs]
+    change = [run.read_results()["moves"]["relative_output_change"] for run in runs]
     assert change[1] < 0.8 * change[0]
 
 

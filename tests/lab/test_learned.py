@@ -246,7 +246,7 @@ def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numb
     record = read_record(run.path)
     (numbered / "a" / "00.png").rename(numbered / "a" / "zz.png")  # positions shift by one
     seen = []
-    monkeypatch.setattr(equivariance, "layer_errors", lambda trained, images: seen.append(images))
+    monkeypatch.setattr(equivariance, "layer_errors", lambda trained, images: seen.append(images) or [])
     try:
         if "a/00.png" not in record.splits["test"]:
             equivariance.measure(run.path)

@@ -1,5 +1,6 @@
 """Scores, moves and random turns against what they must be."""
 
+import itertools
 import math
 import re
 
@@ -13,7 +14,8 @@ from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.split import in_colours
-from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.moves import copies_of, moves_of, under_moves
+from liespline.lab.evaluation.output_change import change_of_answers
 from liespline.lab.evaluation.scores import confusion
 from liespline.lab.moving import in_disc, moved, rim_colour
 from liespline.lab.report.views import turning_section
@@ -189,7 +191,7 @@ def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
     image = (200 * spot(33, (0.0, 0.0), 2)[0, 0]).numpy().astype(np.uint8)
     wide = np.kron(image[12:21, 12:21], np.ones((3, 3), np.uint8))[:27, :27]  # smooth enough to be shrunk
     images = np.zeros((2, 33, 33), np.uint8)
-    images[:, 3:30, 3:30] = wide
+    images[:, 3:30, 3:30] = np.stack([wide, wide // 2])
     split = Split(images, np.array([1, 1]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="scale")), Signature.of(split)).eval()
     moves = moves_of(trained)
@@ -197,25 +199,30 @@ def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
     assert (float(moves.elements[0]), float(moves.elements[-1])) == pytest.approx((1.0, 0.5))
     assert list(moves.labels) == sorted(moves.labels, reverse=True)
     found = under_moves(trained, split, moves, 2)
-    # The light of a scaled image is s² of it.
-    squares = [(float(s) ** 2 - 1) ** 2 for s in moves.elements[1:, 0]]
-    assert found["change"] == pytest.approx(math.sqrt(sum(squares) / len(squares)), rel=0.05)
     assert found["upright"] == 1
+    # The light of a scaled image is s² of it: an image of light 1 and one of ½ differ by a half at s = 1.
+    squares = [float(s) ** 2 for s in copies_of(trained).elements[:, 0]]
+    spread = np.mean(np.square(squares)) / 16
+    changes = [(a - b) ** 2 * (1 + 1 / 4) / 2 for a, b in itertools.combinations(squares, 2)]
+    change = change_of_answers(trained, split, 2)
+    assert change["relative_output_change"] == pytest.approx(math.sqrt(np.mean(changes) / spread), rel=0.05)
+    assert change["relative_output_change_worst"] == pytest.approx(math.sqrt(max(changes) / spread), rel=0.05)
 
 
 def test_nothing_leaves_the_view_when_images_are_squeezed():
     """A squeeze keeps areas, so the light of an image stays, unless some of it is carried over the edge."""
     wide = spot(33, (0.0, 0.0), 2) + spot(33, (13.0, 0.0), 2) + spot(33, (0.0, -13.0), 2)
-    split = Split((200 * wide[:, 0]).numpy().astype(np.uint8), np.array([1]), ("dark", "light"))
+    images = torch.cat([200 * wide[:, 0], 100 * wide[:, 0]]).numpy().astype(np.uint8)
+    split = Split(images, np.array([1, 0]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="gl2")), Signature.of(split)).eval()
-    assert under_moves(trained, split, moves_of(trained), 1)["change"] < 0.02
+    assert change_of_answers(trained, split, 2)["relative_output_change_worst"] < 0.05
 
 
 def test_a_bright_image_does_not_darken_when_it_is_turned():
-    split = Split(np.full((2, 15, 15), 230, np.uint8), np.array([1, 1]), ("dark", "light"))
+    images = np.stack([np.full((15, 15), level, np.uint8) for level in (230, 200)])
+    split = Split(images, np.array([1, 1]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="so2")), Signature.of(split)).eval()
-    found = under_moves(trained, split, moves_of(trained), 2)
-    assert found["change"] < 1e-6, "nothing black moves in"
+    assert change_of_answers(trained, split, 2)["relative_output_change_worst"] < 1e-5, "nothing black moves in"
 
 
 def test_turned_accuracy_is_on_the_same_images_as_upright():

@@ -49,9 +49,10 @@ class Row:
     @property
     def cells(self) -> list[str]:
         """The numbers as they are printed."""
-        change = f"{100 * self.moves['change']:.0f} %"
+        change = self.moves["relative_output_change"]
+        shown = "undefined" if change is None else f"{100 * change:.0f} %"
         percent = [f"{100 * value:.1f} %" for value in (self.upright, self.moved)]
-        return [*percent, change, f"{weights_in(self.trained):,}", f"{self.seconds:.0f}"]
+        return [*percent, shown, f"{weights_in(self.trained):,}", f"{self.seconds:.0f}"]
 
 
 def run_demo(out: Path, seed: int, console: Console, epochs: int | None = None, group: str = "so2") -> list[Row]:

@@ -1,6 +1,16 @@
 """Checks for users' own groups and networks: are the axioms true, and how equivariant is the network?"""
 
 from .axioms import check_group
-from .equivariance import assert_equivariant, equivariance_error
+from .equivariance import Equivariance, assert_equivariant, equivariance_error, measure_equivariance
+from .measure import OutputChange, changed_predictions, output_change
 
-__all__ = ["assert_equivariant", "check_group", "equivariance_error"]
+__all__ = [
+    "Equivariance",
+    "OutputChange",
+    "assert_equivariant",
+    "changed_predictions",
+    "check_group",
+    "equivariance_error",
+    "measure_equivariance",
+    "output_change",
+]

@@ -99,7 +99,7 @@ def _network(name: str, runs: Sequence[Run], alike: Sequence[Run]) -> Network:
     config, results = Config.load(runs[0].config_file), [run.read_results("scores", "weights") for run in runs]
     score = "auc" if all("auc" in result["scores"] for result in results) else "accuracy"
     values = [float(result["scores"][score]) for result in results]
-    moves = [result["moves"] for result in results if "moves" in result]
+    moves = [result["moves"] for result in results if "accuracy" in result.get("moves", {})]
     spread = statistics.stdev(values) if len(values) > 1 else 0.0
     axis = str(moves[0]["axis"]) if moves else ""
     group, weights, share = config.network.group, int(results[0]["weights"]), float(config.training.share)

@@ -30,8 +30,10 @@ from ..runs.trained import Trained, load
 from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
+from .map_change import change_of_maps
 from .mask_scores import score_masks
 from .moves import moves_of, under_moves
+from .output_change import change_of_answers
 from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 from .words import NAMES, rows_of
@@ -77,7 +79,8 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
     results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
     objective = find_task(trained.config.task).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
-        return results | score_masks(trained, split)
+        masks = score_masks(trained, split)
+        return results | masks | {"turned": masks["turned"] | change_of_maps(trained, split)}
     if isinstance(objective, Classification):
         outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
@@ -87,10 +90,13 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results["mistakes"] = mistakes(outputs, targets)
         results |= apart(trained, outputs, targets)
         results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+        results["moves"] |= change_of_answers(trained, split, MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
         outputs, targets = predictions(trained, split)
-        return results | {"scores": scores(trained, [(outputs, targets)])} | apart(trained, outputs, targets)
+        moves = {"images": min(len(split), MOVED_IMAGES), **change_of_answers(trained, split, MOVED_IMAGES)}
+        results |= {"scores": scores(trained, [(outputs, targets)]), "moves": moves}
+        return results | apart(trained, outputs, targets)
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -114,7 +120,7 @@ def report_run(run: Run, config: Config) -> None:
     where = f"{results['images']:,} {results['split']} images"
     shown = trained.selected_by or find_task(config.task).objective(config, trained.signature).monitor
     sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
-    if "moves" in results:
+    if "accuracy" in results.get("moves", {}):
         sections.append(against_moves({"network": results["moves"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))

@@ -32,7 +32,8 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
     if len(sensitivity) <= MOST_CLASSES:
         rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
-    if moves := results.get("moves"):
+    moves = results.get("moves", {})
+    if "accuracy" in moves:
         these = f"the same {moves['images']:,} images"
         if "upright" in moves:
             rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
@@ -40,18 +41,41 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
         moved_scores = moves.get("scores", {})
         for name in ("balanced_accuracy", "auc") if "auc" in moved_scores else ():
             rows.append((f"{NAMES[name]}, moved", percent(moved_scores[name])))
-        rows.append(("change of the output when moved", percent(moves["change"])))
+    rows += change_rows(moves)
     if turned := results.get("turned"):
         these = f"in the part that stays in view, {turned['images']:,} images"
         rows.append((f"Dice as they lie, {these}", percent(turned["upright"])))
         rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
         rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
+        rows += change_rows(turned)
     return [*rows, ("weights", f"{results['weights']:,}")]
 
 
 def written(score: str, value: float) -> str:
     """A score for people."""
     return f"{value:.4g}" if score in PLAIN else percent(value)
+
+
+def change_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """By how much the output changes between transformed copies of an image, in units of its deviation over images.
+
+    Results of old have another number, over the norm of the output and against images that were not interpolated.
+    """
+    if "relative_output_change" not in found:
+        old = "change of the output (old measure: over its norm)"
+        return [(old, percent(found["change"]))] if "change" in found else []
+    if found["relative_output_change"] is None:
+        return [("relative output change", "undefined: the output is the same for all images")]
+    floor, worst = (found[name] for name in ("interpolation_floor", "relative_output_change_worst"))
+    alone = "undefined" if floor is None else percent(floor)
+    text = f"{percent(found['relative_output_change'])} (worst pair {percent(worst)}; interpolation alone {alone})"
+    rows = [("relative output change between transformed copies, of its deviation over images", text)]
+    for where in ("on", "between"):
+        if (value := found[f"relative_output_change_{where}_grid"]) is not None:
+            rows.append((f"relative output change {where} the grid", percent(value)))
+    if "changed_predictions" in found:
+        rows.append(("predictions that change between copies", percent(found["changed_predictions"])))
+    return rows
 
 
 def percent(value: float) -> str:

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from ...grids import Grid
 from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ...nn import GConv, Lift
+from ...testing.measure import compared, relative
+from ...testing.moving import interior
 from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import in_disc, magnification, moved, shown
+from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
 from .page import Section
 from .svg import Pixels, picture, ring, strip
@@ -103,6 +105,8 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     followed = torch.stack([maps[i, channel, a] for i, a in enumerate(picked)])
     back = torch.cat([moved(f[None, None], group, group.inverse(m))[0] for f, m in zip(followed, moves, strict=True)])
     error = _inner_error(back.cpu(), group, moves)
+    differs = f"it differs by {100 * error:.1f} % of its standard deviation, in the middle half"
+    differs = "that cannot be told: it is constant, or too small" if math.isnan(error) else differs
     labels = element_labels(grid)
     heads = [labels[a] for a in picked]
     scale = float(followed.abs().max()) or 1.0
@@ -114,7 +118,7 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     text = (
         f"One image in {len(picked)} poses, channel {channel} of the second layer at the element of H that "
         "belongs to the pose, and that map moved back. If the network is equivariant, the last row is the "
-        f"same picture throughout; here it differs by {100 * error:.1f} % of its norm where both are in view."
+        f"same picture throughout; here {differs}."
     )
     return Section("turning", "Feature maps that move with the image", text, strip(rows, heads))
 
@@ -191,13 +195,12 @@ def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:
-    """Mean relative distance of the maps, moved back, from the first one, where the moved image shows both."""
-    errors = []
+    """How far the maps, moved back, are from the first one, over the standard deviation of that one."""
+    parts = []
     for values, move in zip(maps[1:], moves[1:], strict=True):
-        inside = shown(maps.shape[1:], group, move) & shown(maps.shape[1:], group, group.inverse(move))
-        reference = maps[0][inside].double()
-        errors.append(float((values[inside].double() - reference).norm() / reference.norm()))
-    return sum(errors) / max(len(errors), 1)
+        inside = interior(maps.shape[1:], group, group.inverse(move))
+        parts.append(compared(values[None, None, inside], maps[0][None, None, inside]))
+    return relative(parts)
 
 
 def _plane(values: Tensor) -> Pixels:

@@ -11,6 +11,7 @@ from ..data.files import DataError, existing
 # Far above any real run: what is larger is some other file.
 MOST_BYTES = 50_000_000
 NUMBER = (int, float)
+MAYBE = (int, float, type(None))
 RESULTS: dict[str, Any] = {
     "scores": {str: NUMBER},
     "images": int,
@@ -33,17 +34,29 @@ RESULTS: dict[str, Any] = {
     "undefined": {str: [str]},
     "interval": {str: [NUMBER]},
     "confusion": [[int]],
-    "turned": {str: NUMBER},
+    "turned": {str: MAYBE},
     "mistakes": [[NUMBER]],
-    "moves": {
-        "axis": str,
-        "labels": [str],
-        "accuracy": [NUMBER],
-        "mean_accuracy": NUMBER,
-        "change": NUMBER,
-        "images": int,
-    },
+    "moves": {str: object},
 }
+MOVES: dict[str, Any] = {
+    "axis": str,
+    "labels": [str],
+    "accuracy": [NUMBER],
+    "mean_accuracy": NUMBER,
+    "upright": NUMBER,
+    "scores": {str: NUMBER},
+    "images": int,
+    "change": NUMBER,  # of results of old: over the norm of the output, so never beside the next ones
+    "copies": int,
+    "relative_output_change": MAYBE,
+    "relative_output_change_worst": MAYBE,
+    "relative_output_change_on_grid": MAYBE,
+    "relative_output_change_between_grid": MAYBE,
+    "changed_predictions": NUMBER,
+    "interpolation_floor": MAYBE,
+}
+ACCURACIES = ("axis", "labels", "accuracy", "mean_accuracy")
+"""What is there for classes, all of it."""
 METRICS = ("epoch", "seconds", "images_per_second", "memory_mib")
 
 
@@ -56,12 +69,21 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
     for name, value in results.items():
         if name not in RESULTS or not _fits(value, RESULTS[name]):
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
-    moves = results.get("moves")
-    if moves is not None and not _fits(moves.get("scores", {}), {str: NUMBER}):
-        raise DataError(f"{path}: 'moves' has scores {str(moves['scores'])[:80]}, which are no numbers")
-    if moves is not None and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
-        raise DataError(f"{path}: 'moves' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
+    if "moves" in results:
+        _check_moves(results["moves"], path)
     return results
+
+
+def _check_moves(moves: dict[str, Any], path: Path) -> None:
+    """Nothing but known numbers of transformed images; a label for each accuracy."""
+    for name, value in moves.items():
+        if name not in MOVES or not _fits(value, MOVES[name]):
+            raise DataError(f"{path}: 'moves' has {name[:80]} {str(value)[:80]!r}, which is no result of a run")
+    there = [name for name in ACCURACIES if name in moves]
+    if "images" not in moves or len(there) not in (0, len(ACCURACIES)):
+        raise DataError(f"{path}: 'moves' has {', '.join(moves)[:80]}; expected images and {', '.join(ACCURACIES)}")
+    if there and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
+        raise DataError(f"{path}: 'moves' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

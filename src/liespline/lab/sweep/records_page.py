@@ -23,6 +23,8 @@ LAST = 5
 """Epochs over which validation scores are averaged, so that none is picked."""
 ON_LAST = f"validation AUC, last {LAST} epochs"
 CHANGE = "change when moved"
+"""That of results of old: over the norm of the output, against images that were not interpolated."""
+RELATIVE = "relative output change"
 OF_MOVES = (", as they lie", ", cut", ", moved")
 """How the measures of those images end that were moved, at most some hundred of all."""
 _NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
@@ -30,8 +32,13 @@ READING = """\
 In per cent: mean ± standard deviation over seeds, in brackets the 95 % interval of the mean (Student's t over seeds;
 with one seed, over images). Test images were scored once, after training. *Moved* is the score of images turned all
 around, or moved as the group does, cut to the disc that stays in view; *cut* is that of the same images, cut but not
-moved, and *as they lie* neither cut nor moved; *change* is that of the output. *Minutes* are those of the machine that
+moved, and *as they lie* neither cut nor moved{changes}. *Minutes* are those of the machine that
 most of the runs were on. A difference has Welch's interval."""
+CHANGES = {
+    CHANGE: "; *change* is that of the output",
+    RELATIVE: "; *relative output change* is that between copies of an image that lie differently, over the standard\n"
+    "deviation of the output over the images",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Scored:
         values = self.values[measure]
         if len(values) > 1:
             return over_seeds(values)
-        if measure in (CHANGE, ON_LAST):
+        if measure in (CHANGE, RELATIVE, ON_LAST):
             return None
         images = self.moved if measure.endswith(OF_MOVES) else self.images
         return area_over_images(values[0], images, self.second) if "AUC" in measure else over_images(values[0], images)
@@ -92,7 +99,8 @@ def measures(results: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) ->
     if "scores" in moves:
         found |= {"accuracy, as they lie": moves["upright"], "accuracy, cut": moves["accuracy"][0]}
         found |= {f"{words}, moved": moves["scores"][key] for key, words in names.items() if key in moves["scores"]}
-        found[CHANGE] = moves["change"]
+        known = {CHANGE: moves.get("change"), RELATIVE: moves.get("relative_output_change")}
+        found |= {words: value for words, value in known.items() if value is not None}
     return {key: float(value) for key, value in found.items()}
 
 
@@ -108,7 +116,11 @@ def write_records_page(study: Path, out: Path | None = None) -> Path:
     words = str(about.get("about") or record.about)
     lines = [f"# {about['set']}", "", words, "", f"`{command_of(about)}`", "", _made_by(study)]
     lines += [f"Not counted: {begun - finished} runs that are not finished."] * (begun > finished)
-    lines += ["", READING, "", *_networks(list(scored.values())), *_differences(record.pairs, scored)]
+    measured = {name for network in scored.values() for name in network.values}
+    measured |= {CHANGE} - ({CHANGE} if RELATIVE in measured else set())
+    changes = "".join(words for name, words in CHANGES.items() if name in measured)
+    lines += ["", READING.format(changes=changes), "", *_networks(list(scored.values()))]
+    lines += _differences(record.pairs, scored)
     path = (out or study) / "results.md"
     write_text(path, "\n".join(lines) + "\n")
     return path
