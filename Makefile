@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations kills corpus soak gpu browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations mutants kills corpus soak gpu browser bench clean
 # Needs no tools of developers.
 demo: .venv/lab
 	$(BIN)/liespline demo
@@ -63,6 +63,12 @@ coverage: .venv/ready browser
 # The long checks of docs/reliability.md; each leaves its findings in reliability/results.
 fuzz mutations kills corpus soak: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python reliability/$@.py
+	$(BIN)/python reliability/table.py
+
+# Random changes of the core; the first time on a commit it looks which tests run which lines.
+mutants: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check 'coverage>=7.10' 'cosmic-ray>=8.4'
+	OMP_NUM_THREADS=1 $(BIN)/python reliability/mutants.py
 	$(BIN)/python reliability/table.py
 
 # Where a GPU is: everything on it against the CPU's numbers, then the speed table; under eight minutes.

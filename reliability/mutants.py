@@ -28,7 +28,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 from scipy.stats import binomtest
 
 from explained import EXPLAINED
-from mutations import APART, ROOT, Copy
+from mutations import ROOT, Copy
+from nearest import APART
 from record import Findings
 
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}

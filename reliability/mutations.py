@@ -29,6 +29,7 @@ import planted_recipe
 import planted_records
 import planted_truth
 from fault import Fault
+from nearest import APART, LAB, NEAREST
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
@@ -38,78 +39,6 @@ PARTS = (
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
-NEAREST = {  # by how the file's name begins, first match first
-    "groups/so3": ["test_rotations", "test_groups", "test_errors_foundation"],
-    "groups/sphere": ["test_rotations", "test_groups", "test_singular"],
-    "groups/semidirect": ["test_semidirect"],
-    "groups/linear": ["test_matrix_groups", "test_products"],
-    "groups/matrixgroup": ["test_matrix_groups", "test_check_group"],
-    "groups/product": ["test_products", "test_check_group"],
-    "groups/o": ["test_products", "test_check_group"],
-    "groups/gl2": ["test_products", "test_check_group"],
-    "groups/": ["test_groups", "test_errors_foundation", "test_check_group", "test_products"],
-    "grids/": ["test_grids", "test_products"],
-    "splines": ["test_splines", "test_fit", "test_products"],
-    "functional/regular": ["test_semidirect"],
-    "functional/": ["test_planted_faults", "test_layers", "test_singular"],
-    "nn/initial": ["test_initial"],
-    "nn/pool": ["test_norm_pool"],
-    "nn/norm": ["test_norm_pool"],
-    "nn/centre": ["test_classifier"],
-    "nn/resample": ["test_resample", "test_norm_pool", "test_backbones"],
-    "nn/base": ["test_transforms", "test_layers", "test_compatibility", "test_portability"],
-    "nn/": ["test_errors_layers", "test_layers", "test_compatibility"],
-    "paths/fourier": ["test_paths_fourier"],
-    "paths/cudnn": ["test_paths_cuda"],
-    "paths/decide": ["test_decide", "test_paths", "test_compatibility"],
-    "paths/": ["test_paths_cuda", "test_decide", "test_paths", "test_layers", "test_paths_triton"],
-    "hopper/": ["test_hopper_tiles", "test_paths_triton", "test_hopper"],
-    "optim": ["test_optim"],
-    "export": ["test_export", "test_export_networks"],
-    "models/celeba": ["test_models_parts", "test_models"],
-    "models/pcam": ["test_models_parts", "test_models"],
-    "models/classifier": ["test_models_parts", "test_models", "test_classifier"],
-    "models/kit": ["test_models_parts", "test_backbones"],
-    "models/kernels": ["test_finer_grids", "test_models", "test_classifier"],
-    "models/": ["test_models", "test_classifier"],
-    "lab/training/optimisers": ["lab/test_optimise"],
-    "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
-    "lab/training/": ["lab/test_learned", "lab/test_statistics"],
-    "lab/runs/checkpoint": ["lab/test_learned"],
-    "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
-    "lab/runs/": ["lab/test_evaluate"],
-    "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
-    "lab/evaluation/scores": ["lab/test_measures"],
-    "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],
-    "lab/evaluation/statistics": ["lab/test_statistics"],
-    "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
-    "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
-    "lab/report/": ["lab/test_measures"],
-    "lab/paper/": ["lab/test_claims", "lab/test_intervals", "lab/test_results_page"],
-    "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
-    "lab/tiles": ["lab/test_large"],
-    "lab/folds": ["lab/test_labelled"],
-    "lab/sweep/": ["lab/test_records", "lab/test_records_page", "lab/test_sweep"],
-    "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
-    "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
-    "lab/data/pcam": ["lab/test_predict"],
-    "lab/data/record": ["lab/test_record"],
-    "lab/data/": ["lab/test_data_check"],
-    "extras/": ["lab/test_records_page"],
-    "converting": ["test_converting_own", "test_converting"],
-    "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
-}
-# What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
-LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]
-LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "lab/test_paper_tasks"]
-APART = (
-    "test_docs_site",
-    "test_package",
-    "test_figures",
-    "test_explore",
-    "test_snippets",
-    "test_properties",
-)  # docs and packaging; and slow to fail
 
 
 class Copy:

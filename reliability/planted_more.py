@@ -1,5 +1,69 @@
-"""x."""
+"""Faults in places that no other list has, mostly in connections: order, split, setting, image with mask, grid."""
 
 from fault import Fault
 
-FAULTS: list[Fault] = []
+_LAB = [
+    Fault("lab/training/learner.py::Batches.val_dataloader", 'self.splits["valid"]', 'self.splits["train"]',
+          "the epoch is picked by training images"),
+    Fault("lab/training/learner.py::Batches.val_dataloader", "drop_last=False", "drop_last=True",
+          "validation leaves out the last batch, if it is not full"),
+    Fault("lab/training/trainer.py::EpochLog.on_train_start", "self.run.keep_metrics_before(trainer.current_epoch)",
+          "pass", "epochs that are done again are written twice"),
+    Fault("lab/training/train.py::train", 'Signature.of(splits["train"])', 'Signature.of(splits["valid"])',
+          "numbers are standardised as in validation"),
+    Fault("lab/data/images.py::load", "listing.labels[rows]", "listing.labels[: len(rows)]",
+          "class folders: labels of the first images"),
+    Fault("lab/data/labelled.py::load_labelled", "table.targets[rows]", "table.targets[: len(rows)]",
+          "tables: labels of the first rows"),
+    Fault("lab/data/labelled.py::load_points", "found.targets[:, places]", "found.targets",
+          "points: rows and columns as they come in the table"),
+    Fault("lab/data/volumes.py::load", "np.searchsorted(known, labels)", "labels",
+          "labels of a file taken for class numbers"),
+    Fault("lab/data/ragged.py::Ragged.image", 'self.index["dtypes"][row]', 'self.index["dtypes"][0]',
+          "all images have the depth of the first one"),
+    Fault("lab/data/mask_split.py::MaskSplit.__init__", "pairs.items.counts[pairs.rows]", "pairs.items.counts",
+          "class weights count the masks of all splits"),
+    Fault("lab/data/patches.py::Drawn._place", "[self.seed, index]", "[index]", "the same patches whatever the seed"),
+    Fault("lab/data/scans/nifti.py::read_nifti", "tuple(float(spacing[axis]) for axis in order)",
+          "tuple(float(side) for side in spacing)", "spacing in the order of the file's axes"),
+    Fault("lab/data/scans/reading.py::Reading.samples", "self.on_cubes(scan, Intensity(self.window)(scan.values))",
+          "Intensity(self.window)(self.on_cubes(scan, scan.values))", "intensities normalised after resampling"),
+    Fault("lab/data/centred.py::centred", "inside.append(slice((wanted - count) // 2, (wanted - count) // 2 + count))",
+          "inside.append(slice(0, count))", "small volumes lie in a corner of their box"),
+    Fault("lab/data/augment.py::Draws.uniform", "self.rank :: self.world",
+          "self.rank * len(images) : (self.rank + 1) * len(images)", "processes draw for other images than their own"),
+    Fault("lab/evaluation/scores.py::mistakes", "wrong[confidence[wrong].argsort(descending=True, stable=True)]",
+          "confidence[wrong].argsort(descending=True, stable=True)", "mistakes are shown with other images"),
+    Fault("lab/evaluation/predict.py::_answers", "zip(batch, outputs.softmax(-1)",
+          "zip(batch[::-1], outputs.softmax(-1)", "predict: answers of other files in the batch"),
+    Fault("lab/evaluation/external.py::score_file", "labels=None if labels is None else str(labels)", "labels=None",
+          "evaluate: --labels is ignored"),
+    Fault("lab/evaluation/statistics.py::behind_accuracy", "[sum(row) for row in table]",
+          "[sum(column) for column in zip(*table, strict=True)]", "the majority of answers, not of images"),
+    Fault("lab/evaluation/statistics.py::intervals", "hits[targets == label]", "hits[outputs.argmax(-1) == label]",
+          "balanced accuracy's interval from precisions"),
+    Fault("lab/evaluation/mask_scores.py::score_masks", "loss.update(objective.loss(logits, masks), masks.numel())",
+          "loss.update(objective.loss(logits, masks))", "small images weigh as much as large ones in the loss"),
+    Fault("lab/tiles.py::in_tiles", "slice(before, before + size)", "slice(0, size)", "maps of odd sizes are moved"),
+]  # fmt: skip
+
+_CORE = [
+    Fault("functional/sampling.py::group_points", "out_grid.elements.unsqueeze(1), grid.elements",
+          "grid.elements.unsqueeze(1), out_grid.elements", "relative elements of inputs and outputs swapped"),
+    Fault("models/unet.py::UNet.forward", "_joined(skip, self.finer(x, skip.shape[3:]))",
+          "_joined(self.finer(x, skip.shape[3:]), skip)", "U-Net: skips lie behind what comes up"),
+    Fault("models/resnet.py::_ends", "candidate[i] for i in", "widths[i] for i in",
+          "ResNet: norms of the pyramid have the widths asked for, not those of the budget"),
+    Fault("converting.py::_Converter._conv", 'elif layer.padding == "valid":', "elif False:",
+          'convert: "valid" windows pad'),
+    Fault("converting.py::_Converter._norm", "layer.num_features, layer.eps,", "layer.num_features, 1e-5,",
+          "convert: norms forget their eps"),
+    Fault("exporting.py::_depthwise", "layer.bias.repeat_interleave(shape[1])", "layer.bias.repeat(shape[1])",
+          "export: depthwise biases of other channels"),
+    Fault("groups/product.py::Product.uniform_elements", "(weights.unsqueeze(-1) * grid.weights).flatten()",
+          "(weights * grid.weights.unsqueeze(-1)).flatten()", "products: weights in another order than elements"),
+    Fault("nn/separable.py::SeparableGConv.__init__", "padding_mode=padding_mode", 'padding_mode="zeros"',
+          "separable layers forget their padding mode"),
+]  # fmt: skip
+
+FAULTS = [*_LAB, *_CORE]

@@ -27,6 +27,10 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "dtype": (lambda: LIFT(torch.zeros(1, 2, 9, 9, dtype=torch.float64)), "float64.*float32"),
     "device": (lambda: LIFT(torch.zeros(1, 2, 9, 9, device="meta")), "meta.*cpu"),
     "image too small": (lambda: LIFT(torch.zeros(1, 2, 4, 9)), "axis 0 of x has 4 samples.*window's 5"),
+    "image too small with its padding": (
+        lambda: ls.Lift(2, 3, 7, SO2, padding=1)(torch.zeros(1, 2, 9, 4)),
+        r"axis 1 of x has 4 samples, 6 with its padding, fewer than the window's 7: x has shape \(1, 2, 9, 4\)",
+    ),
     "too small to be reflected": (
         lambda: ls.GConv(1, 1, 5, GROWING, padding="same", padding_mode="reflect")(torch.zeros(1, 1, 3, 6, 9)),
         r'padding_mode = "reflect" cannot add 6 samples to the 6 of space axis 0, at most 5: windows grow',

@@ -40,6 +40,15 @@ def test_a_sequential_becomes_the_network_one_would_write_by_hand() -> None:
     assert leaves == layers.split()  # modules() names the shared ReLU once
 
 
+POOLS = [ls.nn.MaxPool(3, 2, 1), ls.nn.MaxPool(2, 3), nn.MaxPool3d((1, 3, 2), (1, 2, 3), (0, 1, 0))]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_pools_whose_windows_overlap_or_leave_gaps(pool: nn.Module) -> None:
+    net = nn.Sequential(Lift(1, 2, 5, SO2), pool, nn.ReLU(), GConv(2, 2, 1, SO2), pool, Project("mean", SO2))
+    same(net, torch.randn(2, 1, 25, 22))
+
+
 @pytest.mark.parametrize("batch", [1, 2])
 def test_channels_last_lasts_through_a_sequential(batch: int) -> None:
     net = nn.Sequential(Lift(3, 4, 5, SO2), nn.ReLU(), nn.MaxPool3d((1, 2, 2)), GConv(4, 4, 3, SO2, padding=1))

@@ -186,7 +186,7 @@ def make_cells(root: Path, seed: int = 6, other: Sequence[str] = ()) -> tuple[Pa
         if name in other:
             image, mask = cells(np.random.default_rng(100 + i), SIZES[i % 3])
             image = 255 - image
-        write_pair(root / "data", name, image, mask)
+        write_pair(root / "data", name, image if i % 4 else image.astype(np.uint16) * 200, mask)
     (root / "data" / "classes.csv").write_text("value,name\n0,glass\n1,cell\n2,dirt\n")
     rows = draw.permutation([(f"{name}.png", split) for name, split in splits.items()]).tolist()
     return write_table(root / "table.csv", ("file", "split"), rows), splits

@@ -37,7 +37,7 @@ def train(task: str, data: Path, out: Path, **settings: object) -> Path:
     """Train a tiny network in the folder `out`."""
     small = {"group": "so2", "n_h": 2, "widths": "2,3", "epochs": 3, "batch": 8, "accelerator": "cpu", "out": out}
     given = {name.replace("_", "-"): value for name, value in (small | settings).items() if value is not None}
-    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    options = [word for name, value in given.items() for word in ((f"--{name}", value)[: 1 if value is True else 2])]
     liespline("train", task, "--data", data, *options, "--quiet")
     return out
 
@@ -140,8 +140,9 @@ def of_numbers(found: Array, truth: Array, spread: Array) -> dict[str, float]:
 
 
 def pixels(file: Path) -> Array:
-    """An image of 8 bits as shares of white, grey or in colours: (C, H, W)."""
-    values = np.asarray(Image.open(file)).astype(np.float32) / np.float32(255)
+    """An image of 8 or 16 bits as shares of white, grey or in colours: (C, H, W)."""
+    stored = np.asarray(Image.open(file))
+    values = stored.astype(np.float32) / np.float32(np.iinfo(stored.dtype).max)
     return values[None] if values.ndim == 2 else np.moveaxis(values, -1, 0)
 
 

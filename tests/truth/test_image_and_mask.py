@@ -18,6 +18,12 @@ from liespline.lab.tasks import find_task
 
 SPACES = [(21, 21), (20, 30), (12, 13, 16), (13, 13, 13)]
 SEGMENT = find_task("segment")
+CASES = [
+    (name, space)
+    for name in sorted(SEGMENT.augmentations)
+    for space in SPACES
+    if "elastic" not in name and not (name.endswith("-z") and len(space) == 2)  # elastic ones are no linear maps
+]
 COUNT = 24
 
 
@@ -35,37 +41,33 @@ def augmented(name: str, space, channels: np.ndarray, mask: np.ndarray):
     return images.numpy(), masks.numpy()
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", sorted(SEGMENT.augmentations))
+@pytest.mark.parametrize(("name", "space"), CASES)
 def test_the_mask_comes_from_where_the_image_comes_from(name, space):
     places, draw = pixel_places(space), np.random.default_rng(0)
     mask = draw.integers(0, 3, space)
     mask[draw.random(space) < 0.1] = IGNORE
     images, masks = augmented(name, space, places, mask)
-    kinds = set()
+    half = np.array(space).reshape(-1, *(1,) * len(space)) / 2
+    matrices = []
     for source, found in zip(images, masks, strict=True):
-        # Where all comes from within the image the coordinates are exact: find the linear map there.
-        core = np.abs(places[0]) < 3
-        for axis in places[1:]:
-            core &= np.abs(axis) < 3
-        here = places[:, core].T
-        matrix = np.linalg.lstsq(here, source[:, core].T, rcond=None)[0].T
-        assert np.allclose(matrix @ here.T, source[:, core], atol=1e-3), "is no linear map: leave it out here"
+        # The coordinates are exact in the middle: one linear map says the same of all pixels.
+        middle = (np.abs(places) < 3).all(0)
+        matrix = np.linalg.lstsq(places[:, middle].T, source[:, middle].T, rcond=None)[0].T
+        assert np.allclose(matrix @ places[:, middle], source[:, middle], atol=1e-3)
+        matrices.append(matrix)
         at = np.tensordot(matrix, places, 1)
-        half = np.array(space).reshape(-1, *(1,) * len(space)) / 2
-        near = (np.abs(at) - half).max(0)  # how far beyond the border
-        rows = at + half - 0.5
-        tie = (np.abs(rows - np.floor(rows) - 0.5) < 1e-3).any(0)
-        sure = ~tie & (np.abs(near) > 1e-3)
+        rows, beyond = at + half - 0.5, (np.abs(at) - half).max(0)
+        between = (np.abs(rows - np.floor(rows) - 0.5) < 1e-3).any(0)
+        sure = ~between & (np.abs(beyond) > 1e-3)
         index = tuple(np.rint(rows).astype(int).clip(0, np.array(space).reshape(half.shape) - 1))
-        wanted = np.where(near > 0, IGNORE, mask[index])
+        wanted = np.where(beyond > 0, IGNORE, mask[index])
         assert np.array_equal(found[sure], wanted[sure])
-        assert sure.mean() > 0.9 or name == "none"
-        assert np.allclose(matrix @ matrix.T, np.eye(len(space)), atol=1e-3), "pixels stay square"
-        kinds.add((round(float(np.linalg.det(matrix))), bool(np.allclose(matrix, np.eye(len(space)), atol=1e-3))))
-    mirrored = "flip" in name
-    assert {sign for sign, _ in kinds} == ({1, -1} if mirrored else {1})
-    assert {still for _, still in kinds} == {name == "none"}
+        assert sure.mean() > 0.9
+    if not any(word in name for word in ("zoom", "shear", "affine")):
+        assert np.allclose([m @ m.T for m in matrices], np.eye(len(space)), atol=1e-3), "pixels stay square"
+        assert {round(float(np.linalg.det(m))) for m in matrices} == ({1, -1} if "flip" in name else {1})
+    still = [np.allclose(m, np.eye(len(space)), atol=1e-3) for m in matrices]
+    assert all(still) == (name == "none")
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -109,7 +109,9 @@ def test_patches_come_from_training_images_alone(tmp_path):
     for folder in (tmp_path / "one", tmp_path / "other"):
         table, splits = make_cells(folder, seed=8, other=held_out)
         held_out = [name for name, split in splits.items() if split != "train"]
-        runs.append(train("segment", folder / "data", folder / "run", labels=table, epochs=2, **SEGMENT))
+        runs.append(
+            train("segment", folder / "data", folder / "run", labels=table, epochs=2, class_weights=True, **SEGMENT)
+        )
     assert losses(runs[0]) == losses(runs[1])
     results = [json.loads((run / "results.json").read_text())["scores"] for run in runs]
     assert results[0]["loss"] != results[1]["loss"], "the images that were held out are others"
