@@ -8,9 +8,11 @@ import torch
 from torch import nn
 
 from liespline import SO3, repulsion
-from liespline.lab.evaluation.moves import moves_of
+from liespline.lab.evaluation.moves import copies_of, moves_of
+from liespline.lab.evaluation.output_change import on_grid
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
+from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 
 
@@ -64,3 +66,53 @@ def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
     assert angles.mean() > 25
     assert angles.min() > 5
     assert angle_to_the_voxels(repulsion(SO3(), 12).elements).max() < 1e-3
+
+
+def copies_and_grid(group, n_h):
+    config = Config("images").updated(group=group, n_h=n_h)
+    space = (9,) * (3 if group in ("so3", "o3") else 2)
+    copies = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, space, ("a", "b"))))
+    return copies, make_grid(config.network, len(space))
+
+
+@pytest.mark.parametrize("orientations", [2, 4, 6, 8, 12, 16, 24])
+def test_copies_lie_on_and_between_the_orientations_of_a_grid(orientations):
+    """By angles alone: which differ by a multiple of the grid's step."""
+    copies, grid = copies_and_grid("so2", orientations)
+    angles = np.degrees(copies.elements[:, 0].numpy())
+    step, off = 360 / orientations, np.abs(angles[:, None] - angles)
+    on = np.isclose(off / step, np.round(off / step), atol=1e-9)
+    assert (on_grid(grid, copies).numpy() == on).all()
+    pairs = on[np.triu_indices(len(angles), 1)]
+    assert 0 < pairs.sum() < 0.6 * len(pairs)
+    assert np.abs((angles + 45) % 90 - 45).min() > 5, "no copy is a quarter turn, which costs no interpolation"
+
+
+@pytest.mark.parametrize(
+    ("group", "n_h"), [("o2", 8), ("sim2", (8, 3)), ("gl2", (8, 1, 3, 3)), ("scale", 4), ("so3", 24), ("o3", 24)]
+)
+def test_copies_of_every_group_lie_on_and_between_its_grid(group, n_h):
+    copies, grid = copies_and_grid(group, n_h)
+    pairs = on_grid(grid, copies)[torch.triu(torch.ones(len(copies.elements), len(copies.elements)), 1) > 0]
+    assert 0 < int(pairs.sum()) < 0.6 * len(pairs)
+    matrices = copies.group.matrix(copies.elements)
+    assert (matrices - matrices.round()).abs().amax((1, 2)).min() > 0.03, "none carries samples onto samples"
+    if group in ("o2", "o3"):
+        assert int((torch.linalg.det(matrices) < 0).sum()) * 2 == len(matrices)
+    if group == "scale":
+        scales = copies.elements[:, 0].log2().numpy()
+        steps = np.subtract.outer(scales, scales)[np.triu_indices(len(scales), 1)] / 0.5
+        assert (pairs.numpy() == np.isclose(steps, np.round(steps), atol=1e-9)).all()
+
+
+def test_networks_of_one_set_are_compared_on_the_same_copies():
+    """A plain network on those of its data, one that is equivariant by a little on little ones."""
+    some = [copies_and_grid(group, n_h)[0].elements for group, n_h in (("so2", 8), ("none", 1), ("so2", 12))]
+    assert torch.equal(some[0], some[1])
+    assert torch.equal(some[0], some[2])
+    config = Config("images").updated(group="so2", n_h=3, within=27)
+    little = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b")))).elements
+    assert float(torch.rad2deg(little).abs().max()) <= 20
+    assert float(torch.rad2deg(little).abs().min()) > 2
+    scaled = Config("mnist").updated(moved="scaled", group="none", n_h=1)
+    assert copies_of(Trained(nn.Linear(1, 1), scaled, Signature(1, (28, 28), ("a", "b")))).axis == "scale"

@@ -169,19 +169,26 @@ def evaluate(
 
 @app.command()
 def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
-    """Measure how far each layer of a trained network is from equivariant, element by element."""
-    from ..evaluation.equivariance import measure
+    """Measure how far each layer of a trained network is from equivariant, and how far its output changes.
+
+    Errors are relative to the standard deviation of the feature maps, or of the output over the images: 0 is exact.
+    The floor is what interpolation alone costs. Outputs are compared over all pairs of transformed copies of an image.
+    """
+    from ..evaluation.equivariance import COLUMNS, cells, measure
 
     rows = measure(checkpoint)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    table = Table(title="relative error of L(h·f) against h·L(f)")
-    for name in rows[0]:
-        table.add_column(name, justify="left" if name == "layer" else "right")
+    table = Table(title="error of L(h·f) against h·L(f), over the standard deviation of h·L(f)")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in ("layer", "kind") else "right")
     for row in rows:
-        table.add_row(*(f"{v:.2e}" if isinstance(v, float) else str(v) for v in row.values()))
+        table.add_row(*cells(row))
     console.print(table)
+    for row in rows:
+        if "changed predictions" in row:
+            console.print(f"predictions that change between copies: {100 * row['changed predictions']:.1f} %")
 
 
 @app.command()

@@ -25,6 +25,7 @@ from .moves import copies_of
 from .output_change import change_of_answers, defined, grid_of
 
 IMAGES = 16
+COLUMNS = ("layer", "kind", "mean error", "worst error", "floor", "left out")
 BASE = -0.19
 """Of the algebra, along each of its axes: by so much images are moved before all else, angles by 11°."""
 
@@ -36,6 +37,14 @@ def measure(checkpoint: Path, data: Path | None = None) -> list[dict[str, Any]]:
     _, split = test_split(config, read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent))
     images = as_float(split.__getitems__(list(range(min(IMAGES, len(split)))))[0])
     return [*layer_errors(trained, images), *answer_errors(trained, split)]
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row for people."""
+    of = {name: row[name] for name in ("mean error", "worst error", "floor")}
+    absent = "–" if row["layer"] == "output" and row["mean error"] is not None else "undefined"
+    numbers = [absent if value is None else f"{value:.2e}" for value in of.values()]
+    return [row["layer"], row["kind"], *numbers, f"{row['left out']} of {row['of']}" if row["left out"] else "–"]
 
 
 def answer_errors(trained: Trained, split: Split) -> list[dict[str, Any]]:
