@@ -110,7 +110,8 @@ _ABOVE = [
     Fault("testing/measure.py::output_change", "_square(z - z.mean(1, keepdim=True))", "_square(z)",
           "output change: over the norm, which a bias makes large", "test_equivariance_measure"),
     Fault("testing/measure.py::output_change", "for j in range(i + 1, len(z)) if chosen",
-          "for j in (0,) if j < i and chosen", "output change: beside the first copy alone", "test_equivariance_measure"),
+          "for j in (0,) if j < i and chosen", "output change: beside the first copy alone",
+          "test_equivariance_measure"),
     Fault("testing/measure.py::compared", "expected - levels(expected)", "expected",
           "feature maps: a constant channel makes errors small", "test_equivariance_measure"),
 ]  # fmt: skip

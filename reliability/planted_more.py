@@ -42,8 +42,8 @@ _LAB = [
           "[sum(column) for column in zip(*table, strict=True)]", "the majority of answers, not of images"),
     Fault("lab/evaluation/statistics.py::intervals", "hits[targets == label]", "hits[outputs.argmax(-1) == label]",
           "balanced accuracy's interval from precisions"),
-    Fault("lab/evaluation/mask_scores.py::score_masks", "loss.update(objective.loss(logits, masks), masks.numel())",
-          "loss.update(objective.loss(logits, masks))", "small images weigh as much as large ones in the loss"),
+    Fault("lab/evaluation/mask_scores.py::score_masks", "loss.update(found.loss, found.samples)",
+          "loss.update(found.loss)", "small images weigh as much as large ones in the loss"),
     Fault("lab/tiles.py::in_tiles", "slice(before, before + size)", "slice(0, size)", "maps of odd sizes are moved"),
 ]  # fmt: skip
 
