@@ -34,10 +34,10 @@ def assign(
         raise ValueError(f"fold {fold} is not one of 0 to {folds - 1}")
     part = _parts(names, labels, units, folds, seed, "groups" if groups else "files")
     splits = np.where(part == fold, "test", "train").astype(object)
-    rest = np.flatnonzero(part != fold)
+    rest = np.flatnonzero(part != fold).tolist()
     own_labels = None if labels is None else [labels[i] for i in rest]
     chosen = _validation([names[i] for i in rest], own_labels, [units[i] for i in rest], seed)
-    splits[rest[chosen]] = "valid"
+    splits[np.array(rest)[chosen]] = "valid"
     return [str(split) for split in splits]
 
 
