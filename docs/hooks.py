@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.extras import explore
+import explore
 from liespline.lab.cli.options import default
 from liespline.lab.settings import SETTINGS
 

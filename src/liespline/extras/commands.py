@@ -1,4 +1,4 @@
-"""`liespline data synthesize`, `liespline explore` and `liespline figures`, put beside the commands of the lab."""
+"""`liespline data synthesize` and `liespline figures`, put beside the commands of the lab."""
 
 from __future__ import annotations
 
@@ -39,17 +39,7 @@ def synthesize(
     console.print(f"{out}: synthetic {task} files")
 
 
-def explore(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write.")] = Path("explore.html"),
-) -> None:
-    """Write one offline HTML page to play with: kernels on SE(2), R²⋊R⁺ and S², with sliders."""
-    from .explore import write_page
-
-    console.print(f"{write_page(out)}: open it in a browser; it needs no server and no network")
-
-
 def register(app: typer.Typer, data: typer.Typer) -> None:
     """Add these commands to the `liespline` command."""
-    app.command()(explore)
     app.add_typer(figures_app, name="figures")
     data.command()(synthesize)

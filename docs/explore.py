@@ -1,15 +1,17 @@
-"""One offline page to play with kernels on SE(2), R² ⋊ R⁺ and S²; its mathematics is tested against the library's."""
+"""One offline page to play with kernels on SE(2), R² ⋊ R⁺ and S²: `python docs/explore.py OUT.html`.
+
+Its mathematics is tested against the library's.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from ...grids import repulsion, uniform
-from ...groups import Sphere
-from ...lab.data.files import write_text
+from liespline import Sphere, repulsion, uniform
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).with_suffix("")
 _COUNTS = (12, 50, 200)
 _QUADRATURE = 400
 
@@ -35,9 +37,5 @@ def page() -> str:
     return text.replace("/*DATA*/", json.dumps(data, separators=(",", ":")))
 
 
-def write_page(path: Path) -> Path:
-    """Write the page; a folder gets it as explore.html."""
-    target = path / "explore.html" if path.is_dir() else path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_text(target, page())
-    return target
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
