@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 import front
-from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
+from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parent / "docs" / "figures"

@@ -78,14 +78,14 @@ def _mnist(folder: Path) -> None:
 
 
 def _tissue(folder: Path) -> None:
-    from liespline.extras.synthetic import tissue
+    from studies.data.synthetic import tissue
 
     tissue.synthesize(folder, train=16, valid=8, test=8)
 
 
 def _faces(folder: Path) -> None:
-    from liespline.extras.synthetic import faces
     from liespline.lab.data import celeba
+    from studies.data.synthetic import faces
 
     faces.synthesize(folder / "official", identities=14, pictures=4)
     celeba.prepare(folder / "official", folder / "set")

@@ -92,7 +92,6 @@ LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "l
 APART = (
     "test_docs_site",
     "test_package",
-    "test_figures",
     "test_explore",
     "test_snippets",
     "test_properties",
@@ -105,7 +104,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sound: set[tuple[str, ...]] = set()
-        paths = ["src", "tests", "pyproject.toml"]
+        paths = ["src", "studies", "tests", "pyproject.toml"]
         archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")
@@ -128,8 +127,8 @@ class Copy:
         return status == 0
 
     def source(self, file: str) -> Path:
-        """Where a file of the library lies in this copy."""
-        return self.folder / "src" / "liespline" / file
+        """Where a file lies in this copy, below src/liespline or in studies."""
+        return self.folder / ("" if file.startswith("studies/") else "src/liespline") / file
 
     def everything(self) -> list[str]:
         """All tests of the core, those drawn at random last: they find what they find, but take longer."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """One change to one file below src/liespline."""
+    """One change to one file below src/liespline, or in studies/."""
 
     file: str
     old: str

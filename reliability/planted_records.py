@@ -66,7 +66,7 @@ _RECORDS = [
           "an interval over images that were not moved"),
     Fault("lab/sweep/records_page.py", "area_over_images(values[0], images, self.second)",
           "area_over_images(values[0], images)", "an interval of classes that are even"),
-    Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
+    Fault("studies/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
           '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
 ]  # fmt: skip
 

@@ -124,7 +124,7 @@ def test_lock_has_a_hash_for_every_pin() -> None:
 def test_oldest_versions_tested_are_the_oldest_allowed() -> None:
     oldest = {}
     extras = PROJECT["optional-dependencies"]
-    for line in PROJECT["dependencies"] + extras["lab"] + extras["figures"]:
+    for line in PROJECT["dependencies"] + extras["lab"] + extras["studies"]:
         requirement = Requirement(line)
         (bound,) = requirement.specifier
         assert bound.operator == ">="

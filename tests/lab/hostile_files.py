@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.extras.figures.results import prepare as read_sweep
-from liespline.extras.synthetic import faces
 from liespline.lab.data import celeba, images, mnist, pcam, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
@@ -24,6 +22,8 @@ from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature, make_classifier
 from liespline.lab.training.nan_guard import replay
+from studies.data.synthetic import faces
+from studies.figures.results import prepare as read_sweep
 
 CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))

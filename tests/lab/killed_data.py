@@ -9,8 +9,8 @@ import numpy as np
 from killing import DONE, REDONE, Work
 from PIL import Image
 
-from liespline.extras.synthetic import faces, tissue
 from liespline.lab.data import DataError, celeba, celeba_prepare, images, journal, pcam
+from studies.data.synthetic import faces, tissue
 
 
 def sha(raw: bytes) -> str:

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from lab.official_celeba import Official, official, size_of, table
-from liespline.extras.synthetic import faces
 from liespline.lab.data import DataError, celeba, celeba_prepare
+from studies.data.synthetic import faces
 
 
 def test_prepared_images_show_their_landmarks_where_the_index_says(tmp_path):

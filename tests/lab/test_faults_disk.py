@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from liespline.extras.synthetic import faces
 from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep.plan import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger
+from studies.data.synthetic import faces
 
 SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "256", "--accelerator", "cpu", "--quiet"]
 
@@ -81,8 +81,6 @@ def test_the_kernel_refuses_a_checkpoint(liespline, tmp_path):
 def test_the_kernel_refuses_drawings_and_their_preparation(liespline, tmp_path):
     faces.synthesize(tmp_path / "src", identities=6, pictures=4, seed=1)
     commands = {
-        "p": ["data", "synthesize", "pcam", tmp_path / "p", "--count", 8],
-        "c": ["data", "synthesize", "celeba", tmp_path / "c", "--count", 3],
         "o": ["data", "prepare", "celeba", tmp_path / "src", tmp_path / "o"],
     }
     for folder, command in commands.items():
@@ -106,11 +104,8 @@ def test_a_logger_that_cannot_write(liespline, monkeypatch, tmp_path):
 def commands_that_write(out, run, src):
     return {
         "train": ["train", "digits", "--out", out, *SMALL],
-        "pcam": ["data", "synthesize", "pcam", out, "--count", "8"],
-        "celeba": ["data", "synthesize", "celeba", out, "--count", "3"],
         "prepare": ["data", "prepare", "celeba", src, out],
         "export": ["export", run, "--onnx", out / "net.onnx"],
-        "figures": ["figures", "results", run.parent, out],
     }
 
 
@@ -121,7 +116,7 @@ def some_faces(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare", "export", "figures"])
+@pytest.mark.parametrize("command", ["train", "prepare", "export"])
 def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, some_faces, command):
     (tmp_path / "file").write_text("no folder")
     status, text = liespline(*commands_that_write(tmp_path / "file" / "out", tiny_run.path, some_faces)[command])
@@ -131,7 +126,7 @@ def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, some_faces, 
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare"])
+@pytest.mark.parametrize("command", ["train", "prepare"])
 def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run, some_faces, command):
     def read_only(path, mode="r", *more, **options):
         if str(path).startswith(str(tmp_path)) and set(mode) & set("wa+"):
@@ -147,7 +142,7 @@ def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run, some_face
 
 
 def test_a_folder_that_another_process_works_in(liespline, tmp_path, tiny_run, some_faces):
-    for command, name in (("train", "lock"), ("pcam", ".lock"), ("celeba", ".lock"), ("prepare", ".lock")):
+    for command, name in (("train", "lock"), ("prepare", ".lock")):
         out = tmp_path / command
         out.mkdir()
         with files.lock(out / name, wait=False):
@@ -166,14 +161,3 @@ def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
         f"left out: {entry.run.path}: process {os.getpid()} is working there; wait for it or choose another folder"
     ]
     assert not entry.run.config_file.exists()
-
-
-def test_a_drawing_does_not_replace_other_files(liespline, tmp_path, some_faces):
-    """Official files, or those of another seed, are never written over."""
-    for task, name in (("pcam", "camelyonpatch_level_2_split_valid_y.h5"), ("celeba", "identity_CelebA.txt")):
-        (tmp_path / task).mkdir()
-        (tmp_path / task / name).write_text("the real one")
-        status, text = liespline("data", "synthesize", task, tmp_path / task, "--count", "8")
-        assert status == 2
-        assert f"{name}: is not of this drawing" in text
-        assert (tmp_path / task / name).read_text() == "the real one"

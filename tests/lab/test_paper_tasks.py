@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from lab.small_runs import new_run
-from liespline.extras.synthetic import faces, tissue
 from liespline.lab.data import celeba
 from liespline.lab.evaluation import evaluate as finish
 from liespline.lab.runs.folder import Run
@@ -18,6 +17,7 @@ from liespline.lab.tasks import find_task, pcam
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training import optimisers
 from liespline.lab.training.trainer import make_trainer
+from studies.data.synthetic import faces, tissue
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import json
 from pathlib import Path
@@ -51,8 +50,6 @@ def options(
 app.add_typer(data_app, name="data")
 app.command()(sweep)
 app.command()(predict)
-# By name: what is beside the lab builds on it, and the lab does not know what is there.
-importlib.import_module("liespline.extras.commands").register(app, data_app)
 console = Screen()
 
 

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from ...grids import Grid
-from ...groups import SO2, Element, Group, Scale, Semidirect, Translation
-from ...splines import SplineBasis
+from liespline.grids import Grid
+from liespline.groups import SO2, Element, Group, Scale, Semidirect, Translation
+from liespline.splines import SplineBasis
+
 from . import stack
 from .style import PAGE, Theme, canvas
 

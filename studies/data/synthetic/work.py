@@ -6,8 +6,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from ...lab.data.files import DataError, write_text
-from ...lab.data.journal import Progress
+from liespline.lab.data.files import DataError, write_text
+from liespline.lab.data.journal import Progress
 
 Item = TypeVar("Item")
 Drawn = TypeVar("Drawn")

@@ -14,14 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from torch import Tensor, nn
 
-from ... import models, paths
-from ...grids import disc, local, uniform
-from ...groups import SO2
-from ...lab.data import as_float, digits
-from ...lab.moving import moved
-from ...nn import GConv, Lift
-from ...splines import SplineBasis
-from ...testing import equivariance_error
+from liespline import models, paths
+from liespline.grids import disc, local, uniform
+from liespline.groups import SO2
+from liespline.lab.data import as_float, digits
+from liespline.lab.moving import moved
+from liespline.nn import GConv, Lift
+from liespline.splines import SplineBasis
+from liespline.testing import equivariance_error
+
 from .style import PAGE, Theme, canvas
 
 _WINDOWS = (5, 7, 9)

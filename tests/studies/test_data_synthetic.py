@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from liespline.extras.synthetic import tissue
-from liespline.extras.synthetic.tissue import draw_patch
 from liespline.lab.data import pcam
+from studies.data.synthetic import tissue
+from studies.data.synthetic.tissue import draw_patch
 
 
 def test_tissue_is_read_as_pcam(tmp_path):

@@ -14,7 +14,8 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
 from torch import Tensor
 
-from ...groups import Sphere
+from liespline.groups import Sphere
+
 from . import sphere
 from .style import PAGE, Theme, canvas, pixels
 

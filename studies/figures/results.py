@@ -12,11 +12,12 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...lab.paper.results_page import title_of
-from ...lab.paper.seed_averages import Average, Collection, Study, read_runs
-from ...lab.paper.variants import Variant, plain_name, unusual
-from ...lab.settings import total, written
-from ...models.celeba import scale_grid
+from liespline.lab.paper.results_page import title_of
+from liespline.lab.paper.seed_averages import Average, Collection, Study, read_runs
+from liespline.lab.paper.variants import Variant, plain_name, unusual
+from liespline.lab.settings import total, written
+from liespline.models.celeba import scale_grid
+
 from .style import PAGE, Theme, canvas
 
 _STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "apart": "v:"}

@@ -16,10 +16,11 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ...lab.data.files import lock, replaced
-from ...lab.data.journal import Progress
-from ...lab.data.pcam import PATCH, file_name
-from ...lab.data.split import SPLITS
+from liespline.lab.data.files import lock, replaced
+from liespline.lab.data.journal import Progress
+from liespline.lab.data.pcam import PATCH, file_name
+from liespline.lab.data.split import SPLITS
+
 from .work import draw_all, synthetic_folder
 
 Map = NDArray[np.float64]

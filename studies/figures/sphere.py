@@ -11,8 +11,9 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from ...groups import SO3, Sphere
-from ...splines import SplineBasis
+from liespline.groups import SO3, Sphere
+from liespline.splines import SplineBasis
+
 from .style import Pixels, Theme, bare, pixels
 
 _LIGHT = torch.tensor([-0.45, 0.55, 0.70], dtype=torch.float64)

@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from ...grids import Grid, disc, lattice, local, uniform
-from ...groups import SO2, Scale
-from ...nn import GConv, Lift, Project
-from ...splines import SplineBasis
+from liespline.grids import Grid, disc, lattice, local, uniform
+from liespline.groups import SO2, Scale
+from liespline.nn import GConv, Lift, Project
+from liespline.splines import SplineBasis
+
 from . import stack
 from .style import PAGE, Theme, canvas, framed, pixels
 

@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpecBase
 from torch import Tensor
 
-from ...grids import repulsion, uniform
-from ...groups import SO2, Scale, Sphere
-from ...splines import SplineBasis
+from liespline.grids import repulsion, uniform
+from liespline.groups import SO2, Scale, Sphere
+from liespline.splines import SplineBasis
+
 from . import sphere
 from .style import PAGE, Pixels, Theme, canvas, pixels
 

@@ -14,10 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from ...lab.evaluation.moves import ROTATIONS
-from ...lab.runs.folder import Run
-from ...lab.settings import Config, ConfigError
-from ...lab.sweep.study import finished_runs, timed_alike
+from liespline.lab.evaluation.moves import ROTATIONS
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, ConfigError
+from liespline.lab.sweep.study import finished_runs, timed_alike
+
 from .style import PAGE, Theme, canvas
 
 Points = list[tuple[float, float]]

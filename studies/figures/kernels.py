@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from ...grids import Grid, lattice, local
-from ...groups import Sphere, Translation
-from ...splines import SplineBasis
+from liespline.grids import Grid, lattice, local
+from liespline.groups import Sphere, Translation
+from liespline.splines import SplineBasis
+
 from . import sphere
 from .style import PAGE, Pixels, Theme, canvas, framed, pixels
 

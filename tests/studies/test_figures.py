@@ -15,12 +15,12 @@ from matplotlib.collections import LineCollection
 from PIL import Image
 
 from liespline import SO2, Scale, Sphere, SplineBasis, repulsion
-from liespline.extras import figures
-from liespline.extras.figures import bsplines, lifting, measured, results, sphere, transforms
-from liespline.extras.figures.style import DARK, LIGHT, in_theme, save
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
+from studies import figures
+from studies.figures import bsplines, lifting, measured, results, sphere, transforms
+from studies.figures.style import DARK, LIGHT, in_theme, save
 
 QUICK = ("logexp", "kernels", "turns", "zooms")
 

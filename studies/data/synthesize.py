@@ -1,23 +1,20 @@
-"""`liespline data synthesize` and `liespline figures`, put beside the commands of the lab."""
+"""Draw synthetic tissue or faces in the official files' format: `python -m studies.data.synthesize pcam|celeba OUT`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..lab.cli.data import progress_bar
-from ..lab.screen import Screen
-from ..lab.settings import one_of
-from .figures_commands import figures_app
+from liespline.lab.settings import one_of
 
-console = Screen()
+from ..command import Target, console, progress_bar, run
+from .synthetic import faces, tissue
 
 
-def synthesize(
-    task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)],
+def main(
+    task: Annotated[str, typer.Argument(metavar="pcam|celeba", show_default=False)],
+    out: Target,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes that draw.")] = 1,
     count: Annotated[
@@ -27,8 +24,6 @@ def synthesize(
 ) -> None:
     """Draw synthetic tissue (pcam) or faces (celeba) in the official files' format."""
     one_of("task to synthesize", task, ["pcam", "celeba"])
-    from .synthetic import faces, tissue
-
     with progress_bar() as report:
         if task == "pcam":
             sizes = {} if count is None else {"train": count, "valid": count // 4, "test": count // 4}
@@ -39,7 +34,5 @@ def synthesize(
     console.print(f"{out}: synthetic {task} files")
 
 
-def register(app: typer.Typer, data: typer.Typer) -> None:
-    """Add these commands to the `liespline` command."""
-    app.add_typer(figures_app, name="figures")
-    data.command()(synthesize)
+if __name__ == "__main__":
+    run(main)
