@@ -80,7 +80,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
     "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
-    "lab/data/pcam": ["lab/test_predict"],
+    "lab/networks": ["lab/test_recipe"],
     "lab/data/record": ["lab/test_record"],
     "lab/data/": ["lab/test_data_check"],
     "converting": ["test_converting_own", "test_converting"],

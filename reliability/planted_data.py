@@ -116,7 +116,7 @@ FAULTS = [
         "lab/test_large",
     ),
     Fault(
-        "lab/tasks/labelled.py",
+        "lab/networks.py",
         "return x * self.std + self.mean",
         "return x",
         "numbers not in their units",

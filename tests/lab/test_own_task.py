@@ -33,4 +33,4 @@ def test_the_task_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(labels.tolist()) == {0, 1}
     assert not torch.equal(images, task.load(task.defaults, "valid").__getitems__(list(range(16)))[0])
     signature = Signature.of(task.load(task.defaults, "train"))
-    assert task.network(task.defaults, signature)(images.float() / 255).shape == (16, 2)
+    assert task.make(task.defaults, signature)(images.float() / 255).shape == (16, 2)

@@ -169,16 +169,16 @@ def test_every_set_is_planned_seed_by_seed_and_takes_what_the_user_says(tmp_path
 def test_the_paper_network_takes_no_sizes():
     task = find_task("pcam")
     with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
-        task.network(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
+        task.make(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
     with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
-        task.network(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
+        task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")  # of the paper's
 def test_the_set_of_whole_windows_differs_in_them_alone():
     paper, whole = find_task("pcam").sets["whole"](find_task("pcam").defaults).values()
     assert whole == paper.updated(kernel_size=7)
-    networks = [find_task("pcam").network(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
+    networks = [find_task("pcam").make(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
     assert [p.shape for p in networks[0].parameters()] == [p.shape for p in networks[1].parameters()]
 
 

@@ -117,7 +117,7 @@ def test_names_that_are_none(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_the_preset_reaches_the_network_and_the_report():
     config = find_task("celeba").defaults.updated(n_h=2, preset="released")
-    network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))
+    network = find_task("celeba").make(config, Signature(3, (128, 128), ("nose",)))
     (first, *_) = (layer for layer in network.modules() if isinstance(layer, Lift))
     assert first.grid.elements[:, 0].tolist() == pytest.approx([1, 1.6])
     assert "preset: released" in settings_section(config.to_yaml(), "{}").body

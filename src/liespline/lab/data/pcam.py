@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from .augment import ANY, Draws, Rotate, quarter_turns
 from .files import DataError
 from .hdf5 import hdf5_rows
-from .rows import Array
 from .split import SPLITS, Split, as_float, check_split
 
 CLASSES = ("normal", "tumour")
@@ -62,19 +61,11 @@ def load(path: Path, split: str) -> Split:
         )
     with h5py.File(x_path, "r") as file:
         synthetic = "synthetic" in file.attrs
-    return Split(
-        images,
-        y.astype(np.int64),
-        CLASSES,
-        channels_last=True,
-        window=(_CENTRE, _CENTRE),
-        synthetic=synthetic,
+    found = Split(
+        images, y.astype(np.int64), CLASSES, channels_last=True, window=(_CENTRE, _CENTRE), synthetic=synthetic
     )
-
-
-def cropped(pixels: Array) -> Array:
-    """The centre of a whole patch, as training sees it; other images as they are."""
-    return pixels[_CENTRE, _CENTRE] if pixels.shape[:2] == (PATCH, PATCH) else pixels
+    found.whole = (PATCH, PATCH)
+    return found
 
 
 class Augment(nn.Module):

@@ -32,6 +32,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
 
     side: float | None = None
     """For volumes that state it: the side in millimetres that all voxels were brought to."""
+    whole: tuple[int, ...] = ()
+    """Sides of the stored images, where a window in their middle is all that is read."""
 
     def __init__(
         self,
@@ -157,6 +159,7 @@ class Joined(Split):
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
         self.kind, self.side = first.kind, first.side
+        self.whole = first.whole
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)

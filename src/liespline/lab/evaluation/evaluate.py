@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from ..data import Split, as_float
-from ..data.celeba import BLUR
 from ..data.landmarks import found, locate
 from ..data.mask_split import MaskSplit
 from ..data.record import Record
@@ -93,7 +92,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
         for maps, landmarks in answers(trained, split):
-            hits.append(found(locate(maps, BLUR[trained.config.preset]), landmarks))
+            hits.append(found(locate(maps, objective.blur), landmarks))
             yield maps, landmarks
 
     results["scores"] = scores(trained, watched())

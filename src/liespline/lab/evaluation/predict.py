@@ -23,7 +23,6 @@ from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
 from ..data.split import in_colours
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
-from ..tasks import find_task
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .scores import at_once
@@ -77,7 +76,7 @@ def _images(file: Path, trained: Trained) -> Iterator[tuple[str, Tensor]]:
         for name, volume in read_volumes(file):
             yield name, torch.from_numpy(centred(volume.numpy(), trained.signature.space)) if boxed else volume
         return
-    pixels = torch.tensor(find_task(trained.config.task).prepared(read_array(file), trained.config))
+    pixels = torch.tensor(trained.prepared(read_array(file)))
     yield str(file), pixels.unsqueeze(0) if pixels.ndim == 2 else pixels.movedim(-1, 0)
 
 

@@ -14,13 +14,18 @@ from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, OverGrids
 from ..data import DataError, as_float
+from ..data.images import square
+from ..data.rows import Array
+from ..networks import build, multiple_of
 from ..settings import Config
-from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run, in_folds
+from .old import renewed
 
+SCORES = {"tags": "auc", "numbers": "r2", "points": "success", "masks": "dice"}
+"""What the best epoch is picked by where the file does not say so; of classes, accuracy."""
 TILE = {1: 65536, 2: 512, 3: 96}
 
 
@@ -31,7 +36,7 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
-        self.selected_by = find_task(config.task).objective(config, signature).monitor
+        self.selected_by = SCORES.get(signature.kind, "accuracy")
         """The validation score whose best epoch this is."""
         self._halo: int | None = None
 
@@ -43,6 +48,16 @@ class Trained(nn.Module):
         dtype = next(self.network.parameters()).dtype
         outputs: Tensor = self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
         return outputs
+
+    def prepared(self, pixels: Array) -> Array:
+        """An image (H, W) or (H, W, 3) as training brought it to the network: scaled to its size, or its middle."""
+        if isinstance(self.config.size, int):
+            return square(pixels, self.config.size)
+        if pixels.shape[:2] != self.signature.whole:
+            return pixels
+        height, width = self.signature.space
+        top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+        return pixels[top : top + height, left : left + width]
 
     @torch.no_grad()
     def probabilities(self, images: Tensor) -> Tensor:
@@ -63,7 +78,7 @@ class Trained(nn.Module):
 
     def tiling(self, space: Sequence[int], side: int | None = None) -> Tiling:
         """How an image of this size is cut into tiles; the overlap is measured once, if one is needed."""
-        d, multiple = len(self.signature.space), find_task(self.config.task).multiple(self.config)
+        d, multiple = len(self.signature.space), multiple_of(self.config.network)
         side = side or TILE[d]
         if max(space) <= side:
             return Tiling(side, 0, multiple)
@@ -175,10 +190,10 @@ def described_network(
     before memory is taken for it.
     """
     config = Config.from_dict(about.get("config"), file)
-    signature = Signature.from_dict(about.get("signature"), file)
+    config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
         with AtMost(sum(tensor.numel() for tensor in weights.values())):
-            network = find_task(config.task).make(config, signature)
+            network = build(config, signature)
     except ValueError as error:
         raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
     check_fit(weights, network.state_dict(), file)

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, model_validator
 from .counts import written
 from .definition import Setting, checked_settings, setting
 from .kinds import Interval, Number, Size
+from .old import renewed
 from .parts import Network, Training
 from .words import ConfigError, shown
 
@@ -38,44 +39,44 @@ class Config:
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
     size: Size = setting(
         None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
-        metavar="N|NxNxN", only=("images", "volumes"),
+        metavar="N|NxNxN", special=True,
     )  # fmt: skip
     labels: str | None = setting(
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, only=("images", "volumes", "segment", "landmarks"),
+        metavar="FILE", later=True, special=True,
     )  # fmt: skip
     labels_are: Literal["classes", "tags", "numbers"] | None = setting(
-        None, "What the labels of the table are, where it could be either.", only=("images", "volumes")
+        None, "What the labels of the table are, where it could be either.", special=True
     )
     folds: int | None = setting(
         None, "Cut the data into so many parts and train so often, each part once for testing.", ge=3, le=100,
-        only=("images", "volumes", "segment", "landmarks"),
+        special=True,
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        only=("images", "volumes", "segment", "landmarks"),
+        special=True,
     )  # fmt: skip
     patch: int | None = setting(
-        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
+        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, special=True
     )
     window: Interval = setting(
         None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
-        metavar="LOW,HIGH", only=("segment", "volumes"),
+        metavar="LOW,HIGH", special=True,
     )  # fmt: skip
     spacing: Number | None = setting(
         None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
-        allow_inf_nan=False, only=("segment", "volumes"),
+        allow_inf_nan=False, special=True,
     )  # fmt: skip
     about: Literal["image", "mass"] = setting(
         "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
-        only=("rotmnist",),
+        special=True,
     )  # fmt: skip
     moved: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
         "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: learned upright anywhere, tested moved.",
-        only=("mnist",),
+        special=True,
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
-        "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
+        "paper", "As the text says, or as the released scripts did.", special=True
     )
     seed: int = setting(0, "Seed of everything random.", ge=0, lt=2**32)
     network: Annotated[Network, BeforeValidator(_part(Network))] = field(default_factory=Network)
@@ -83,9 +84,6 @@ class Config:
 
     @model_validator(mode="after")
     def _applies(self) -> Config:
-        for name, one in SETTINGS.items():
-            if (reason := one.refusal(self.task)) and self[name] != one.default:
-                raise ConfigError(reason)
         if self.training.shift and self.network.group == "none":
             raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
         if self.network.grids > 1 and self.network.group == "none":
@@ -113,10 +111,7 @@ class Config:
         return replace(self, network=network, training=training, **parts[""])
 
     def given(self, **options: Any) -> Config:
-        """A checked copy with what a user asked for; an option that does nothing here is refused."""
-        for name in options:
-            if reason := SETTINGS[name].refusal(self.task):
-                raise ConfigError(reason)
+        """A checked copy with what a user asked for; an option that does nothing beside others is refused."""
         usual = USUAL.get(options.get("group", ""), {}) if options.get("group") != self.network.group else {}
         config = self.updated(**usual | options)
         for name in {"n_h", "kernel", "n_k"} & options.keys():
@@ -159,6 +154,7 @@ class Config:
         """
         if not isinstance(values, dict):
             raise ConfigError(f"{where}: expected 'name: value' lines, found {type(values).__name__}")
+        values = renewed(values)
         usual = asdict(known) if (known := (defaults or {}).get(str(values.get("task")))) else {}
         for part in ("network", "training"):
             if isinstance(values.get(part), dict):
@@ -186,6 +182,6 @@ SETTINGS = {
     name: Setting.of(name, part, found)
     for part, kind in {"": Config, "network": Network, "training": Training}.items()
     for name, found in kind.__pydantic_fields__.items()  # type: ignore[attr-defined]
-    if part or name not in ("task", "network", "training")
+    if found.json_schema_extra is not None
 }
 """Every setting by its name; names are unique in the whole file."""

@@ -26,8 +26,9 @@ class Record:
 
     def configs(self, changes: Changes) -> dict[str, Config]:
         """Every network's configuration; what a user asks for comes last."""
-        base = find_task(self.task).defaults.updated(**self.shared)
-        return {name: base.updated(**own).given(**changes) for name, own in self.networks.items()}
+        task = find_task(self.task)
+        base = task.defaults.updated(**self.shared)
+        return {name: task.configured(base.updated(**own), **changes) for name, own in self.networks.items()}
 
 
 def configs(chosen: str, changes: Changes) -> dict[str, Config]:

@@ -3,25 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from torch import nn
-
-from ... import models
 from ..data import celeba
 from ..data.augment import Plain, Zoom
 from ..settings import Config
 from .base import Task
-from .defaults import DEFAULTS
-from .grids import of_the_paper
-from .networks import Signature
+from .defaults import DEFAULTS, OPTIONS
 from .objectives import Landmarks
-
-
-def network(config: Config, signature: Signature) -> nn.Module:
-    """The network of the table with the configuration's N_h, N_k, kernel and preset; group none is its 2-D column."""
-    choice = config.network
-    n_h, n_k = of_the_paper(config, "scale")
-    return models.celeba(n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset)
-
 
 SCALES = {"paper": tuple(2 ** (i / 2) for i in range(5)), "released": (1.0, 1.6, 2.0, 2.8, 4.0)}
 """The fixed scales of the five 2-D networks, by preset."""
@@ -67,6 +54,7 @@ TASK = Task(
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
     augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
     sets={"paper": paper_runs, "short": short_runs},
-    network=network,
+    options=OPTIONS["celeba"],
+    networks=("celeba",),
     objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),
 )

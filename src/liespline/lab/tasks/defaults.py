@@ -13,6 +13,26 @@ SUMMARIES = {
     "pcam": "PatchCamelyon tissue patches (paper, section 4)",
     "celeba": "facial landmarks on CelebA (paper, section 4)",
 }
+SIZED = (
+    "within", "separable", "kernel_size", "widths", "weights", "grids", "label_smoothing", "class_weights",
+)  # fmt: skip
+"""Settings of the general classifiers and the U-Net."""
+SORTED = (*SIZED, "network", "disc", "dropout", "share", "valid_too")
+"""Those of the general classifiers."""
+GENERAL = (*SORTED, "stride")
+_FOLDER = ("labels", "folds", "fold")
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "digits": GENERAL,
+    "rotmnist": (*GENERAL, "about"),
+    "mnist": (*GENERAL, "moved"),
+    "images": (*GENERAL, *_FOLDER, "size", "labels_are"),
+    "volumes": (*GENERAL, *_FOLDER, "size", "labels_are", "window", "spacing"),
+    "segment": (*SIZED, *_FOLDER, "patch", "window", "spacing"),
+    "landmarks": (*_FOLDER, "scale"),
+    "pcam": (*SORTED, "preset"),
+    "celeba": ("scale", "preset"),
+}
+"""The settings that each takes beyond those that all tasks take."""
 _PAPER = {"epochs": 100, "optimiser": "sgd", "lr": 0.01, "decay": 5e-4}
 
 DEFAULTS = {
@@ -24,8 +44,19 @@ DEFAULTS = {
     "volumes": Config("volumes").updated(
         group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=8
     ),
-    "segment": Config("segment").updated(n_h=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch=8, lr=0.004),
-    "landmarks": Config("landmarks").updated(group="scale", n_h=3, n_k=1, kernel="local", epochs=40, batch=8, lr=0.004),
-    "pcam": Config("pcam").updated(n_h=12, n_k=12, batch=32, augment="rot90", **_PAPER),
-    "celeba": Config("celeba").updated(group="scale", n_h=5, n_k=3, kernel="local", batch=8, **_PAPER),
+    "segment": Config("segment").updated(
+        network="unet", n_h=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch=8, lr=0.004
+    ),
+    "landmarks": Config("landmarks").updated(
+        network="celeba", group="scale", n_h=3, n_k=1, kernel="local", epochs=40, batch=8, lr=0.004
+    ),
+    "pcam": Config("pcam").updated(network="pcam", n_h=12, n_k=12, batch=32, augment="rot90", **_PAPER),
+    "celeba": Config("celeba").updated(
+        network="celeba", group="scale", n_h=5, n_k=3, kernel="local", batch=8, **_PAPER
+    ),
 }
+
+
+def takers(setting: str) -> list[str]:
+    """The tasks that take a special setting."""
+    return [task for task, options in OPTIONS.items() if setting in options]

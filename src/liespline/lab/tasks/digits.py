@@ -3,10 +3,11 @@
 from ..data import digits
 from .augmentations import MOVES
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 
 TASK = Task(
     defaults=DEFAULTS["digits"],
     load_split=lambda config, split: digits.load(split),
     augmentations=MOVES,
+    options=OPTIONS["digits"],
 )

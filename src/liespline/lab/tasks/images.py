@@ -11,9 +11,9 @@ from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .augmentations import MOVES
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 from .labelled import by_labels
-from .own import fitting_network, parts_of, with_notes
+from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["images"].network
 
@@ -69,12 +69,12 @@ TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
     check=check,
-    prepared=lambda pixels, config: pixels if (side := side_of(config)) is None else images.square(pixels, side),
     remarks=transparent,
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,
     augmentations=MOVES,
-    network=partial(fitting_network, NETWORK),
+    options=OPTIONS["images"],
+    fitting=partial(fitting, NETWORK),
     objective=by_labels,
 )

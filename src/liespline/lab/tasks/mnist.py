@@ -5,7 +5,7 @@ from pathlib import Path
 from ..data import mnist
 from .augmentations import MOVES
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 
 TASK = Task(
     defaults=DEFAULTS["mnist"],
@@ -13,4 +13,5 @@ TASK = Task(
     check=lambda path, config: mnist.check(path),
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, config.moved),
     augmentations=MOVES,
+    options=OPTIONS["mnist"],
 )

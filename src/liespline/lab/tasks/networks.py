@@ -1,20 +1,11 @@
-"""From the words of a configuration to a network."""
+"""What goes into a network and what comes out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
-from ...models.classifier import classifier
-from ...models.resnet import resnet
 from ..data import DataError, Split
-from ..settings import Config, ConfigError, written
-from .defaults import DEFAULTS
-from .grids import make_grid
-
-MOST_SAMPLES = 10**8
 
 
 @dataclass(frozen=True)
@@ -30,6 +21,8 @@ class Signature:
     """What comes out: one of classes, any of tags, numbers, or points."""
     scaling: tuple[tuple[float, float], ...] = ()
     """Mean and standard deviation of each number in training."""
+    whole: tuple[int, ...] = ()
+    """Sides of the stored images whose middle is what goes in; none where that is all of them."""
 
     @staticmethod
     def of(split: Split) -> Signature:
@@ -39,7 +32,8 @@ class Signature:
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
-        return Signature(split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling)
+        space, classes = tuple(split.space), tuple(split.classes)
+        return Signature(split.in_channels, space, classes, split.side, split.kind, scaling, split.whole)
 
     @staticmethod
     def from_dict(values: Any, where: str) -> Signature:
@@ -50,30 +44,14 @@ class Signature:
             classes = tuple(map(str, values["classes"]))
             kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
             scaling = tuple((float(mean), float(std)) for mean, std in scaling)
+            whole = tuple(int(size) for size in values.get("whole", ()))
             signature = Signature(
-                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling
+                int(values["in_channels"]), space, classes, None if side is None else float(side), kind, scaling, whole
             )
         except (TypeError, KeyError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
         if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
             raise DataError(f"{where}: describes no images: {signature}")
+        if whole and (len(whole) != len(space) or any(n > m for n, m in zip(space, whole, strict=True))):
+            raise DataError(f"{where}: describes {space} cut out of {whole}")
         return signature
-
-
-def make_classifier(config: Config, signature: Signature) -> nn.Module:
-    """The general classifier, or the residual one, with the group, kernels and sizes of a configuration."""
-    network = config.network
-    # Each sample of the window meets each spline in it, at each element of H.
-    grid = make_grid(network, len(signature.space))
-    if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
-        raise ConfigError(
-            f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
-        )
-    shape = signature.in_channels, len(signature.classes), grid
-    options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel, "dropout": network.dropout}
-    options |= {"n_k": None if network.group == "none" else network.n_k, "parameters": network.weights}
-    options |= {"separable": network.separable, "disc": network.disc}
-    if network.network == "resnet":
-        usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers
-        return resnet(*shape, **options if usual else options | {"widths": network.widths})
-    return classifier(*shape, widths=network.widths, stride=network.stride, **options)

@@ -4,36 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
-from ... import models
 from ..data import pcam
 from ..data.augment import Plain
-from ..settings import SETTINGS, Config, ConfigError
+from ..settings import Config
 from .base import Task
 from .defaults import DEFAULTS
-from .grids import of_the_paper
-from .networks import Signature, make_classifier
-
-
-def network(config: Config, signature: Signature) -> nn.Module:
-    """The network of the table with the configuration's N_h, N_k and kernel; group none is its 2-D column.
-
-    With windows of 7×7 it is the same chain made for turns; or a residual network. Both halve with smoothing, and
-    their windows hold their splines whole.
-    """
-    choice = config.network
-    if choice.network == "resnet":
-        return make_classifier(config, signature)
-    if choice.kernel_size not in (5, 7):
-        raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
-    for name in ("separable", "widths", "weights", "disc", "dropout"):
-        if config[name] != TASK.defaults[name]:
-            option = SETTINGS[name].option
-            raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")
-    n_h, n_k = of_the_paper(config, "so2")
-    return models.pcam(n_h, n_k, choice.kernel, kernel_size=choice.kernel_size)
-
+from .defaults import OPTIONS as SETTINGS_OF
 
 Run = tuple[str, int, int]
 """Kernel, N_h and N_k; `unturned` is a dense kernel, trained without quarter turns, `whole` one of 7×7 windows."""
@@ -82,10 +58,10 @@ TASK = Task(
         "turns": lambda config: pcam.AnyTurn(),
         "none": lambda config: Plain(),
     },
-    prepared=lambda pixels, config: pcam.cropped(pixels),
     splits=lambda config: pcam.available(Path(str(config.data))),
     # The paper's 25 runs, fourteen that decide each of its claims by one pair at least, and a pair of our own.
     sets={name: partial(runs_of, networks) for name, networks in SETS.items()},
     epoch_images=2048 * 32,  # the scripts' epoch: a quarter of the official training set
-    network=network,
+    options=SETTINGS_OF["pcam"],
+    networks=("pcam", "resnet"),
 )

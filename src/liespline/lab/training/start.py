@@ -31,11 +31,12 @@ def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) 
         config = Config.load(file, DEFAULTS)
         if task not in (None, config.task):
             raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
-    elif task is None:
+        chosen = find_task(config.task)
+        return chosen.configured(chosen.checked(config), **given)
+    if task is None:
         raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
-    else:
-        config = find_task(task).defaults
-    return config.given(**given)
+    chosen = find_task(task)
+    return chosen.configured(chosen.defaults, **given)
 
 
 def start(config: Config, out: Path | None) -> Run:

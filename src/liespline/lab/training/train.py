@@ -14,6 +14,7 @@ from torch import distributed
 from ..data import Split
 from ..data.split import Joined
 from ..evaluation.evaluate import evaluate_run, report_run
+from ..networks import build
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
@@ -43,15 +44,16 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
             splits = splits_of(config, read_record(run.path), "train", "valid")
             splits["train"] = to_learn_from(config.training, splits)
             signature = Signature.of(splits["train"])
+            settled = task.settled(config, signature)
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
                 objective.look_at(splits["train"].targets)
-                learner = Learner(task.make(config, signature), objective, config.training, config.seed)
+                learner = Learner(build(settled, signature), objective, config.training, config.seed)
                 warm_start(learner.network, config)
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
-                trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first)
+                trainer = make_trainer(settled, run, signature, f"valid_{objective.monitor}", progress and first)
                 batches = Batches(splits, task.augmentation(config), config.training, config.seed)
                 begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
                 trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
@@ -59,7 +61,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 # The first process goes on alone to test and report; nothing may wait for the others then.
                 distributed.destroy_process_group()
             if first:
-                keep_best(config, run, signature, objective.monitor)
+                keep_best(settled, run, signature, objective.monitor)
                 evaluate_run(run, config)
         if first and not run.complete:
             report_run(run, config)
