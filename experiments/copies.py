@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from liespline.lab.data import mnist
 from liespline.lab.data.augment import Affine, Draws, Plain
 from liespline.lab.data.elastic import Elastic
 from liespline.lab.data.split import Split
@@ -27,6 +27,9 @@ from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import load
 from liespline.lab.sweep.records_page import write_records_page
 from liespline.nn import OverGrids
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
+from studies.data import mnist
 
 BATCH = 1000
 MOVES = {"as it lies": Plain(), "affine": Affine(), "bent": Elastic(), "half bent": Elastic(deviation=0.5 / 28)}

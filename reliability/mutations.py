@@ -83,12 +83,14 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/networks": ["lab/test_recipe"],
     "lab/data/record": ["lab/test_record"],
     "lab/data/": ["lab/test_data_check"],
+    "studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
+    "studies/": ["lab/test_records_page"],
     "converting": ["test_converting_own", "test_converting"],
     "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
 LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]
-LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "lab/test_paper_tasks"]
+LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "studies/test_paper_tasks"]
 APART = (
     "test_docs_site",
     "test_package",
@@ -143,7 +145,7 @@ class Copy:
         nearest = next(names for start, names in NEAREST.items() if fault.file.startswith(start))
         if self._fails(nearest, fault):
             return "nearest tests"
-        others = LAB if fault.file.startswith("lab/") else self.everything()
+        others = LAB if fault.file.startswith(("lab/", "studies/")) else self.everything()
         return "other tests" if self._fails([name for name in others if name not in nearest], fault) else None
 
     def _fails(self, names: list[str], fault: Fault) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.lab.data import celeba, images, mnist, pcam, volumes
+from liespline.lab.data import images, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
@@ -23,6 +23,7 @@ from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.nan_guard import replay
+from studies.data import celeba, mnist, pcam
 from studies.data.synthetic import faces
 from studies.figures.results import prepare as read_sweep
 

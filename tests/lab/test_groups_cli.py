@@ -112,7 +112,7 @@ def test_other_wrong_groups_are_named():
     from liespline.lab.tasks import find_task
 
     for task, right, wrong in (("pcam", "so2", "o2"), ("celeba", "scale", "sim2"), ("landmarks", "scale", "so2")):
-        config = DEFAULTS[task].updated(group=wrong)
+        config = find_task(task).defaults.updated(group=wrong)
         network = find_task(task).networks[0]
         with pytest.raises(ConfigError, match=f"'{wrong}': network {network} is for {right} or none"):
             find_task(task).make(config, Signature(3, (96, 96), ("a_row", "a_column"), kind="points"))

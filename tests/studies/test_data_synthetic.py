@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from liespline.lab.data import pcam
+from studies.data import pcam
 from studies.data.synthetic import tissue
 from studies.data.synthetic.tissue import draw_patch
 

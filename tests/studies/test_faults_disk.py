@@ -8,12 +8,13 @@ from contextlib import contextmanager
 import pytest
 
 from liespline.lab.data import files
-from studies.data import synthesize
+from studies.data import celeba_prepare, fetch, synthesize
 from studies.data.synthetic import faces
 
 WRITE = {
     "pcam": lambda src, out: (synthesize.main, "pcam", out, "--count", 8),
     "celeba": lambda src, out: (synthesize.main, "celeba", out, "--count", 3),
+    "prepare": lambda src, out: (celeba_prepare.main, src, out),
 }
 
 
@@ -89,7 +90,8 @@ def test_a_drawing_does_not_replace_other_files(program, tmp_path):
         assert (tmp_path / task / name).read_text() == "the real one"
 
 
-def test_a_word_that_is_nearly_right(program, tmp_path):
-    status, text = program(synthesize.main, "pcan", tmp_path / "out")
-    assert (status, "Did you mean 'pcam'?" in text, "Traceback" in text) == (2, True, False)
+@pytest.mark.parametrize(("main", "word", "right"), [(synthesize.main, "pcan", "pcam"), (fetch.main, "mnits", "mnist")])
+def test_a_word_that_is_nearly_right(program, tmp_path, main, word, right):
+    status, text = program(main, word, tmp_path / "out")
+    assert (status, f"Did you mean '{right}'?" in text, "Traceback" in text) == (2, True, False)
     assert not list(tmp_path.iterdir())

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from liespline.lab.data.celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
 from liespline.lab.data.files import lock, write_text
-from liespline.lab.data.journal import Progress
 
+from ..celeba_source import IDENTITY_FILE, IMAGES, LANDMARKS_FILE
+from ..journal import Progress
 from .face import draw_face
 from .person import Person
 from .work import draw_all, synthetic_folder

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liespline.lab.data.files import lock, replaced
-from liespline.lab.data.journal import Progress
-from liespline.lab.data.pcam import PATCH, file_name
 from liespline.lab.data.split import SPLITS
 
+from ..journal import Progress
+from ..pcam import PATCH, file_name
 from .work import draw_all, synthetic_folder
 
 Map = NDArray[np.float64]

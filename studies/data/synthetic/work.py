@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from liespline.lab.data.files import DataError, write_text
-from liespline.lab.data.journal import Progress
+
+from ..journal import Progress
 
 Item = TypeVar("Item")
 Drawn = TypeVar("Drawn")

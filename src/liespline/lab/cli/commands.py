@@ -83,6 +83,7 @@ def tasks() -> None:
     table.add_column("what it is")
     for name, summary in SUMMARIES.items():
         table.add_row(name, summary)
+    table.add_row("module:NAME", "a task of your own: a Python module, or a file as in tasks.py:NAME")
     console.print(table)
 
 
@@ -132,7 +133,7 @@ def train(
         if chosen.folds is not None and chosen.fold is None:
             from ..folds import train_folds
 
-            folder = out or Path("runs") / f"{chosen.task}-{chosen.network.group}-{chosen.folds}-folds"
+            folder = out or Path("runs") / f"{chosen.label}-{chosen.network.group}-{chosen.folds}-folds"
             show_folds(train_folds(chosen, folder, progress=not quiet), folder)
             return
         run = start(chosen, out)

@@ -49,7 +49,7 @@ def about(setting: Setting) -> str:
     tasks = takers(setting.name)
     only = f" Only for {' and '.join(tasks)}." if 0 < len(tasks) < 3 else ""
     usual = default(setting)
-    return f"{setting.about}{only}" + ("" if usual == "none" else f" \\[default: {usual}]")
+    return f"{setting.about}{only}" + ("" if setting.default is None and usual == "none" else f" \\[default: {usual}]")
 
 
 def default(setting: Setting) -> str:

@@ -42,15 +42,6 @@ ANY = Draws()
 """Numbers that are new every time."""
 
 
-def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
-    """Each image turned counter-clockwise by its own number of quarter turns, without interpolation."""
-    out = images
-    for quarter in (1, 2, 3):
-        turned = torch.rot90(images, quarter, (-2, -1))
-        out = torch.where((turns == quarter).view(-1, 1, 1, 1), turned, out)
-    return out
-
-
 class Plain(nn.Module):
     """No augmentation: stored images as float32 in [0, 1]."""
 

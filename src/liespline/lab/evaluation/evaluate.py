@@ -67,14 +67,14 @@ def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
 
 def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
     """The test images; the validation images of data that come without, and then every result says so."""
-    name = "test" if "test" in find_task(config.task).splits(config) else "valid"
+    name = "test" if "test" in find_task(config).splits(config) else "valid"
     return name, splits_of(config, record, name)[name]
 
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
     results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature)
+    objective = find_task(trained.config).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
         return results | score_masks(trained, split)
     if isinstance(objective, Classification):
@@ -130,8 +130,8 @@ def title_of(config: Config) -> str:
     """The page's heading."""
     network = config.network
     if network.group == "none":
-        return f"{config.task}: plain CNN, no group"
-    return f"{config.task}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
+        return f"{config.label}: plain CNN, no group"
+    return f"{config.label}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
 
 
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ def score_file(
     config = as_learned(config, trained)
     record = read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)
     own = name != ALL and (data is None or (record is not None and record.dealt))
-    split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
+    split, remarks = _own(config, record, name) if own else (find_task(config).load(config, name), [])
     if split.dealt and not own and name != ALL:
         raise DataError(f"{config.data}: nothing says which images are of split {name}; {AS_ANOTHER}")
     where = str(config.data or config.task)
@@ -53,7 +53,7 @@ def score_file(
 def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[str]]:
     """A split as the run kept it, and a remark on images that came later."""
     if record is None:
-        split = find_task(config.task).load(config, name)
+        split = find_task(config).load(config, name)
         if split.dealt:
             raise DataError(f"{config.data}: the run kept no record of its splits (data.json); {AS_ANOTHER}")
         return split, []

@@ -22,7 +22,7 @@ TURNED_IMAGES = {2: 50, 3: 8}
 def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
     """Loss, Dice, IoU and sensitivity over all voxels, the mean Dice of an image, and Dice of turned images."""
     device = next(trained.parameters()).device
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
+    objective = find_task(trained.config).objective(trained.config, trained.signature).eval()
     table, loss, single = MaskScores(split.classes), MeanMetric(), []
     for images, masks in split.blocks(1):
         logits = trained.in_tiles(images.to(device)).float().cpu()

@@ -60,7 +60,7 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 
 def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Loss and scores of batches of outputs and targets, none of which is kept."""
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
+    objective = find_task(trained.config).objective(trained.config, trained.signature).eval()
     counters, loss, classes = objective.scores(), MeanMetric(), set[float]()
     for outputs, targets in pairs:
         counters.update(outputs, targets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -187,9 +187,9 @@ def described_network(
     """The network that a file describes, with the weights in it, and what it is.
 
     The description is not trusted: one that asks for a network of other weights than the file holds is refused
-    before memory is taken for it.
+    before memory is taken for it. Nor does it say which folder code is imported from.
     """
-    config = Config.from_dict(about.get("config"), file)
+    config = replace(Config.from_dict(about.get("config"), file), task_root=None)
     config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
         with AtMost(sum(tensor.numel() for tensor in weights.values())):

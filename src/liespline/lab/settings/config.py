@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +19,8 @@ from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
+Defaults = Callable[[str, str | None], "Config"]
+"""The defaults of a task, from its name and the folder of its module."""
 USUAL: dict[str, dict[str, Any]] = {
     "sim2": {"n_h": (8, 3), "kernel": "local"},
     "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
@@ -36,6 +38,9 @@ class Config:
     """One run: the task, its data, the network, the training and the seed."""
 
     task: str
+    """A name, or `module:NAME`."""
+    task_root: str | None = None
+    """The folder that the task's module was imported from."""
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
     size: Size = setting(
         None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
@@ -91,10 +96,15 @@ class Config:
                 f"--grids {self.network.grids} with --group none: it has no grid to move; leave out grids"
             )
         try:
-            f"{self.data} {self.training.start_from}".encode()
+            f"{self.data} {self.training.start_from} {self.task_root}".encode()
         except UnicodeEncodeError:
             raise ConfigError(f"data = {self.data!r}: the name is not UTF-8; rename the folder") from None
         return self
+
+    @property
+    def label(self) -> str:
+        """The task in one word, for titles and folders: `pcam` of studies.paper.pcam:PCAM."""
+        return self.task.rpartition(":")[2].lower()
 
     def __getitem__(self, name: str) -> Any:
         """The value of a setting, wherever it is kept."""
@@ -124,6 +134,8 @@ class Config:
     def to_yaml(self) -> str:
         """The configuration as the text that is saved beside its results."""
         values = asdict(self)
+        if self.task_root is None:
+            del values["task_root"]
         values["network"]["widths"] = list(self.network.widths)
         for name in ("n_h", "n_k"):
             if isinstance(values["network"][name], tuple):
@@ -134,7 +146,7 @@ class Config:
         return text
 
     @staticmethod
-    def from_yaml(text: str, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
+    def from_yaml(text: str, where: str, defaults: Defaults | None = None) -> Config:
         """Read what `to_yaml` wrote, or what a person wrote by hand; `where` names it in errors."""
         if len(text) > MOST_CHARACTERS:
             raise ConfigError(f"{where}: has over {MOST_CHARACTERS:,} characters; this is no configuration of a run")
@@ -147,26 +159,29 @@ class Config:
         return Config.from_dict(values, where, defaults)
 
     @staticmethod
-    def from_dict(values: object, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
+    def from_dict(values: object, where: str, defaults: Defaults | None = None) -> Config:
         """Build a configuration from plain values; the error names the first setting that is wrong.
 
-        What is not there is as in the `defaults` of the task, or as defined above.
+        What is not there is as in the `defaults` of its task, or as defined above.
         """
         if not isinstance(values, dict):
             raise ConfigError(f"{where}: expected 'name: value' lines, found {type(values).__name__}")
         values = renewed(values)
-        usual = asdict(known) if (known := (defaults or {}).get(str(values.get("task")))) else {}
-        for part in ("network", "training"):
-            if isinstance(values.get(part), dict):
-                usual[part] = usual.get(part, {}) | values[part]
-        values = usual | {k: v for k, v in values.items() if k not in usual or not isinstance(v, dict)}
         try:
+            if defaults is not None and "task" in values:
+                known = defaults(str(values["task"]), values.get("task_root"))
+                values = values | {"task": known.task, "task_root": known.task_root}
+                usual = asdict(known)
+                for part in ("network", "training"):
+                    if isinstance(values.get(part), dict):
+                        usual[part] = usual[part] | values[part]
+                values = usual | {k: v for k, v in values.items() if k not in usual or not isinstance(v, dict)}
             return Config(**{str(name): value for name, value in values.items()})
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
     @staticmethod
-    def load(path: Path, defaults: Mapping[str, Config] | None = None) -> Config:
+    def load(path: Path, defaults: Defaults | None = None) -> Config:
         """Read the YAML file of a run."""
         try:
             if not path.is_file():  # a pipe or a device would keep us reading for ever

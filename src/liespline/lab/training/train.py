@@ -40,7 +40,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
     first = is_first()
     with run.locked() if first else nullcontext():
         if not run.finished:
-            task = find_task(config.task)
+            task = find_task(config)
             splits = splits_of(config, read_record(run.path), "train", "valid")
             splits["train"] = to_learn_from(config.training, splits)
             signature = Signature.of(splits["train"])

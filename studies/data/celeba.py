@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from liespline.lab.data.files import DataError, existing
+from liespline.lab.data.rows import npy_rows
+from liespline.lab.data.split import SPLITS, Split, check_split
+
 from .celeba_prepare import COLUMNS, FORMAT, INDEX, MARKER, PICTURES, SIDE, prepare
 from .celeba_source import LANDMARKS, LANDMARKS_FILE, listed_and_present, read_source
-from .files import DataError, existing
-from .rows import npy_rows
-from .split import SPLITS, Split, check_split
 
 __all__ = ["BLUR", "LANDMARKS", "SIDE", "check", "load", "prepare"]
 
@@ -61,7 +62,7 @@ def load(path: Path, split: str) -> Split:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    marker = existing(path / MARKER, "a finished set; run: liespline data prepare celeba SRC " + str(path))
+    marker = existing(path / MARKER, "a finished set; run: python -m studies.data.celeba_prepare SRC " + str(path))
     try:
         summary = json.loads(marker.read_text())
     except (ValueError, RecursionError) as error:

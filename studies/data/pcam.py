@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .augment import ANY, Draws, Rotate, quarter_turns
-from .files import DataError
+from liespline.lab.data.augment import ANY, Draws, Rotate
+from liespline.lab.data.files import DataError
+from liespline.lab.data.split import SPLITS, Split, as_float, check_split
+
 from .hdf5 import hdf5_rows
-from .split import SPLITS, Split, as_float, check_split
 
 CLASSES = ("normal", "tumour")
 PATCH, CROP = 96, 88
@@ -66,6 +67,15 @@ def load(path: Path, split: str) -> Split:
     )
     found.whole = (PATCH, PATCH)
     return found
+
+
+def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
+    """Each image turned counter-clockwise by its own number of quarter turns, without interpolation."""
+    out = images
+    for quarter in (1, 2, 3):
+        turned = torch.rot90(images, quarter, (-2, -1))
+        out = torch.where((turns == quarter).view(-1, 1, 1, 1), turned, out)
+    return out
 
 
 class Augment(nn.Module):

@@ -1,5 +1,6 @@
-"""From the official CelebA files to the paper's 128×128 set (section 4), in one resumable pass.
+"""From the official CelebA files to the paper's 128×128 set: `python -m studies.data.celeba_prepare SRC OUT`.
 
+One resumable pass (section 4).
 While it works, `OUT/.work` holds two journals: the size of each image, then each chosen picture. The result
 is written whole at the end, `prepared.json` last: without it the folder is not a data set.
 """
@@ -12,17 +13,20 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from PIL import Image
 
+from liespline.lab.data.files import DataError, lock, write_text
+from liespline.lab.data.pictures import picture, read_rgb, strict_pillow
+from liespline.lab.data.rows import Array, write_npy
+
+from ..command import Target, console, progress_bar, run
 from .celeba_source import IDENTITY_FILE, LANDMARKS, LANDMARKS_FILE, Source, listed_and_present, read_source
-from .files import DataError, lock, write_text
 from .journal import Progress, journal
-from .pictures import picture, read_rgb, strict_pillow
-from .rows import Array, write_npy
 
 SIDE = 128
 FORMAT = 1
@@ -238,3 +242,18 @@ def _split_identities(identities: list[int], seed: int) -> dict[int, str]:
     train = min(train, len(shuffled) - valid - 1)
     names = ["train"] * train + ["valid"] * valid + ["test"] * (len(shuffled) - train - valid)
     return dict(zip(shuffled, names, strict=True))
+
+
+def main(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Folder with the official files.", show_default=False)],
+    out: Target,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
+) -> None:
+    """Turn the official CelebA files into the paper's 128×128 set; if killed, it continues where it was."""
+    with progress_bar() as report:
+        summary = prepare(source, out, seed, report)
+    console.print_json(data=summary)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,14 +1,18 @@
-"""The paper's second experiment: facial landmarks in CelebA, scales (section 4, tab. GCNNCelebA)."""
+"""The paper's second experiment: facial landmarks in CelebA, scales (section 4, tab. GCNNCelebA).
+
+liespline train studies/paper/celeba.py:CELEBA --data DIR
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from liespline.lab.data.augment import Plain, Zoom
+from liespline.lab.settings import Config
+from liespline.lab.tasks.base import Task
+from liespline.lab.tasks.objectives import Landmarks
+
 from ..data import celeba
-from ..data.augment import Plain, Zoom
-from ..settings import Config
-from .base import Task
-from .defaults import DEFAULTS, OPTIONS
-from .objectives import Landmarks
+from . import RECIPE
 
 SCALES = {"paper": tuple(2 ** (i / 2) for i in range(5)), "released": (1.0, 1.6, 2.0, 2.8, 4.0)}
 """The fixed scales of the five 2-D networks, by preset."""
@@ -47,14 +51,16 @@ def plain_runs(base: Config, numbers: Iterable[int]) -> dict[str, Config]:
     return runs
 
 
-TASK = Task(
-    defaults=DEFAULTS["celeba"],
-    data_help="a folder made by `liespline data prepare celeba SRC OUT`",
+CELEBA = Task(
+    defaults=Config(f"{__name__}:CELEBA").updated(
+        network="celeba", group="scale", n_h=5, n_k=3, kernel="local", batch=8, **RECIPE
+    ),
+    data_help="a folder made by `python -m studies.data.celeba_prepare SRC OUT`",
     check=lambda path, config: celeba.check(path),
     load_split=lambda config, split: celeba.load(Path(str(config.data)), split),
     augmentations={"none": lambda config: Plain(), "zoom": lambda config: Zoom(config.preset)},
     sets={"paper": paper_runs, "short": short_runs},
-    options=OPTIONS["celeba"],
+    options=("scale", "preset"),
     networks=("celeba",),
     objective=lambda config, signature: Landmarks(celeba.BLUR[config.preset]),
 )

@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, check_declared_size, existing
-from .rows import Array, Rows, cached_rows, file_key
+from liespline.lab.data.files import DataError, check_declared_size, existing
+from liespline.lab.data.rows import Array, Rows, cached_rows, file_key
 
 BLOCK = 1024
 

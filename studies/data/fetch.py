@@ -1,13 +1,21 @@
-"""Official files from their official places, checked against the checksums published with them."""
+"""Official files from their official places: `python -m studies.data.fetch pcam|mnist|adrenalmnist3d OUT`.
+
+They are checked against the checksums published with them.
+"""
 
 import gzip
 import shutil
 import zlib
 from pathlib import Path
+from typing import Annotated
 
 import pooch
+import typer
 
-from .files import DataError, replacing
+from liespline.lab.data.files import DataError, replacing
+from liespline.lab.settings import one_of
+
+from ..command import Target, console, progress_bar, run
 from .journal import Progress
 
 # Where, and the files' MD5 sums. CelebA is not here: its terms ask each user to fetch it by hand.
@@ -79,3 +87,17 @@ def _unpack(packed: Path, target: Path) -> None:
     except (EOFError, zlib.error) as error:
         raise DataError(f"{packed}: cannot be unpacked ({error}); remove it and fetch it again") from error
     packed.unlink()
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="pcam|mnist|adrenalmnist3d", show_default=False)], out: Target
+) -> None:
+    """Download official files from their official place and check them against the published sums."""
+    one_of("data to fetch", name, FILES)
+    with progress_bar() as report:
+        paths = fetch(name, out, report)
+    console.print(f"{out}: {', '.join(path.name for path in paths)}")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, existing
+from liespline.lab.data.files import DataError, existing
 
 IMAGES, LANDMARKS_FILE, IDENTITY_FILE = "img_celeba", "list_landmarks_celeba.txt", "identity_CelebA.txt"
 LANDMARKS = ("left eye", "right eye", "nose", "left mouth", "right mouth")

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from lab.official_celeba import LIST, WHO, edit, official, table
-from liespline.lab.data import DataError, celeba
+from liespline.lab.data import DataError
+from studies.data import celeba
 
 SOURCE_FAULTS = {
     "identity file shorter": (
@@ -113,7 +114,7 @@ def test_a_huge_picture_is_not_decoded(tmp_path):
 
 
 PREPARED_FAULTS = {
-    "unfinished": (lambda o: (o / "prepared.json").unlink(), "liespline data prepare celeba SRC"),
+    "unfinished": (lambda o: (o / "prepared.json").unlink(), "python -m studies.data.celeba_prepare SRC"),
     "broken json": (lambda o: (o / "prepared.json").write_text("{" * 99), r"prepared\.json: is no JSON"),
     "other format": (lambda o: (o / "prepared.json").write_text("{}"), r"of another format"),
     "landmark outside": (lambda o: swap(o, 5, "500"), r"index\.csv, row 1: a landmark lies outside"),

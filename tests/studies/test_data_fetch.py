@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from liespline.lab.data import DataError, fetch
+from liespline.lab.data import DataError
+from studies.data import fetch
 
 
 @pytest.fixture

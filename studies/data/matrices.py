@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import Array
+from liespline.lab.data.rows import Array
 
 Range = tuple[float, float]
 

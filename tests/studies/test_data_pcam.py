@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from liespline.lab.data import DataError, batched, pcam
+from liespline.lab.data import DataError, batched
+from studies.data import pcam
 
 N = 70
 RNG = np.random.default_rng(0)

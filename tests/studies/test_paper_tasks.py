@@ -8,16 +8,17 @@ import pytest
 import torch
 
 from lab.small_runs import new_run
-from liespline.lab.data import celeba
 from liespline.lab.evaluation import evaluate as finish
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Training
-from liespline.lab.tasks import find_task, pcam
+from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training import optimisers
 from liespline.lab.training.trainer import make_trainer
+from studies.data import celeba
 from studies.data.synthetic import faces, tissue
+from studies.paper import pcam
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 
@@ -81,7 +82,7 @@ def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
     assert steps_per_epoch(config.updated(batch=128), tmp_path) == 512
     # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
     monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
-    monkeypatch.setattr(pcam, "TASK", replace(pcam.TASK, epoch_images=32))
+    monkeypatch.setattr(pcam, "PCAM", replace(pcam.PCAM, epoch_images=32))
     monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
     tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
     small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))

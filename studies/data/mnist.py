@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, check_declared_size
+from liespline.lab.data.files import DataError, check_declared_size
+from liespline.lab.data.rows import Array
+from liespline.lab.data.split import SPLITS, Split, check_split
+from liespline.lab.data.turned import transformed
+
 from .matrices import Matrices, places
-from .split import SPLITS, Split, check_split
-from .turned import centres_of_mass, transformed
 
 CLASSES = tuple("0123456789")
 SIDE, WIDE = 28, 40
@@ -104,6 +106,14 @@ def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.ui
     elif moves.anywhere:
         offsets = -np.einsum("nij,nj->ni", back, places(images, matrices, side, rng))
     return transformed(images / 255, back, side, offsets)
+
+
+def centres_of_mass(images: Array) -> NDArray[np.float64]:
+    """Where the brightness of images (N, H, W) is centred, in samples from their centre: (N, 2); 0 for black ones."""
+    rows, columns = (np.arange(n) - (n - 1) / 2 for n in images.shape[1:])
+    bright = images.astype(np.float64)
+    mass = np.maximum(bright.sum((1, 2)), 1e-12)
+    return np.stack([bright.sum(2) @ rows / mass, bright.sum(1) @ columns / mass], -1)
 
 
 Part = tuple[NDArray[np.uint8], NDArray[np.uint8]]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from liespline.lab.data import pcam
 from liespline.lab.data.augment import Draws
+from studies.data import pcam
 
 X = np.random.default_rng(0).integers(0, 256, (32, 16, 16, 3), np.uint8)
 

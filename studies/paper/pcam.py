@@ -1,15 +1,19 @@
-"""The paper's first experiment: tumour tissue in PatchCamelyon, rotations (section 4, tab. GCNNPCAM)."""
+"""The paper's first experiment: tumour tissue in PatchCamelyon, rotations (section 4, tab. GCNNPCAM).
+
+liespline train studies/paper/pcam.py:PCAM --data DIR
+"""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from liespline.lab.data.augment import Plain
+from liespline.lab.settings import Config
+from liespline.lab.tasks.base import Task
+from liespline.lab.tasks.defaults import SORTED
+
 from ..data import pcam
-from ..data.augment import Plain
-from ..settings import Config
-from .base import Task
-from .defaults import DEFAULTS
-from .defaults import OPTIONS as SETTINGS_OF
+from . import RECIPE
 
 Run = tuple[str, int, int]
 """Kernel, N_h and N_k; `unturned` is a dense kernel, trained without quarter turns, `whole` one of 7×7 windows."""
@@ -47,8 +51,8 @@ def runs_of(networks: tuple[Run, ...], base: Config) -> dict[str, Config]:
     return runs
 
 
-TASK = Task(
-    defaults=DEFAULTS["pcam"],
+PCAM = Task(
+    defaults=Config(f"{__name__}:PCAM").updated(network="pcam", n_h=12, n_k=12, batch=32, augment="rot90", **RECIPE),
     data_help="the folder with the official camelyonpatch_level_2_split_….h5 files",
     check=lambda path, config: pcam.check(path),
     load_split=lambda config, split: pcam.load(Path(str(config.data)), split),
@@ -62,6 +66,6 @@ TASK = Task(
     # The paper's 25 runs, fourteen that decide each of its claims by one pair at least, and a pair of our own.
     sets={name: partial(runs_of, networks) for name, networks in SETS.items()},
     epoch_images=2048 * 32,  # the scripts' epoch: a quarter of the official training set
-    options=SETTINGS_OF["pcam"],
+    options=(*SORTED, "preset"),
     networks=("pcam", "resnet"),
 )

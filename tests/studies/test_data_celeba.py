@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from lab.official_celeba import Official, official, size_of, table
-from liespline.lab.data import DataError, celeba, celeba_prepare
+from liespline.lab.data import DataError
+from studies.data import celeba, celeba_prepare
 from studies.data.synthetic import faces
 
 
@@ -89,7 +90,7 @@ def test_same_seed_same_files_other_seed_others(tmp_path):
 CHILD = """
 import sys, time
 from pathlib import Path
-from liespline.lab.data import celeba, journal
+from studies.data import celeba, journal
 journal._BLOCK = 2
 
 def progress(*step):

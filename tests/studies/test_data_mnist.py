@@ -1,35 +1,17 @@
 """MNIST's files, the sets generated from them, digits, and how images are turned."""
 
 import gzip
-import os
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from liespline.lab.data import DataError, Split, digits, mnist
-from liespline.lab.data.augment import Draws, Plain, Rotate
+from lab.mnist_files import idx, small_mnist
+from liespline.lab.data import DataError, Split
 from liespline.lab.tasks import find_task
-
-RNG = np.random.default_rng(0)
-
-
-def idx(array: np.ndarray) -> bytes:
-    return b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-
-
-def small_mnist(path: Path, train: int = 60, test: int = 12) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, count in (("train", train), ("t10k", test)):
-        arrays[f"{name}-images-idx3-ubyte"] = RNG.integers(0, 256, (count, 28, 28), np.uint8)
-        arrays[f"{name}-labels-idx1-ubyte"] = RNG.integers(0, 10, count).astype(np.uint8)
-    for name, array in arrays.items():
-        (path / f"{name}.gz").write_bytes(gzip.compress(idx(array), 1))
-    return arrays
+from studies.data import mnist
 
 
 def test_upright_mnist_is_the_files(tmp_path):
@@ -161,63 +143,3 @@ def test_faulty_idx_files_are_refused(tmp_path, fault):
     with pytest.raises(DataError, match=message):
         mnist.load(tmp_path, "train", "upright")
     assert len(mnist.check(tmp_path)) == 1
-
-
-def test_digits_upright_and_turned():
-    upright = {split: digits.load(split) for split in ("train", "valid", "test")}
-    assert sum(map(len, upright.values())) == 1797
-    turned = digits.load("test", rotated=True)
-    assert torch.equal(turned.targets, upright["test"].targets)
-    assert turned.space == (24, 24)
-    a, b = (data.__getitems__(range(450))[0].float() for data in (upright["test"], turned))
-    ink = (b.sum((1, 2, 3)) / a.sum((1, 2, 3))).numpy()
-    assert np.abs(ink - 1).max() < 0.05, "turning neither cuts nor adds ink"
-    assert (a - b).abs().mean() > 20, "and it does turn"
-
-
-DRAWN = """
-import hashlib
-from liespline.lab.data import digits
-for rotated in (False, True):
-    split = digits.load("train", rotated)
-    print(hashlib.sha256(split.__getitems__(range(len(split)))[0].numpy().tobytes()).hexdigest())
-"""
-
-
-def test_generated_digits_are_the_same_on_other_processors():
-    # torch computes with other instructions then, whose last bits differ
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", DRAWN],
-            env=os.environ | {"ATEN_CPU_CAPABILITY": kind, "OMP_NUM_THREADS": threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for kind, threads in (("default", "1"), ("avx2", "2"))
-    ]
-    assert said[0] == said[1]
-    assert len(set(said[0])) == 2
-
-
-@pytest.mark.parametrize("shape", [(4, 1, 9, 9), (4, 1, 9, 9, 9)])
-def test_rotation_about_the_centre(shape):
-    images = torch.zeros(shape, dtype=torch.uint8)
-    images[(slice(None), 0, *[4] * (len(shape) - 2))] = 255  # the centre, which stays
-    images[(slice(None), 0, *[4] * (len(shape) - 3), 8)] = 255
-    labels = torch.arange(4)
-    out, same = Rotate()(images, labels, Draws(torch.Generator().manual_seed(0)))
-    again, _ = Rotate()(images, labels, Draws(torch.Generator().manual_seed(0)))
-    assert torch.equal(out, again)
-    assert torch.equal(same, labels)
-    assert out[(slice(None), 0, *[4] * (len(shape) - 2))].min() > 0.95
-    assert len({tuple(x.flatten().round(decimals=3).tolist()) for x in out}) == 4, "each image its own turn"
-    plain, _ = Plain()(images, labels)
-    assert torch.equal(plain, images.float() / 255)
-    with pytest.raises(ValueError, match="cannot be turned"):
-        Rotate()(torch.zeros(2, 3, 4), labels)
-
-
-def test_split_refuses_mismatched_targets():
-    with pytest.raises(DataError, match="5 images but 4 targets"):
-        Split(np.zeros((5, 3, 3), np.uint8), np.zeros(4), ("a", "b"))
