@@ -56,7 +56,7 @@ def settings_page() -> str:
         lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
         for setting in (one for one in SETTINGS.values() if one.part == part):
             choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
-            tasks = ", ".join(takers(setting.name)) if setting.special else "all"
+            tasks = ", ".join(takers(setting.name)) or "of studies/" if setting.special else "all"
             later = " May change with `--resume`." if setting.later else ""
             lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
     return "\n".join([*lines, "", ENVIRONMENT])

@@ -106,6 +106,29 @@ def test_it_trains_and_goes_on_from_elsewhere(tmp_path):
     assert load(run.path)(torch.zeros(1, 1, 24, 24)).shape == (1, 2)
 
 
+SWEPT = (
+    CODE
+    + """
+
+from dataclasses import replace
+
+SWEPT = replace(STRIPES, sets={"one": lambda base: {"small": base.updated(n_h=2, widths=(2, 3), accelerator="cpu")}})
+"""
+)
+
+
+def test_a_sweep_of_it_is_done_by_processes_that_find_it(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "stripes.py").write_text(SWEPT)
+    done = command("sweep", tmp_path / "code" / "stripes.py:SWEPT", "--set", "one", "--seeds", 1, where=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert Run(tmp_path / "runs" / "sweep-swept-one" / "runs" / "small" / "seed-0").complete
+    done = command("sweep", "stripes:SWEPT", "--set", "one", "--seeds", 1, "--dry-run", where=tmp_path / "code")
+    assert done.stdout == "small seed 0: to do\n", "another folder"
+    done = command("sweep", "stripes:SWEPT", "--set", "ones", where=tmp_path / "code")
+    assert (done.returncode, "Did you mean 'one'?" in done.stderr) == (2, True)
+
+
 def test_a_file_of_a_package_is_its_module(package, fresh, monkeypatch, tmp_path):
     task = find_task(f"{package}:STRIPES")
     assert task.name == "mine.tasks.stripes:STRIPES"

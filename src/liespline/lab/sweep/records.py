@@ -86,8 +86,8 @@ _FEW = {"disc": True, "weights": 13_000}
 _O2_FEW = {**_FEW, "group": "o2", "n_h": 12, "n_k": 5, "separable": True, **LOCAL}
 _SMALL = _shares({"o2-12": _O2_FEW, "plain": {**PLAIN, **_FEW}}, {0.1: (60, 120), 1.0: (24, 36)})
 _PAPER = {
-    "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},
-    "paper-2d": {"network": "classifier", **PLAIN, "epochs": 16},
+    "paper-12": {"network": "pcam", "n_h": 12, "n_k": 12, "epochs": 16},
+    "paper-2d": {"network": "pcam", **PLAIN, "epochs": 16},
 }
 
 # Every rotation sees itself alone until the maximum over all: kernels that relate rotations of 90° to each other
