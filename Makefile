@@ -96,7 +96,7 @@ bench: .venv/ready
 	touch $@
 
 .venv/ready: .venv/lab
-	$(if $(LOCK),,$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,dev]')
+	$(if $(LOCK),,$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,studies,dev]')
 	touch $@
 
 clean:

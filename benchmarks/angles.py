@@ -21,9 +21,12 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline.lab.data import as_float, mnist
+from liespline.lab.data import as_float
 from liespline.lab.moving import moved
 from timing import facts
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
+from studies.data import mnist
 
 ORIENTATIONS, STEPS, BATCH, SEEDS = 8, 300, 64, 3
 TRAINED, TESTED = 10_000, 500

@@ -2,13 +2,16 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 import front
-from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
+from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 
 HERE = Path(__file__).parent
 FIGURES = HERE.parent / "docs" / "figures"

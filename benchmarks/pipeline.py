@@ -12,8 +12,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from liespline.lab.data import batched
-from liespline.lab.data.pcam import load
 from timing import Row, report
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
+from studies.data.pcam import load
 
 COUNT, BATCH, SECONDS = 8192, 256, 4.0
 

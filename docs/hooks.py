@@ -8,9 +8,10 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from liespline.extras import explore
+import explore
 from liespline.lab.cli.options import default
 from liespline.lab.settings import SETTINGS
+from liespline.lab.tasks.defaults import takers
 
 # Pages of the site that are files of the repository. Each is written once and read in both places.
 ELSEWHERE = {
@@ -55,7 +56,7 @@ def settings_page() -> str:
         lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
         for setting in (one for one in SETTINGS.values() if one.part == part):
             choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
-            tasks = "all" if setting.only is None else ", ".join(setting.only)
+            tasks = ", ".join(takers(setting.name)) or "of studies/" if setting.special else "all"
             later = " May change with `--resume`." if setting.later else ""
             lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
     return "\n".join([*lines, "", ENVIRONMENT])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from liespline.lab.data import mnist
-from liespline.lab.data.augment import Augmentation, Draws, words_of
+from liespline.lab.data.augment import Draws
 from liespline.lab.data.split import Split
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import load
 from liespline.lab.sweep.records_page import write_records_page
 from liespline.nn import OverGrids
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
+from studies.data import mnist
 
 BATCH = 1000
 ELASTIC = words_of("affine+elastic")

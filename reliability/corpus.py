@@ -11,6 +11,7 @@ from pathlib import Path
 from record import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is
 from lab.hostile import MEMORY, SECONDS, all_cases, judge
 
 

@@ -3,6 +3,7 @@
 import gzip
 import re
 import struct
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from gpu_share import share
+
+sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
 
 DRAW = np.random.default_rng(0)
 
@@ -64,7 +67,7 @@ def _points(folder: Path) -> None:
 
 
 def _mnist(folder: Path) -> None:
-    from liespline.lab.data import mnist
+    from studies.data import mnist
 
     folder.mkdir(parents=True)
     for name, count in (("train", 60), ("t10k", 20)):
@@ -78,14 +81,14 @@ def _mnist(folder: Path) -> None:
 
 
 def _tissue(folder: Path) -> None:
-    from liespline.extras.synthetic import tissue
+    from studies.data.synthetic import tissue
 
     tissue.synthesize(folder, train=16, valid=8, test=8)
 
 
 def _faces(folder: Path) -> None:
-    from liespline.extras.synthetic import faces
-    from liespline.lab.data import celeba
+    from studies.data import celeba
+    from studies.data.synthetic import faces
 
     faces.synthesize(folder / "official", identities=14, pictures=4)
     celeba.prepare(folder / "official", folder / "set")
@@ -144,10 +147,8 @@ def _one(folder: Path, device: str, task: str) -> tuple[str, str | None]:
 
 def check_tasks(device: str, folder: Path, seconds: float, jobs: int, only: str, note: Callable[[dict], None]) -> None:
     """Note how many tasks went through, and what went wrong in the others, as it comes."""
-    from liespline.lab.tasks import SUMMARIES
-
     start, failures = time.monotonic(), []
-    wanted = [task for task in SUMMARIES if re.search(only, f"train {task}")]
+    wanted = [task for task in TASKS if re.search(only, f"train {task}")]
     note({"counts": {}, "failures": [], "left_out": len(wanted)})
     for done, found in enumerate(share(partial(_one, folder, device), wanted, jobs, seconds), 1):
         task, problem = found if isinstance(found, tuple) else ("lab", found)

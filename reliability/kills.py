@@ -11,6 +11,7 @@ from pathlib import Path
 from record import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lab"))
+sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is
 from killed_data import needed_first
 from killed_work import WORKS
 from killing import Campaign

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline.extras.explore import page, write_page
+from explore import page
 
+ROOT = Path(__file__).parents[1]
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
@@ -194,6 +196,8 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: str, tmp_path: Pat
     assert in_browser(browser, tmp_path, "--window-size=500,900")["seen"]["overflow"] <= 0
 
 
-def test_the_page_needs_no_network(tmp_path: Path) -> None:
-    text = write_page(tmp_path).read_text(encoding="utf-8")
+def test_the_page_is_one_file_that_needs_no_network(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "docs" / "explore.py", tmp_path / "page.html"], check=True)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text == page()
     assert not re.search(r"https?:|//cdn|@import|url\(|src=", text)

@@ -124,7 +124,7 @@ def test_lock_has_a_hash_for_every_pin() -> None:
 def test_oldest_versions_tested_are_the_oldest_allowed() -> None:
     oldest = {}
     extras = PROJECT["optional-dependencies"]
-    for line in PROJECT["dependencies"] + extras["lab"] + extras["figures"]:
+    for line in PROJECT["dependencies"] + extras["lab"] + extras["studies"]:
         requirement = Requirement(line)
         (bound,) = requirement.specifier
         assert bound.operator == ">="
@@ -151,6 +151,14 @@ def test_an_index_shows_no_link_that_needs_the_repository(dist: Path) -> None:
     links = relative_links(code(text, "https://git.org/x", "1.0"))
     assert links == []
     assert "![a](https://git.org/x/raw/v1.0/docs/figures/a.png)" in code(text, "https://git.org/x", "1.0")
+
+
+def test_the_wheel_holds_the_package_alone(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.partition("/")[0] for name in archive.namelist()}
+    assert names == {"liespline", f"liespline-{liespline.__version__}.dist-info"}
+    assert (ROOT / "studies" / "__init__.py").is_file()
 
 
 def test_there_is_one_version(dist: Path) -> None:

@@ -13,17 +13,19 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.extras.figures.results import prepare as read_sweep
-from liespline.extras.synthetic import faces
-from liespline.lab.data import celeba, images, mnist, pcam, volumes
+from liespline.lab.data import images, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
+from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature, make_classifier
+from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.nan_guard import replay
+from studies.data import celeba, mnist, pcam
+from studies.data.synthetic import faces
+from studies.figures.results import prepare as read_sweep
 
 CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
@@ -51,7 +53,7 @@ def content(tensors) -> str:
 
 def make_checkpoint(folder: Path) -> None:
     torch.manual_seed(0)
-    state = {"state_dict": make_classifier(CONFIG, SIGNATURE).state_dict(), "epoch": 3, "global_step": 40}
+    state = {"state_dict": build(CONFIG, SIGNATURE).state_dict(), "epoch": 3, "global_step": 40}
     SafeCheckpoints().save_checkpoint(state | {"loops": {}, "note": ["x"] * 3}, folder / "last.ckpt")
 
 
@@ -67,7 +69,7 @@ def describe(path: Path, tensors, config=None, signature=None) -> None:
 
 def make_model(folder: Path) -> None:
     torch.manual_seed(0)
-    describe(folder / "model.safetensors", make_classifier(CONFIG, SIGNATURE).state_dict())
+    describe(folder / "model.safetensors", build(CONFIG, SIGNATURE).state_dict())
 
 
 def read_model(folder: Path) -> object:
@@ -77,7 +79,7 @@ def read_model(folder: Path) -> object:
 
 def make_step(folder: Path) -> None:
     torch.manual_seed(0)
-    state = make_classifier(CONFIG, SIGNATURE).state_dict()
+    state = build(CONFIG, SIGNATURE).state_dict()
     images, targets = torch.full((3, 1, 8, 8), float("nan")), torch.tensor([0, 1, 2])
     tensors = {"images": images, "targets": targets} | {f"network.{k}": v for k, v in state.items()}
     describe(folder / "step.safetensors", tensors)

@@ -1,6 +1,7 @@
 """Data work that is killed: CelebA's preparation, drawing tissue and faces, decoding one's own images."""
 
 import hashlib
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,8 +10,11 @@ import numpy as np
 from killing import DONE, REDONE, Work
 from PIL import Image
 
-from liespline.extras.synthetic import faces, tissue
-from liespline.lab.data import DataError, celeba, celeba_prepare, images, journal, pcam
+from liespline.lab.data import DataError, images
+
+sys.path.append(str(Path(__file__).parents[2]))  # where studies/ is
+from studies.data import celeba, celeba_prepare, journal, pcam
+from studies.data.synthetic import faces, tissue
 
 
 def sha(raw: bytes) -> str:

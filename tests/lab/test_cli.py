@@ -32,17 +32,19 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train"], ["name a task"]),
         (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
         (["train", "digits", "--resume", "nowhere"], ["goes on with that run", "leave out task"]),
-        (["train", "pcam", "--stride", "2"], ["--stride does nothing for task pcam", "leave out stride"]),
+        (["train", "landmarks", "--stride", "2"], ["--stride does nothing for task landmarks", "leave out stride"]),
+        (["train", "nowhere.py:MINE"], ["nowhere.py: does not exist; expected the file that holds the task"]),
+        (["train", "nowhere:MINE"], ["task nowhere:MINE: there is no module nowhere in ", "or name its file"]),
+        (["train", "json:MINE"], ["task json:MINE: ", "has no task of that name; it has none"]),
+        (["train", "a b.py:MINE"], ["a b.py: does not exist"]),
+        (["train", "../up:MINE"], ["task '../up:MINE': expected module:NAME or FILE.py:NAME"]),
         (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
         (["train", "digits", "--group", "none", "--n-h", "4"], ["--n-h does nothing with --group none"]),
         (["train", "digits", "--logger", "wandb"], ["logger = wandb", "not installed"]),
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
-        (["figures", "resluts"], ["Did you mean 'results'?"]),
-        (["data", "synthesize", "pcan", "out"], ["Did you mean 'pcam'?"]),
-        (["data", "fetch", "mnits", "out"], ["Did you mean 'mnist'?"]),
+        (["sweep", "studies.paper.pcam:PCAM", "--set", "papr"], ["Did you mean 'paper'?"]),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )
@@ -177,12 +179,6 @@ def test_images_of_any_size_suit_the_network(liespline, tmp_path, image_folder):
     command = ["train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL]
     status, _ = liespline(*command, "--widths", "2,2,2,2,2,2,2")  # 16×16, halved three times
     assert status == 0
-
-
-def test_finished_runs_are_drawn(liespline, tmp_path, tiny_run):
-    status, text = liespline("figures", "results", tiny_run.path.parent, tmp_path)
-    assert status == 0, text
-    assert {file.suffix for file in tmp_path.iterdir()} >= {".svg", ".png"}
 
 
 def test_a_second_process_on_a_run_is_refused(liespline, tiny_run):

@@ -49,8 +49,6 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\nseed: -1", ["seed"]),
         ("task: digits\nseed: " + "9" * 5000, ["a number of over 4,300 digits"]),
         ("task: digits\nseed: 0x" + "9" * 5000, ["seed", "must be at least 0"]),
-        ("task: pcam\nnetwork: {stride: 2}", ["--stride does nothing for task pcam"]),
-        ("task: digits\npreset: released", ["--preset does nothing for task digits"]),
         ("task: images\nlabels_are: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
         ("task: volumes\nwindow: '5'", ["window = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
@@ -109,6 +107,26 @@ def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
     file.write_text("task: digits\nnetwork: 3\n")
     with pytest.raises(ConfigError, match="network = 3"):
         start_config(None, file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("task: segment\nnetwork: {stride: 2}", "--stride does nothing for task segment, only for digits, .*images"),
+        ("task: digits\npreset: released", "--preset does nothing for task digits.*; leave out preset"),
+        ("task: digits\nlabels: table.csv", "--labels does nothing for task digits, only for images, volumes, segment"),
+        ("task: landmarks\nnetwork: {network: resnet}", "--network does nothing for task landmarks"),
+    ],
+)
+def test_what_does_nothing_for_a_task_is_refused_where_it_was_given(tmp_path, text, words):
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        start_config(None, tmp_path / "config.yaml", {})
+    given = yaml.safe_load(text)
+    task = given.pop("task")
+    with pytest.raises(ConfigError, match=words):
+        start_config(task, None, given.get("network", given))
+    assert Config.from_yaml(text, "here").task == task, "what a run once began with is read"
 
 
 @pytest.mark.parametrize("task", DEFAULTS)

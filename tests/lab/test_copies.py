@@ -8,14 +8,14 @@ import torch
 import yaml
 from torch import nn
 
+from lab.mnist_files import small_mnist
 from lab.small_runs import new_run
-from lab.test_data_mnist import small_mnist
-from liespline.lab.data import mnist
 from liespline.lab.data.split import Split
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
 from liespline.nn import OverGrids
+from studies.data import mnist
 
 
 @pytest.fixture

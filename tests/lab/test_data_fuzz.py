@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lab.hostile_files import make_faces, make_images, make_mnist, make_pcam, make_prepared, make_volumes
-from liespline.lab.data import DataError, celeba, images, mnist, pcam, volumes
+from liespline.lab.data import DataError, images, volumes
+from studies.data import celeba, mnist, pcam
 
 TRIES = 40
 

@@ -43,7 +43,7 @@ def test_each_has_the_gradient_that_it_would_have_alone():
 
 def test_a_run_answers_with_the_mean_of_networks_that_differ(run):
     trained, (weights, _) = load(run.path), read_weights(run.model_file)
-    one = find_task("digits").network(CONFIG, trained.signature).eval()
+    one = find_task("digits").make(CONFIG.updated(ensemble=1), trained.signature).eval()
     x = torch.rand(4, trained.signature.in_channels, *trained.signature.space)
     answers = []
     for number in range(3):

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from liespline.extras.synthetic import faces
 from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
 from liespline.lab.runs.folder import Run
@@ -78,21 +77,6 @@ def test_the_kernel_refuses_a_checkpoint(liespline, tmp_path):
     assert "File too large" in text
 
 
-def test_the_kernel_refuses_drawings_and_their_preparation(liespline, tmp_path):
-    faces.synthesize(tmp_path / "src", identities=6, pictures=4, seed=1)
-    commands = {
-        "p": ["data", "synthesize", "pcam", tmp_path / "p", "--count", 8],
-        "c": ["data", "synthesize", "celeba", tmp_path / "c", "--count", 3],
-        "o": ["data", "prepare", "celeba", tmp_path / "src", tmp_path / "o"],
-    }
-    for folder, command in commands.items():
-        with largest_file(1000):
-            status, text = liespline(*command)
-        assert (status, "Traceback" in text, "File too large" in text) == (2, False, True), text
-        assert str(tmp_path / folder) in text
-        assert liespline(*command)[0] == 0, "with room again, it goes on"
-
-
 def test_a_logger_that_cannot_write(liespline, monkeypatch, tmp_path):
     def log_metrics(self, metrics, step=None):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -103,58 +87,42 @@ def test_a_logger_that_cannot_write(liespline, monkeypatch, tmp_path):
     assert f"{tmp_path / 'run'}: No space left on device" in text
 
 
-def commands_that_write(out, run, src):
+def commands_that_write(out, run):
     return {
         "train": ["train", "digits", "--out", out, *SMALL],
-        "pcam": ["data", "synthesize", "pcam", out, "--count", "8"],
-        "celeba": ["data", "synthesize", "celeba", out, "--count", "3"],
-        "prepare": ["data", "prepare", "celeba", src, out],
         "export": ["export", run, "--onnx", out / "net.onnx"],
-        "explore": ["explore", out / "page.html"],
-        "figures": ["figures", "results", run.parent, out],
     }
 
 
-@pytest.fixture(scope="module")
-def some_faces(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("faces")
-    faces.synthesize(folder, identities=6, pictures=4, seed=1)
-    return folder
-
-
-@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare", "export", "explore", "figures"])
-def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, some_faces, command):
+@pytest.mark.parametrize("command", ["train", "export"])
+def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, command):
     (tmp_path / "file").write_text("no folder")
-    status, text = liespline(*commands_that_write(tmp_path / "file" / "out", tiny_run.path, some_faces)[command])
+    status, text = liespline(*commands_that_write(tmp_path / "file" / "out", tiny_run.path)[command])
     assert status == 2
     assert "Traceback" not in text
     assert str(tmp_path / "file") in text
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-@pytest.mark.parametrize("command", ["train", "pcam", "celeba", "prepare"])
-def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run, some_faces, command):
+def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run):
     def read_only(path, mode="r", *more, **options):
         if str(path).startswith(str(tmp_path)) and set(mode) & set("wa+"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
         return open(path, mode, *more, **options)
 
     monkeypatch.setattr(files, "open", read_only, raising=False)
-    status, text = liespline(*commands_that_write(tmp_path / "out", tiny_run.path, some_faces)[command])
+    status, text = liespline(*commands_that_write(tmp_path / "out", tiny_run.path)["train"])
     assert status == 2
     assert "Traceback" not in text
     assert "Read-only file system" in text
     assert str(tmp_path / "out") in text
 
 
-def test_a_folder_that_another_process_works_in(liespline, tmp_path, tiny_run, some_faces):
-    for command, name in (("train", "lock"), ("pcam", ".lock"), ("celeba", ".lock"), ("prepare", ".lock")):
-        out = tmp_path / command
-        out.mkdir()
-        with files.lock(out / name, wait=False):
-            status, text = liespline(*commands_that_write(out, tiny_run.path, some_faces)[command])
-        assert status == 2
-        assert f"{out}: process {os.getpid()} is working there" in text
+def test_a_folder_that_another_process_works_in(liespline, tmp_path, tiny_run):
+    with files.lock(tmp_path / "lock", wait=False):
+        status, text = liespline(*commands_that_write(tmp_path, tiny_run.path)["train"])
+    assert status == 2
+    assert f"{tmp_path}: process {os.getpid()} is working there" in text
 
 
 def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
@@ -167,14 +135,3 @@ def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
         f"left out: {entry.run.path}: process {os.getpid()} is working there; wait for it or choose another folder"
     ]
     assert not entry.run.config_file.exists()
-
-
-def test_a_drawing_does_not_replace_other_files(liespline, tmp_path, some_faces):
-    """Official files, or those of another seed, are never written over."""
-    for task, name in (("pcam", "camelyonpatch_level_2_split_valid_y.h5"), ("celeba", "identity_CelebA.txt")):
-        (tmp_path / task).mkdir()
-        (tmp_path / task / name).write_text("the real one")
-        status, text = liespline("data", "synthesize", task, tmp_path / task, "--count", "8")
-        assert status == 2
-        assert f"{name}: is not of this drawing" in text
-        assert (tmp_path / task / name).read_text() == "the real one"

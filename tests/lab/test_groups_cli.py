@@ -131,9 +131,10 @@ def test_other_wrong_groups_are_named():
         with pytest.raises(ConfigError, match=says):
             make_grid(Network(group=group, n_h=odd), space)
     for task, right, wrong in (("pcam", "so2", "o2"), ("celeba", "scale", "sim2"), ("landmarks", "scale", "so2")):
-        config = DEFAULTS[task].updated(group=wrong)
-        with pytest.raises(ConfigError, match=f"'{wrong}': the network of task {task} is for {right} or none"):
-            find_task(task).network(config, Signature(3, (96, 96), ("a_row", "a_column"), kind="points"))
+        config = find_task(task).defaults.updated(group=wrong)
+        network = find_task(task).networks[0]
+        with pytest.raises(ConfigError, match=f"'{wrong}': network {network} is for {right} or none"):
+            find_task(task).make(config, Signature(3, (96, 96), ("a_row", "a_column"), kind="points"))
 
 
 def test_a_configuration_with_factors_is_read_as_it_was_written():

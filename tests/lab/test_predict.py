@@ -12,7 +12,9 @@ from PIL import Image
 from lab.small_runs import new_run
 from liespline.lab import load
 from liespline.lab.data import images
+from liespline.lab.runs.trained import Trained
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 
 RNG = np.random.default_rng(0)
 
@@ -172,4 +174,7 @@ def test_volumes(tmp_path, liespline, size):
 
 def test_whole_patches_are_cropped_as_in_training():
     patch = RNG.integers(0, 256, (96, 96, 3), np.uint8)
-    assert np.array_equal(find_task("pcam").prepared(patch, find_task("pcam").defaults), patch[4:92, 4:92])
+    signature = Signature(3, (88, 88), ("normal", "tumour"), whole=(96, 96))
+    trained = Trained(torch.nn.Linear(1, 1), find_task("pcam").defaults, signature)
+    assert np.array_equal(trained.prepared(patch), patch[4:92, 4:92])
+    assert np.array_equal(trained.prepared(patch[:90, :92]), patch[:90, :92]), "none of these"

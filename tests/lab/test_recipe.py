@@ -203,7 +203,7 @@ def test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid(tmp_p
         return loss
 
     def validation_step(self, batch, batch_idx):
-        fresh = find_task("digits").network(config, Signature(1, (24, 24), tuple("0123456789")))
+        fresh = find_task("digits").make(config, Signature(1, (24, 24), tuple("0123456789")))
         fresh.load_state_dict(self.network.state_dict())
         scored.append(torch.equal(fresh.eval()(batch[0]), self.output(batch[0])))
         real_valid(self, batch, batch_idx)
@@ -254,10 +254,10 @@ def test_the_residual_network_is_one_word_away(tmp_path):
     signature = Signature(1, (28, 28), tuple("0123456789"))
     for task in ("rotmnist", "images", "volumes"):
         config = find_task(task).defaults.given(network="resnet", **({"group": "so2"} if task == "volumes" else {}))
-        made = find_task(task).network(config.updated(n_h=4), signature)
+        made = find_task(task).make(config.updated(n_h=4), signature)
         assert type(made) is type(ls.models.resnet(1, 2, ls.uniform(ls.SO2(), 2), widths=(2,)))
         assert made.stages[-1][-1].branch[-1].weight.shape[0] == 48
-    asked = find_task("rotmnist").network(config.updated(n_h=4, widths=(2, 3)), signature)
+    asked = find_task("rotmnist").make(config.updated(n_h=4, widths=(2, 3)), signature)
     assert asked.stages[-1][-1].branch[-1].weight.shape[0] == 3
     with pytest.raises(ConfigError, match="--stride does nothing with --network resnet"):
         find_task("images").defaults.given(network="resnet", stride=2)

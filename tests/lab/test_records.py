@@ -10,10 +10,9 @@ import torch
 from scipy import ndimage
 from torch import nn
 
+from lab.mnist_files import idx
 from lab.small_runs import new_run
-from lab.test_data_mnist import idx
-from liespline.lab.data import Split, mnist
-from liespline.lab.data.matrices import Matrices, places
+from liespline.lab.data import Split
 from liespline.lab.data.turned import transformed
 from liespline.lab.evaluation import evaluate
 from liespline.lab.evaluation.evaluate import weights_in
@@ -25,6 +24,8 @@ from liespline.lab.sweep.records import SETS
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.train import keep_best
+from studies.data import mnist
+from studies.data.matrices import Matrices, places
 
 RNG = np.random.default_rng(0)
 
@@ -164,22 +165,6 @@ def test_every_set_is_planned_seed_by_seed_and_takes_what_the_user_says(tmp_path
         assert all(re.fullmatch(r"[\w-]+", network) for network in record.networks)
     with pytest.raises(ConfigError, match="Did you mean 'rotmnist'"):
         plan("records", "rotmnst", tmp_path, 1, {})
-
-
-def test_the_paper_network_takes_no_sizes():
-    task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
-        task.network(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
-    with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
-        task.network(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
-
-
-@pytest.mark.filterwarnings("ignore:.*energy falls outside")  # of the paper's
-def test_the_set_of_whole_windows_differs_in_them_alone():
-    paper, whole = find_task("pcam").sets["whole"](find_task("pcam").defaults).values()
-    assert whole == paper.updated(kernel_size=7)
-    networks = [find_task("pcam").network(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
-    assert [p.shape for p in networks[0].parameters()] == [p.shape for p in networks[1].parameters()]
 
 
 class RightOrLeft(nn.Module):

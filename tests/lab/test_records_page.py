@@ -11,13 +11,13 @@ import yaml
 from scipy import stats
 
 from lab.made_up_runs import write
-from liespline.extras.figures import records as figure
-from liespline.extras.figures.style import THEMES
 from liespline.lab.evaluation.moves import ROTATIONS
 from liespline.lab.paper.intervals import area_over_images
 from liespline.lab.sweep.records import SETS
 from liespline.lab.sweep.records_page import CHANGE, scored_runs, write_records_page
 from liespline.lab.sweep.study import write_study
+from studies.figures import records as figure
+from studies.figures.style import THEMES
 
 
 def made_up_study(folder):

@@ -4,12 +4,9 @@ import json
 
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 from lab.made_up_runs import write, write_runs
 from liespline import Lift
-from liespline.extras.figures.results import series_of
-from liespline.lab.cli import app
 from liespline.lab.data import DataError
 from liespline.lab.paper import verdicts as rule
 from liespline.lab.paper.results_page import write_results_page
@@ -19,6 +16,8 @@ from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.models.kernels import KERNELS
+from studies.figures import draw_results
+from studies.figures.results import series_of
 
 
 def test_runs_that_must_not_be_mixed(tmp_path):
@@ -73,8 +72,8 @@ def test_the_command_writes_the_page_and_the_pictures(tmp_path):
     (marked / "environment.json").write_text(json.dumps({"machine": "a | b\n<script>", "commit": "1234567890abcdef"}))
     row = {"seconds": 1.0, "images_per_second": 4321.0, "memory_mib": 1.0, "valid_accuracy": 0.5}
     (marked / "metrics.jsonl").write_text("".join(json.dumps({"epoch": i, **row}) + "\n" for i in range(12)))
-    done = CliRunner().invoke(app, ["figures", "results", str(tmp_path / "runs"), str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
+    list(draw_results(tmp_path / "runs", tmp_path / "out"))
+    write_results_page(read_runs(tmp_path / "runs"), tmp_path / "out")
     names = {f"results-{theme}.{kind}" for theme in ("light", "dark") for kind in ("svg", "png")}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names | {"results.md"}
     page = (tmp_path / "out" / "results.md").read_text()
@@ -118,7 +117,7 @@ def test_names_that_are_none(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 def test_the_preset_reaches_the_network_and_the_report():
     config = find_task("celeba").defaults.updated(n_h=2, preset="released")
-    network = find_task("celeba").network(config, Signature(3, (128, 128), ("nose",)))
+    network = find_task("celeba").make(config, Signature(3, (128, 128), ("nose",)))
     (first, *_) = (layer for layer in network.modules() if isinstance(layer, Lift))
     assert first.grid.elements[:, 0].tolist() == pytest.approx([1, 1.6])
     assert "preset: released" in settings_section(config.to_yaml(), "{}").body

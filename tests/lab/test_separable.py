@@ -14,7 +14,7 @@ SIGNATURE = Signature(1, (16, 16), ("a", "b"))
 
 def made(task: str, **changes):
     chosen = find_task(task)
-    return chosen.network(chosen.defaults.updated(n_h=4, **changes), SIGNATURE)
+    return chosen.make(chosen.defaults.updated(n_h=4, **changes), SIGNATURE)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_it_is_kept_in_the_run_s_file_and_refused_by_the_paper_s_network():
     assert Config.from_yaml(config.to_yaml(), "config.yaml").network.separable
     task = find_task("pcam")
     with pytest.raises(ConfigError, match="--separable does nothing with the paper's network"):
-        task.network(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))
+        task.make(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))

@@ -77,7 +77,7 @@ def test_every_size_works_and_the_last_window_of_the_defaults_sees_no_border(nam
     dims, largest = (2, 72) if name == "images" else (3, 34)
     for side in range(5, largest):
         signature = Signature(1, (side,) * dims, ("a", "b"))
-        network = task.network(config, signature).eval()
+        network = task.make(config, signature).eval()
         seen: list[int] = []
         last = next(m for m in network.modules() if isinstance(m, AtLeast))
         last.register_forward_pre_hook(lambda module, inputs, seen=seen: seen.append(min(inputs[0].shape[3:])))
@@ -87,7 +87,7 @@ def test_every_size_works_and_the_last_window_of_the_defaults_sees_no_border(nam
         window = 7 if name == "images" else 5
         assert seen[0] >= window or len(widths) == 2
         if widths != config.network.widths:  # one layer more would see padding
-            task.network(config.updated(widths=config.network.widths[: len(widths) + 1]), signature)
+            task.make(config.updated(widths=config.network.widths[: len(widths) + 1]), signature)
             halved = side if name == "images" else (side - 1) // 2 + 1
             for _ in range(len(widths) // 2):
                 halved = (halved + 1) // 2

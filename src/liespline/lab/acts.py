@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from .data import Split, digits
 from .evaluation.evaluate import weights_in
+from .networks import build
 from .settings import Config, one_of
 from .tasks import find_task
-from .tasks.networks import Signature, make_classifier
+from .tasks.networks import Signature
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Act:
         if self.group != "so2":  # larger groups cost more: thin layers and few epochs keep it short
             size = (8, 2) if self.group == "sim2" else 16
             group = usual.updated(group=self.group, n_h=size, kernel="local", widths=(4, 6, 8, 12), epochs=6)
-        weights = weights_in(make_classifier(group, Signature.of(digits.load("valid"))))
+        weights = weights_in(build(group, Signature.of(digits.load("valid"))))
         plain = group.updated(group="none", n_h=1, kernel="dense", weights=weights)
         second = plain.updated(augment="rotate")
         if self.group != "so2":

@@ -53,7 +53,7 @@ def summary(runs: list[dict[str, Any]], config: Config, out: Path) -> dict[str, 
     cards = [(name, f"{found['scores'][name]:.3f} ± {found['deviation'][name]:.3f}") for name in names[:6]]
     lead = f"{len(runs)} runs on {found['images']:,} images; the report of each is in its folder."
     write_page(
-        out / "report.html", f"{config.task}: {len(runs)} folds", lead, cards, [Section("folds", "Folds", text, table)]
+        out / "report.html", f"{config.label}: {len(runs)} folds", lead, cards, [Section("folds", "Folds", text, table)]
     )
     return found
 

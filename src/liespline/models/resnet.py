@@ -12,13 +12,15 @@ from ..nn import Downsample
 from .kernels import guarded
 from .kit import Kernels, Kit, build, checked
 
+WIDTHS = (24, 24, 48, 48)
+
 
 def resnet(
     in_channels: int,
     classes: int,
     grid: Grid,
     *,
-    widths: Sequence[int] = (24, 24, 48, 48),
+    widths: Sequence[int] = WIDTHS,
     kernel_size: int = 5,
     kernel: str = "dense",
     n_k: int | Sequence[int] | None = None,

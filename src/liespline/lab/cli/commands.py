@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import json
 from pathlib import Path
@@ -51,8 +50,6 @@ def options(
 app.add_typer(data_app, name="data")
 app.command()(sweep)
 app.command()(predict)
-# By name: what is beside the lab builds on it, and the lab does not know what is there.
-importlib.import_module("liespline.extras.commands").register(app, data_app)
 console = Screen()
 
 
@@ -86,6 +83,7 @@ def tasks() -> None:
     table.add_column("what it is")
     for name, summary in SUMMARIES.items():
         table.add_row(name, summary)
+    table.add_row("module:NAME", "a task of your own: a Python module, or a file as in tasks.py:NAME")
     console.print(table)
 
 
@@ -135,7 +133,7 @@ def train(
         if chosen.folds is not None and chosen.fold is None:
             from ..folds import train_folds
 
-            folder = out or Path("runs") / f"{chosen.task}-{chosen.network.group}-{chosen.folds}-folds"
+            folder = out or Path("runs") / f"{chosen.label}-{chosen.network.group}-{chosen.folds}-folds"
             show_folds(train_folds(chosen, folder, progress=not quiet), folder)
             return
         run = start(chosen, out)

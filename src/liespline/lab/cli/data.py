@@ -1,28 +1,20 @@
-"""`liespline data`: look at data before training, fetch and prepare official files, draw synthetic ones."""
+"""`liespline data`: look at data before training."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..screen import Screen
-from ..settings import ConfigError, one_of
+from ..settings import ConfigError
 
-data_app = typer.Typer(
-    no_args_is_help=True, help="Check data before training, prepare official files, draw synthetic ones."
-)
+data_app = typer.Typer(no_args_is_help=True, help="Check data before training.")
 console = Screen()
-Report = Callable[[str, int, int], None]
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", show_default=False)]
-Source = Annotated[Path, typer.Argument(metavar="SRC", help="Folder with the official files.", show_default=False)]
-Target = Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)]
 
 
 @data_app.command()
@@ -64,49 +56,3 @@ def check(
     for remark in look.remarks:
         console.print(remark)
     console.print("nothing here stops training", style="green")
-
-
-@data_app.command()
-def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="pcam, mnist or adrenalmnist3d.", show_default=False)],
-    out: Target,
-) -> None:
-    """Download official files from their official place and check them against the published sums."""
-    from ..data.fetch import FILES
-    from ..data.fetch import fetch as fetch_files
-
-    one_of("data to fetch", name, list(FILES))
-    with progress_bar() as report:
-        paths = fetch_files(name, out, report)
-    console.print(f"{out}: {', '.join(path.name for path in paths)}")
-
-
-@data_app.command()
-def prepare(
-    task: TaskArgument,
-    source: Source,
-    out: Target,
-    seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
-) -> None:
-    """Turn the official CelebA files into the paper's 128×128 set; if killed, it continues where it was."""
-    one_of("task to prepare", task, ["celeba"])
-    from ..data import celeba
-
-    with progress_bar() as report:
-        summary = celeba.prepare(source, out, seed, report)
-    console.print_json(data=summary)
-
-
-@contextmanager
-def progress_bar() -> Iterator[Report]:
-    """One bar per kind of work, moved by `report(what, done, total)`."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bars:
-        known: dict[str, TaskID] = {}
-
-        def report(what: str, done: int, total: int) -> None:
-            if what not in known:
-                known[what] = bars.add_task(what, total=total)
-            bars.update(known[what], completed=done, total=total)
-
-        yield report

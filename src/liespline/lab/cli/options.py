@@ -12,7 +12,7 @@ import typer
 
 from ..settings import SETTINGS, ConfigError
 from ..settings.definition import Setting
-from ..tasks.defaults import DEFAULTS
+from ..tasks.defaults import DEFAULTS, takers
 
 TaskName = Annotated[str, typer.Argument(help="What to train; `liespline tasks` lists them.", show_default=False)]
 MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="What to train; `liespline tasks` lists them.")]
@@ -59,9 +59,10 @@ def with_settings(*left_out: str) -> Callable[[Callable[..., None]], Callable[..
 
 def about(setting: Setting) -> str:
     """What `--help` says of a setting: its meaning, where it applies, and its default."""
-    only = f" Only for {' and '.join(setting.only)}." if setting.only and len(setting.only) < 3 else ""
+    tasks = takers(setting.name)
+    only = f" Only for {' and '.join(tasks)}." if 0 < len(tasks) < 3 else ""
     usual = default(setting)
-    return f"{setting.about}{only}" + ("" if usual == "none" else f" \\[default: {usual}]")
+    return f"{setting.about}{only}" + ("" if setting.default is None and usual == "none" else f" \\[default: {usual}]")
 
 
 def default(setting: Setting) -> str:

@@ -43,8 +43,13 @@ def sweep(
     from ..sweep.records import RECORDS
     from ..sweep.records_page import write_records_page
     from ..sweep.study import write_study
+    from ..tasks import find_task
 
-    folder = out or Path(f"runs/sweep-{task}-{chosen}")
+    label = task
+    if task != RECORDS:
+        defaults = find_task(task).defaults
+        task, label = defaults.task, defaults.label
+    folder = out or Path(f"runs/sweep-{label}-{chosen}")
     planned = plan(task, chosen, folder, seeds, given)
     if dry_run:
         for entry in planned:

@@ -39,6 +39,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     """For masks: what files hold for each class."""
     voxels: float | None = None
     """For masks of volumes: the side in millimetres of the usual voxel, before it was resampled."""
+    whole: tuple[int, ...] = ()
+    """Sides of the stored images, where a window in their middle is all that is read."""
 
     def __init__(
         self,
@@ -163,6 +165,7 @@ class Joined(Split):
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
         self.kind, self.side = first.kind, first.side
+        self.whole = first.whole
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)

@@ -43,22 +43,12 @@ def turned(
     angles: NDArray[np.float64],
     side: int,
     magnification: float | NDArray[np.float64] = 1.0,
-    about: NDArray[np.float64] | None = None,
 ) -> NDArray[np.uint8]:
     """Images (N, H, W) in [0, 1], magnified by one factor or each by its own, turned by `angles`, centred on black.
 
-    Counter-clockwise: (N, side, side). What comes to lie in the centre is the old centre, or points `about` (N, 2) in
-    samples from it.
+    Counter-clockwise, about their centre: (N, side, side).
     """
     factors = np.broadcast_to(np.asarray(magnification, np.float64), len(images))
     angle = torch.from_numpy(angles)
     matrices = rotations(angle) / torch.from_numpy(factors.copy()).view(-1, 1, 1)
-    return transformed(images, matrices.numpy(), side, about)
-
-
-def centres_of_mass(images: Array) -> NDArray[np.float64]:
-    """Where the brightness of images (N, H, W) is centred, in samples from their centre: (N, 2); 0 for black ones."""
-    rows, columns = (np.arange(n) - (n - 1) / 2 for n in images.shape[1:])
-    bright = images.astype(np.float64)
-    mass = np.maximum(bright.sum((1, 2)), 1e-12)
-    return np.stack([bright.sum(2) @ rows / mass, bright.sum(1) @ columns / mass], -1)
+    return transformed(images, matrices.numpy(), side)

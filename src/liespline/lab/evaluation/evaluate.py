@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from ..data import Split, as_float
-from ..data.celeba import BLUR
 from ..data.landmarks import found, locate
 from ..data.mask_split import MaskSplit
 from ..data.record import Record
@@ -70,14 +69,14 @@ def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
 
 def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
     """The test images; the validation images of data that come without, and then every result says so."""
-    name = "test" if "test" in find_task(config.task).splits(config) else "valid"
+    name = "test" if "test" in find_task(config).splits(config) else "valid"
     return name, splits_of(config, record, name)[name]
 
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
     results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature)
+    objective = find_task(trained.config).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
         masks = score_masks(trained, split)
         return results | masks | {"turned": masks["turned"] | change_of_maps(trained, split)}
@@ -101,7 +100,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
         for maps, landmarks in answers(trained, split):
-            hits.append(found(locate(maps, BLUR[trained.config.preset]), landmarks))
+            hits.append(found(locate(maps, objective.blur), landmarks))
             yield maps, landmarks
 
     results["scores"] = scores(trained, watched())
@@ -118,7 +117,7 @@ def report_run(run: Run, config: Config) -> None:
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    shown = trained.selected_by or find_task(config.task).objective(config, trained.signature).monitor
+    shown = trained.selected_by or find_task(config).objective(config, trained.signature).monitor
     sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
     if "accuracy" in results.get("moves", {}):
         sections.append(against_moves({"network": results["moves"]}))
@@ -140,8 +139,8 @@ def title_of(config: Config) -> str:
     """The page's heading."""
     network = config.network
     if network.group == "none":
-        return f"{config.task}: plain CNN, no group"
-    return f"{config.task}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
+        return f"{config.label}: plain CNN, no group"
+    return f"{config.label}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
 
 
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:

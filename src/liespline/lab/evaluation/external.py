@@ -14,7 +14,7 @@ from ..data.survey import survey
 from ..runs.data import AS_ANOTHER, check_there, compared, differences, read_record, refuse, splits_of
 from ..runs.folder import folds_in
 from ..runs.trained import Trained, load
-from ..settings import SETTINGS, Config, ConfigError, one_of
+from ..settings import Config, ConfigError, one_of
 from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..whole import unlike_voxels
@@ -49,7 +49,7 @@ def score_file(
     records = [read_record(folder) for folder in folds or [checkpoint if checkpoint.is_dir() else checkpoint.parent]]
     record = None if folds else records[0]
     own = name != ALL and (data is None or (record is not None and record.dealt))
-    split, remarks = _own(config, record, name) if own else (find_task(config.task).load(config, name), [])
+    split, remarks = _own(config, record, name) if own else (find_task(config).load(config, name), [])
     if split.dealt and not own and name != ALL:
         raise DataError(f"{config.data}: nothing says which images are of split {name}; {AS_ANOTHER}")
     where = str(config.data or config.task)
@@ -83,7 +83,7 @@ def unlike_remarks(split: Split, signature: Signature) -> list[str]:
 def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[str]]:
     """A split as the run kept it, and a remark on images that came later."""
     if record is None:
-        split = find_task(config.task).load(config, name)
+        split = find_task(config).load(config, name)
         if split.dealt:
             raise DataError(f"{config.data}: the run kept no record of its splits (data.json); {AS_ANOTHER}")
         return split, []
@@ -103,7 +103,7 @@ def as_learned(config: Config, trained: Trained, other_sizes: OtherSizes = "refu
 
 def resized(config: Config, space: tuple[int, ...]) -> Config:
     """With the size of training as `--size`."""
-    if SETTINGS["size"].refusal(config.task):
+    if "size" not in find_task(config).options:
         raise ConfigError(f"--resize: images of task {config.task} are not scaled; leave it out")
     if len(space) == 2 and len(set(space)) > 1:
         size = "×".join(map(str, reversed(space)))

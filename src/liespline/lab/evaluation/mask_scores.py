@@ -26,7 +26,7 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
     Masks are compared as they are stored, on the image's own grid; the loss and turned images are on the network's.
     """
     device = next(trained.parameters()).device
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
+    objective = find_task(trained.config).objective(trained.config, trained.signature).eval()
     table, loss, single = MaskScores(split.classes), MeanMetric(), []
     wholes = split.to_pick_by()
     for index in range(len(wholes)):

@@ -19,7 +19,6 @@ from ..data.files import replacing
 from ..data.scans.intensity import TAILS
 from ..data.split import GREY
 from ..runs.trained import Trained, load
-from ..tasks import find_task
 
 CONSTANT = 1024
 """How many numbers a constant has at most that is computed when an ONNX file is written."""
@@ -48,7 +47,7 @@ def _of_arrays(trained: Trained) -> dict[str, Any]:
         deep = known is not None and known.dtype == "uint16"
         found = {"orientation": "upright, by the EXIF orientation", "background": "transparent pixels shown on white"}
         found["largest"] = 65535 if deep else 255  # 8-bit images of a 16-bit set are stretched first
-        found |= find_task(trained.config.task).preparation(trained.config)
+        found |= trained.preparation()
         if signature.in_channels == 1:
             found |= {"channels": "grey; of colours, their sum with these weights, rounded", "grey": GREY}
         if signature.in_channels == 3:

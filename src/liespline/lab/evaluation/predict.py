@@ -21,7 +21,6 @@ from ..data.split import in_colours
 from ..data.value_range import Comparison, statistics
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import ONE_ANSWER, Trained, load
-from ..tasks import find_task
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .scores import MOST_VOXELS
@@ -111,7 +110,7 @@ def _images(file: Path, trained: Trained, other_sizes: OtherSizes) -> Iterator[t
         pixels = read_array(file)
     if trained.value_range is not None and trained.value_range.dtype == "uint16":
         pixels = in_16_bits(pixels)
-    pixels = find_task(trained.config.task).prepared(pixels, trained.config)
+    pixels = trained.prepared(pixels)
     if resized and pixels.shape[:2] != space and len(space) == 2:
         pixels = scaled(pixels, (space[0], space[1]))
     image = torch.tensor(pixels)

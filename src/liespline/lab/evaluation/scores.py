@@ -61,7 +61,7 @@ def predictions(trained: Trained, split: Split, limit: int | None = None) -> tup
 
 def scores(trained: Trained, pairs: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Loss and scores of batches of outputs and targets, none of which is kept."""
-    objective = find_task(trained.config.task).objective(trained.config, trained.signature).eval()
+    objective = find_task(trained.config).objective(trained.config, trained.signature).eval()
     counters, loss = objective.scores(), MeanMetric()
     for outputs, targets in pairs:
         counters.update(outputs, targets)
@@ -76,7 +76,7 @@ PER = {"classes": "per_class", "tags": "per_tag", "numbers": "per_column"}
 def apart(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, Any]:
     """The scores of every class, tag or number, and those for which a score is undefined: no mean counts them."""
     signature = trained.signature
-    each = find_task(trained.config.task).objective(trained.config, signature).each(outputs, targets)
+    each = find_task(trained.config).objective(trained.config, signature).each(outputs, targets)
     values = {score: dict(zip(signature.classes, own.tolist(), strict=True)) for score, own in each.items()}
     known = {score: {name: v for name, v in own.items() if not math.isnan(v)} for score, own in values.items()}
     undefined = {score: [name for name in own if name not in known[score]] for score, own in values.items()}

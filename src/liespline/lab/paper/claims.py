@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..tasks import find_task
-from ..tasks.celeba import SCALES
 from .seed_averages import Study
 from .variants import Variant, variant_of
 
+SCALES = {"paper": tuple(2 ** (i / 2) for i in range(5)), "released": (1.0, 1.6, 2.0, 2.8, 4.0)}
+"""The fixed scales of the five 2-D networks, by preset: studies.paper.celeba.SCALES."""
 Pair = tuple[Variant, Variant]
 """The network that should be better, and the one it should beat."""
 EVERY, MEAN, SAME = "every", "mean", "same"

@@ -14,6 +14,7 @@ from ..data.files import DataError
 from ..data.split import SPLITS
 from ..runs.folder import Run
 from ..settings import SETTINGS, Config, ConfigError, Training, one_of, total
+from ..settings.old import SHORT
 from ..tasks import SUMMARIES, find_task
 from .intervals import Estimate, area_over_images, over_images, over_seeds
 from .variants import PAPER, Variant, unusual, variant_of
@@ -24,6 +25,7 @@ DECIDING = ("success", "accuracy", "auc")
 """The scores by which claims are decided."""
 LAST, LAST_EPOCHS = "last_", 10
 """`last_accuracy` is the mean accuracy of the validation images over the last ten epochs: no epoch was picked."""
+ORDER = (*PAPER, *SUMMARIES)
 _ASIDE = {name: one.default for name, one in SETTINGS.items() if one.machine or name == "augment"}
 """Settings of the machine, and the augmentation, which belongs to the network."""
 
@@ -143,9 +145,9 @@ def _numbers(run: Run, config: Config) -> tuple[Study, dict[str, Any]]:
         if not 0 <= value <= 1:  # NaN too
             file = run.metrics_file if name.startswith(LAST) else run.results_file
             raise DataError(f"{file}: {name} is {value}; expected a share from 0 to 1")
-    find_task(config.task).augmentation(config, where=f"{run.config_file}: ")
+    find_task(config).augmentation(config, where=f"{run.config_file}: ")
     study = Study(
-        task=config.task,
+        task=SHORT.get(config.task, config.task),
         preset=config.preset,
         split=one_of(f"{run.results_file}: split", results["split"], SPLITS),
         images=results["images"],
@@ -194,7 +196,7 @@ def _order(average: Average) -> tuple[Any, ...]:
     study, variant = average.study, average.variant
     net = variant.network
     ways = (unusual(study.task, variant), net.scale, net.kernel, total(net.n_k or 0))
-    place = [*PAPER, *SUMMARIES].index(study.task)
+    place = ORDER.index(study.task) if study.task in ORDER else len(ORDER)
     return place, repr(study), total(net.n_h), *ways, repr(variant)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..settings import Config, Network, written
+from ..settings.old import SHORT
 from ..tasks import find_task
 
 PAPER = ("pcam", "celeba")
@@ -24,7 +25,7 @@ def variant_of(config: Config) -> Variant:
     net = config.network
     if net.group == "none" or (net.n_h == 1 and net.n_k in (None, 1)):
         net = replace(net, group="none", kernel="dense", n_h=1, n_k=1)
-    elif config.task in PAPER or net.kernel in ("dense", "atrous"):
+    elif SHORT.get(config.task) in PAPER or net.kernel in ("dense", "atrous"):
         net = replace(net, n_k=net.n_k or net.n_h)
     return Variant(replace(net, scale=round(net.scale, 2)), config.training.augment)
 

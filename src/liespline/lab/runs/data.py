@@ -38,7 +38,7 @@ class Look:
 
 def look_at(config: Config) -> Look:
     """Look at every image; raises DataError with every problem that would stop training or spoil its numbers."""
-    task = find_task(config.task)
+    task = find_task(config)
     path = task.data_path(config)
     if task.check is not None and path is not None and (problems := task.check(path, config)):
         raise DataError(problems)
@@ -47,7 +47,7 @@ def look_at(config: Config) -> Look:
 
 def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
     """Look at every image of these splits."""
-    task = find_task(config.task)
+    task = find_task(config)
     path = task.data_path(config)
     surveys = {name: survey(split) for name, split in splits.items()}
     if problems := unlike(surveys, str(path or config.task)):
@@ -84,7 +84,7 @@ def _missing(config: Config, splits: Mapping[str, Split]) -> tuple[list[str], li
         return [], []
     if config.training.valid_too:
         targets = {"train": torch.cat(list(targets.values()))}
-    objective = find_task(config.task).objective(config, Signature.of(splits["train"]))
+    objective = find_task(config).objective(config, Signature.of(splits["train"]))
     return objective.missing(targets)
 
 
@@ -97,7 +97,7 @@ def check_there(config: Config) -> None:
 
 def splits_of(config: Config, record: Record | None, *names: str) -> dict[str, Split]:
     """Splits of a run's data: images that the run dealt out itself are found by the names in its record."""
-    task = find_task(config.task)
+    task = find_task(config)
     if record is None or not record.dealt:
         return {name: task.load(config, name) for name in names}
     whole = task.load(config, ALL)
@@ -109,7 +109,7 @@ def splits_of(config: Config, record: Record | None, *names: str) -> dict[str, S
 
 def differences(config: Config, record: Record, *names: str) -> Changes:
     """What has happened to these splits of a run's data since it began."""
-    task = find_task(config.task)
+    task = find_task(config)
     now = {ALL: task.load(config, ALL)} if record.dealt else {name: task.load(config, name) for name in names}
     return changes(record, Record.of({name: survey(split) for name, split in now.items()}), names)
 

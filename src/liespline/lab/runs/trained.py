@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,19 @@ from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, OverGrids
 from ..data import DataError, as_float
+from ..data.images import scaled, scaling
+from ..data.rows import Array
 from ..data.value_range import Comparison, ValueRange, statistics
+from ..networks import build, multiple_of
 from ..settings import Config
-from ..tasks import find_task
 from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run, folds_in
+from .old import renewed
 
+SCORES = {"tags": "auc", "numbers": "r2", "points": "success", "masks": "dice"}
+"""What the best epoch is picked by where the file does not say so; of classes, accuracy."""
 TILE = {1: 65536, 2: 512, 3: 96}
 ONE_ANSWER = ("classes", "tags", "numbers")
 """What comes out once per image; points and masks are maps, of any size."""
@@ -34,8 +39,7 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
-        monitor = find_task(config.task).objective(config, signature).monitor
-        self.selected_by = None if config.training.valid_too else monitor
+        self.selected_by = None if config.training.valid_too else SCORES.get(signature.kind, "accuracy")
         """The validation score whose best epoch this is; None for the last epoch of a run that picked none."""
         self._halo: int | None = None
         self._no_halo = 0
@@ -49,6 +53,23 @@ class Trained(nn.Module):
         dtype = next(self.network.parameters()).dtype
         outputs: Tensor = self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
         return outputs
+
+    def prepared(self, pixels: Array) -> Array:
+        """An image (H, W) or (H, W, 3) as training brought it to the network: scaled to its size, or its middle."""
+        if isinstance(self.config.size, int):
+            return scaled(pixels, (self.config.size, self.config.size))
+        if pixels.shape[:2] != self.signature.whole:
+            return pixels
+        height, width = self.signature.space
+        top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+        return pixels[top : top + height, left : left + width]
+
+    def preparation(self) -> dict[str, Any]:
+        """The same for other programs, by name: `resize` with its filter, and `crop`."""
+        if isinstance(self.config.size, int):
+            return scaling(self.config.size)
+        whole = "×".join(map(str, self.signature.whole))
+        return {"crop": f"the middle of images of {whole}"} if whole else {}
 
     @torch.no_grad()
     def probabilities(self, images: Tensor) -> Tensor:
@@ -72,7 +93,7 @@ class Trained(nn.Module):
 
         A network that sees too far for tiles of the usual side gets tiles twice as wide.
         """
-        d, multiple = len(self.signature.space), find_task(self.config.task).multiple(self.config)
+        d, multiple = len(self.signature.space), multiple_of(self.config.network)
         if side is None:
             side = TILE[d]
             if max(space) > side and self._halo_within(side) is None:
@@ -90,7 +111,7 @@ class Trained(nn.Module):
         """How far the network sees; None if that is too far for tiles of this side."""
         d, most = len(self.signature.space), side * 3 // 8
         if self._halo is None and most > self._no_halo:
-            multiple = find_task(self.config.task).multiple(self.config)
+            multiple = multiple_of(self.config.network)
             try:
                 self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, most)
             except ValueError:
@@ -230,13 +251,13 @@ def described_network(
     """The network that a file describes, with the weights in it, and what it is.
 
     The description is not trusted: one that asks for a network of other weights than the file holds is refused
-    before memory is taken for it.
+    before memory is taken for it. Nor does it say which folder code is imported from.
     """
-    config = Config.from_dict(about.get("config"), file)
-    signature = Signature.from_dict(about.get("signature"), file)
+    config = replace(Config.from_dict(about.get("config"), file), task_root=None)
+    config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
         with AtMost(sum(tensor.numel() for tensor in weights.values())):
-            network = find_task(config.task).make(config, signature)
+            network = build(config, signature)
     except ValueError as error:
         raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
     check_fit(weights, network.state_dict(), file)

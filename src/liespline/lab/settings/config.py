@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +19,8 @@ from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
+Defaults = Callable[[str, str | None], "Config"]
+"""The defaults of a task, from its name and the folder of its module."""
 USUAL: dict[str, dict[str, Any]] = {
     "sim2": {"n_h": (8, 3), "kernel": "local"},
     "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
@@ -36,47 +38,49 @@ class Config:
     """One run: the task, its data, the network, the training and the seed."""
 
     task: str
+    """A name, or `module:NAME`."""
+    task_root: str | None = None
+    """The folder that the task's module was imported from."""
     data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
     size: Size = setting(
         None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
-        metavar="N|NxNxN", only=("images", "volumes"),
+        metavar="N|NxNxN", special=True,
     )  # fmt: skip
     labels: str | None = setting(
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, only=("images", "volumes", "segment", "landmarks"),
+        metavar="FILE", later=True, special=True,
     )  # fmt: skip
     labels_are: Literal["classes", "tags", "numbers"] | None = setting(
-        None, "What the labels of the table are, where it could be either.", only=("images", "volumes")
+        None, "What the labels of the table are, where it could be either.", special=True
     )
     folds: int | None = setting(
-        None, "K-fold cross-validation: train K times, each part of the data tests once.", ge=3, le=100,
-        only=("images", "volumes", "segment", "landmarks"),
+        None, "K-fold cross-validation: train K times, each part of the data tests once.", ge=3, le=100, special=True,
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        only=("images", "volumes", "segment", "landmarks"),
+        special=True,
     )  # fmt: skip
     patch: int | None = setting(
-        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, only=("segment",)
+        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, special=True
     )
     window: Interval = setting(
         None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
-        metavar="LOW,HIGH", only=("segment", "volumes"),
+        metavar="LOW,HIGH", special=True,
     )  # fmt: skip
     spacing: Number | None = setting(
         None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
-        allow_inf_nan=False, only=("segment", "volumes"),
+        allow_inf_nan=False, special=True,
     )  # fmt: skip
     about: Literal["image", "mass"] = setting(
         "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
-        only=("rotmnist",),
+        special=True,
     )  # fmt: skip
     moved: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
         "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: learned upright anywhere, tested moved.",
-        only=("mnist",),
+        special=True,
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
-        "paper", "As the text says, or as the released scripts did.", only=("pcam", "celeba")
+        "paper", "As the text says, or as the released scripts did.", special=True
     )
     seed: int = setting(0, "Seed of everything random.", ge=0, lt=2**32)
     network: Annotated[Network, BeforeValidator(_part(Network))] = field(default_factory=Network)
@@ -84,9 +88,6 @@ class Config:
 
     @model_validator(mode="after")
     def _applies(self) -> Config:
-        for name, one in SETTINGS.items():
-            if (reason := one.refusal(self.task)) and self[name] != one.default:
-                raise ConfigError(reason)
         if self.training.shift and self.network.group == "none":
             raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
         if self.network.grids > 1 and self.network.group == "none":
@@ -94,10 +95,15 @@ class Config:
                 f"--grids {self.network.grids} with --group none: it has no grid to move; leave out grids"
             )
         try:
-            f"{self.data} {self.training.start_from}".encode()
+            f"{self.data} {self.training.start_from} {self.task_root}".encode()
         except UnicodeEncodeError:
             raise ConfigError(f"data = {self.data!r}: the name is not UTF-8; rename the folder") from None
         return self
+
+    @property
+    def label(self) -> str:
+        """The task in one word, for titles and folders: `pcam` of studies.paper.pcam:PCAM."""
+        return self.task.rpartition(":")[2].lower()
 
     def __getitem__(self, name: str) -> Any:
         """The value of a setting, wherever it is kept."""
@@ -114,10 +120,7 @@ class Config:
         return replace(self, network=network, training=training, **parts[""])
 
     def given(self, **options: Any) -> Config:
-        """A checked copy with what a user asked for; an option that does nothing here is refused."""
-        for name in options:
-            if reason := SETTINGS[name].refusal(self.task):
-                raise ConfigError(reason)
+        """A checked copy with what a user asked for; an option that does nothing beside others is refused."""
         config = self.updated(**self._usual(options.get("group")) | options)
         for name in {"n_h", "kernel", "n_k"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
@@ -128,7 +131,10 @@ class Config:
 
     def plain(self) -> dict[str, Any]:
         """The configuration as plain values, with their format, as files keep them."""
-        return {"format": FORMAT, **asdict(self)}
+        values = {"format": FORMAT, **asdict(self)}
+        if self.task_root is None:
+            del values["task_root"]
+        return values
 
     def _usual(self, group: str | None) -> dict[str, Any]:
         """What comes with another group, for a user who asks for nothing else."""
@@ -151,7 +157,7 @@ class Config:
         return text
 
     @staticmethod
-    def from_yaml(text: str, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
+    def from_yaml(text: str, where: str, defaults: Defaults | None = None) -> Config:
         """Read what `to_yaml` wrote, or what a person wrote by hand; `where` names it in errors."""
         if len(text) > MOST_CHARACTERS:
             raise ConfigError(f"{where}: has over {MOST_CHARACTERS:,} characters; this is no configuration of a run")
@@ -164,26 +170,29 @@ class Config:
         return Config.from_dict(values, where, defaults)
 
     @staticmethod
-    def from_dict(values: object, where: str, defaults: Mapping[str, Config] | None = None) -> Config:
+    def from_dict(values: object, where: str, defaults: Defaults | None = None) -> Config:
         """Build a configuration from plain values; the error names the first setting that is wrong.
 
-        What is not there is as in the `defaults` of the task, or as defined above.
+        What is not there is as in the `defaults` of its task, or as defined above.
         """
         if not isinstance(values, dict):
             raise ConfigError(f"{where}: expected 'name: value' lines, found {type(values).__name__}")
         values = translated(values, where)
-        usual = asdict(known) if (known := (defaults or {}).get(str(values.get("task")))) else {}
-        for part in ("network", "training"):
-            if isinstance(values.get(part), dict):
-                usual[part] = usual.get(part, {}) | values[part]
-        values = usual | {k: v for k, v in values.items() if k not in usual or not isinstance(v, dict)}
         try:
+            if defaults is not None and "task" in values:
+                known = defaults(str(values["task"]), values.get("task_root"))
+                values = values | {"task": known.task, "task_root": known.task_root}
+                usual = asdict(known)
+                for part in ("network", "training"):
+                    if isinstance(values.get(part), dict):
+                        usual[part] = usual[part] | values[part]
+                values = usual | {k: v for k, v in values.items() if k not in usual or not isinstance(v, dict)}
             return Config(**{str(name): value for name, value in values.items()})
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
     @staticmethod
-    def load(path: Path, defaults: Mapping[str, Config] | None = None) -> Config:
+    def load(path: Path, defaults: Defaults | None = None) -> Config:
         """Read the YAML file of a run."""
         try:
             if not path.is_file():  # a pipe or a device would keep us reading for ever
@@ -199,6 +208,6 @@ SETTINGS = {
     name: Setting.of(name, part, found)
     for part, kind in {"": Config, "network": Network, "training": Training}.items()
     for name, found in kind.__pydantic_fields__.items()  # type: ignore[attr-defined]
-    if part or name not in ("task", "network", "training")
+    if found.json_schema_extra is not None
 }
 """Every setting by its name; names are unique in the whole file."""

@@ -20,7 +20,7 @@ def setting(
     default: Any,
     about: str,
     *,
-    only: tuple[str, ...] | None = None,
+    special: bool = False,
     machine: bool = False,
     later: bool = False,
     metavar: str | None = None,
@@ -28,10 +28,10 @@ def setting(
 ) -> Any:
     """A field: its default, the words of `--help`, and limits as pydantic names them (ge, lt, min_length, …).
 
-    `only` lists the tasks for which it does something. A setting of the `machine` changes how fast numbers come, not
-    which ones; these, and those marked `later`, may change when a run is resumed.
+    A `special` one is for those tasks alone that name it among their options. A setting of the `machine` changes how
+    fast numbers come, not which ones; these, and those marked `later`, may change when a run is resumed.
     """
-    extra: Any = {"only": only, "machine": machine, "later": later or machine, "metavar": metavar}
+    extra: Any = {"special": special, "machine": machine, "later": later or machine, "metavar": metavar}
     return Field(default, description=about, json_schema_extra=extra, **limits)
 
 
@@ -72,7 +72,7 @@ class Setting:
     kind: type
     """The type of its values, None apart."""
     choices: tuple[str, ...]
-    only: tuple[str, ...] | None
+    special: bool
     machine: bool
     later: bool
     metavar: str | None
@@ -90,9 +90,3 @@ class Setting:
     def option(self) -> str:
         """Its name on the command line."""
         return "--" + self.name.replace("_", "-")
-
-    def refusal(self, task: str) -> str | None:
-        """Why a task does not take it, if it does not."""
-        if self.only is None or task in self.only:
-            return None
-        return f"{self.option} does nothing for task {task}, only for {', '.join(self.only)}; leave out {self.name}"

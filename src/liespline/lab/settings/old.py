@@ -19,6 +19,16 @@ AUGMENT = {
 """Augmentations that are called otherwise now."""
 _AUGMENT_OF_RUNS = AUGMENT | {"mirror": "mirror+zoom-shear", "elastic": "affine+elastic"}
 """With the two names that mean less now than they did."""
+TASKS = {
+    "pcam": "studies.paper.pcam:PCAM",
+    "celeba": "studies.paper.celeba:CELEBA",
+    "rotmnist": "studies.digits:ROTMNIST",
+    "mnist": "studies.digits:MNIST",
+}
+"""Tasks that moved out of the package."""
+SHORT = {new: old for old, new in TASKS.items()}
+NETWORKS = {"pcam": "pcam", "celeba": "celeba", "landmarks": "celeba", "segment": "unet"}
+"""The network of a task, where the configuration only said: not a ResNet."""
 
 
 def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -37,7 +47,17 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
         values["network"] = _elements_counted(network)
     if found == 1 and isinstance(training, dict) and isinstance(name := training.get("augment"), str):
         values["training"] = training | {"augment": _AUGMENT_OF_RUNS.get(name, name)}
-    return values
+    return _placed(values)
+
+
+def _placed(values: dict[str, Any]) -> dict[str, Any]:
+    """With the network that the task had, and the task where it is now."""
+    task, network = str(values.get("task")), values.get("network")
+    if task in NETWORKS and (network is None or (isinstance(network, dict) and "architecture" not in network)):
+        words = dict(network or {})
+        if words.get("network", "classifier") == "classifier":
+            values = {**values, "network": {**words, "network": NETWORKS[task]}}
+    return {**values, "task": TASKS[task]} if task in TASKS else values
 
 
 def _elements_counted(network: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,6 @@ from .kinds import Number, Widths
 from .words import ConfigError
 
 MOST_PAIRS = 2 * 10**7
-GENERAL = ("digits", "rotmnist", "mnist", "images", "volumes")
-SORTED = (*GENERAL, "pcam")
-SIZED = (*SORTED, "segment")
-"""Tasks whose network is the general classifier; those of the paper are built as its tables say."""
 
 
 @checked_settings
@@ -25,9 +21,11 @@ class Network:
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
         "so2", "What the network is equivariant to."
     )
-    network: Literal["classifier", "resnet"] = setting(
-        "classifier", "A chain (pcam: the paper's), or residual blocks.", only=SORTED
+    network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
+        "classifier", "A chain, or residual blocks; other tasks have networks of their own.", special=True
     )
+    architecture: int = 1
+    """The version of the function that makes it, of lab/networks.py."""
     n_h: Counts = setting(
         8,
         "Number of group elements; o2 and o3: half of them reflections; sim2: rotations x scales, such as 8x4; "
@@ -37,7 +35,7 @@ class Network:
     within: Number | None = setting(
         None,
         "so2, sim2 and gl2: turns within so many degrees of upright only, scales and squeezes a little about 1.",
-        gt=0, le=180, metavar="DEGREES", only=SIZED,
+        gt=0, le=180, metavar="DEGREES", special=True,
     )  # fmt: skip
     kernel: Literal["dense", "local", "atrous", "deformable", "apart"] = setting(
         "dense", "Kind of kernel on the group; apart: none, elements meet only in the end."
@@ -47,36 +45,36 @@ class Network:
         "again about the reflection.", metavar="N|NxN",
     )  # fmt: skip
     separable: bool = setting(
-        False, "Kernels that are products of one in space and one on the group: faster, of fewer weights.", only=SIZED
+        False, "Kernels that are products of one in space and one on the group: faster, of fewer weights.", special=True
     )
-    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, only=SIZED)
-    stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, only=GENERAL)
+    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, special=True)
+    stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, special=True)
     scale: Number = setting(
         1.0,
         "The smallest of the scales, and the only one of the 2-D network.",
         gt=0,
         le=16,
-        only=("celeba", "landmarks"),
+        special=True,
     )
     widths: Widths = setting(
-        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, only=SIZED
+        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, special=True
     )
     weights: int | None = setting(
-        None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, only=SIZED
+        None, "Scale the widths so that the network has about this many weights.", ge=1, le=10**9, special=True
     )
     disc: bool = setting(
         False, "Look at the largest disc alone, not at the square: for tissue, or what else fills the image.",
-        only=SORTED,
+        special=True,
     )  # fmt: skip
     grids: int = setting(
         1, "Answer with the mean over so many grids, once it is trained: changes less when moved, and takes as many "
-        "times as long.", ge=1, le=16, only=SIZED,
+        "times as long.", ge=1, le=16, special=True,
     )  # fmt: skip
     ensemble: int = setting(
         1, "Train so many networks beside each other, and answer with their mean; weights are those of all together.",
         ge=1, le=16,
     )  # fmt: skip
-    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, only=SORTED)
+    dropout: Number = setting(0.3, "Share of the last features to leave out in training.", ge=0, lt=1, special=True)
 
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
@@ -106,7 +104,7 @@ class Training:
         0.0, "Keep and score a moving average of the weights with this decay, such as 0.99; 0 takes the last ones.",
         ge=0, lt=1,
     )  # fmt: skip
-    label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, only=SIZED)
+    label_smoothing: Number = setting(0.0, "Share of the target that all classes get alike.", ge=0, lt=1, special=True)
     shift: bool = setting(False, "Move all grids of the network by a common random element at every step.")
     augment: str = setting(
         "none", "Augmentation: rotate, flip, zoom-shear, joined by + (affine is rotate+zoom-shear); of images also "
@@ -114,12 +112,12 @@ class Training:
         metavar="WORDS",
     )  # fmt: skip
     share: Number = setting(
-        1.0, "Learn from this share of the training images, of each class alike.", gt=0, le=1, only=SORTED
+        1.0, "Learn from this share of the training images, of each class alike.", gt=0, le=1, special=True
     )
     valid_too: bool = setting(
-        False, "Learn from the validation images too, and keep the last epoch: none is picked.", only=SORTED
+        False, "Learn from the validation images too, and keep the last epoch: none is picked.", special=True
     )
-    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", only=SIZED)
+    class_weights: bool = setting(False, "Weigh each class by one over its number of images.", special=True)
     patience: int | None = setting(
         None,
         "Stop after this many epochs without a better one: a higher validation score, or the same with a lower loss.",

@@ -40,11 +40,11 @@ def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, An
     if task == records.RECORDS:
         configs = records.configs(chosen, changes)
     else:
-        sets = find_task(task).sets
-        if not sets:
-            raise ConfigError(f"task {task} has no sets of runs to sweep; pcam, celeba and {records.RECORDS} have")
-        one_of(f"set (task {task})", chosen, sets)
-        configs = sets[chosen](find_task(task).defaults.given(**changes))
+        found = find_task(task)
+        if not found.sets:
+            raise ConfigError(f"task {task} has no sets of runs to sweep; studies/paper and {records.RECORDS} have")
+        one_of(f"set (task {task})", chosen, found.sets)
+        configs = found.sets[chosen](found.configured(found.defaults, **changes))
     planned = [
         Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
         for seed in range(seeds)

@@ -26,8 +26,9 @@ class Record:
 
     def configs(self, changes: Changes) -> dict[str, Config]:
         """Every network's configuration; what a user asks for comes last."""
-        base = find_task(self.task).defaults.updated(**self.shared)
-        return {name: base.updated(**own).given(**changes) for name, own in self.networks.items()}
+        task = find_task(self.task)
+        base = task.defaults.updated(**self.shared)
+        return {name: task.configured(base.updated(**own), **changes) for name, own in self.networks.items()}
 
 
 def configs(chosen: str, changes: Changes) -> dict[str, Config]:
@@ -85,8 +86,8 @@ _FEW = {"disc": True, "weights": 13_000}
 _O2_FEW = {**_FEW, "group": "o2", "n_h": 24, "n_k": 5, "separable": True, **LOCAL}
 _SMALL = _shares({"o2-12": _O2_FEW, "plain": {**PLAIN, **_FEW}}, {0.1: (60, 120), 1.0: (24, 36)})
 _PAPER = {
-    "paper-12": {"network": "classifier", "n_h": 12, "n_k": 12, "epochs": 16},
-    "paper-2d": {"network": "classifier", **PLAIN, "epochs": 16},
+    "paper-12": {"network": "pcam", "n_h": 12, "n_k": 12, "epochs": 16},
+    "paper-2d": {"network": "pcam", **PLAIN, "epochs": 16},
 }
 
 # Every rotation sees itself alone until the maximum over all: kernels that relate rotations of 90° to each other

@@ -1,21 +1,36 @@
-"""What can be trained: one file per task, with its data, augmentation, network and score together."""
+"""What can be trained: one file per task, with its data, augmentation, networks and score together."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
 
-from ..settings import one_of
+from ..settings import Config, one_of
+from ..settings.old import TASKS
 from .defaults import SUMMARIES
 
 if TYPE_CHECKING:
     from .base import Task
 
 __all__ = ["SUMMARIES", "find_task"]
+OWN = "module:NAME"
 
 
-def find_task(name: str) -> Task:
-    """The task of that name; its file is imported only now."""
-    one_of("task", name, SUMMARIES)
-    task: Task = importlib.import_module(f".{name}", __package__).TASK
-    return task
+def find_task(task: str | Config, root: str | None = None) -> Task:
+    """The task of a name, of `module:NAME`, of `FILE.py:NAME`, or of a configuration; its file is imported only now.
+
+    Modules are looked for where Python does, in `root`, and in the current directory. A configuration names a module
+    and its root, and never a file.
+    """
+    if isinstance(task, Config):
+        word, root, files = task.task, task.task_root, False
+    else:
+        word, files = task, True
+    word = TASKS.get(word, word)
+    if ":" in word:
+        from .outside import find_outside
+
+        return find_outside(word, root, files=files)
+    one_of("task", word, [*SUMMARIES, OWN])
+    found: Task = importlib.import_module(f".{word}", __package__).TASK
+    return found

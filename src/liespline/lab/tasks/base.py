@@ -9,14 +9,15 @@ from typing import Any
 
 from torch import nn
 
-from ...nn import Ensemble
+from ...models.resnet import WIDTHS
 from ..data import Split
 from ..data.augment import Augmentation, words_of
-from ..data.rows import Array
 from ..data.split import ALL, SPLITS, Joined
-from ..settings import Config, ConfigError, one_of
+from ..networks import build
+from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..settings.old import AUGMENT
-from .networks import Signature, make_classifier
+from .defaults import takers
+from .networks import Signature
 from .objectives import Classification, Objective
 
 
@@ -28,7 +29,7 @@ def classification(config: Config, signature: Signature) -> Objective:
 
 @dataclass(frozen=True)
 class Task:
-    """Data, defaults, augmentation, network and objective of one task."""
+    """Data, defaults, augmentation, networks and objective of one task."""
 
     defaults: Config
     load_split: Callable[[Config, str], Split]
@@ -36,28 +37,26 @@ class Task:
     """The task's own words for `--augment`, each with a module that augments a batch; else those of all tasks."""
     dimensions: tuple[int, ...] = (2,)
     """Of the images."""
+    options: tuple[str, ...] = ()
+    """The special settings that it takes."""
+    networks: tuple[str, ...] = ("classifier", "resnet")
+    """The architectures that it can have."""
     data_help: str | None = None
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
     """Every problem that would stop training, file by file."""
-    prepared: Callable[[Array, Config], Array] = lambda pixels, config: pixels
-    """What training does to an image (H, W) or (H, W, 3) before the network sees it."""
-    preparation: Callable[[Config], dict[str, Any]] = lambda config: {}
-    """The same for other programs, by name: `resize` with its filter, and `crop`."""
     remarks: Callable[[Path], list[str]] | None = None
     """Remarks on the data that do not stop training."""
     whole: Callable[[Config], Split] | None = None
     """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
     """The splits that the data come with."""
-    multiple: Callable[[Config], int] = lambda config: 1
-    """For networks that answer with maps: sides of images must be multiples of this."""
     sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
     """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
     epoch_images: int | None = None
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
-    network: Callable[[Config, Signature], nn.Module] = make_classifier
-    """Makes one network; `make` makes what is asked for."""
+    fitting: Callable[[Config, Signature], Config] = lambda config, signature: config
+    """What a configuration of the general classifier leaves to the data."""
     objective: Callable[[Config, Signature], Objective] = classification
 
     @property
@@ -65,13 +64,37 @@ class Task:
         """The word on the command line."""
         return self.defaults.task
 
+    def configured(self, config: Config, **given: Any) -> Config:
+        """A configuration with what a user asked for; a setting that does nothing for this task is refused."""
+        for name in given:
+            self._refuse(name, SETTINGS[name].special)
+        return config.given(**given)
+
+    def checked(self, config: Config) -> Config:
+        """A configuration from a file, in which a setting that does nothing for this task is refused as well."""
+        for name, one in SETTINGS.items():
+            self._refuse(name, one.special and config[name] not in (one.default, self.defaults[name]))
+        return config
+
+    def _refuse(self, name: str, asked: bool) -> None:
+        if asked and name not in self.options:
+            others = ", ".join(takers(name))
+            only = f", only for {others}" if others else ""
+            raise ConfigError(f"{SETTINGS[name].option} does nothing for task {self.name}{only}; leave out {name}")
+
+    def settled(self, config: Config, signature: Signature) -> Config:
+        """A configuration with all that its network needs to be made again, without the task."""
+        network = config.network
+        one_of(f"network (task {self.name})", network.network, self.networks)
+        if network.network == "classifier":
+            return self.fitting(config, signature)
+        if network.network == "resnet" and network.widths == self.defaults.network.widths:
+            return config.updated(widths=WIDTHS)  # the task's are those of a chain: a block has two layers
+        return config
+
     def make(self, config: Config, signature: Signature) -> nn.Module:
         """The network of a configuration, or an ensemble that has its weights together."""
-        count, weights = config.network.ensemble, config.network.weights
-        if count == 1:
-            return self.network(config, signature)
-        one = config.updated(weights=max(1, weights // count) if weights else None)
-        return Ensemble(self.network(one, signature) for _ in range(count))
+        return build(self.settled(config, signature), signature)
 
     def load(self, config: Config, split: str) -> Split:
         """A split of the task's data, or "all" of it; if `--data` is missing, the error says what it must be."""

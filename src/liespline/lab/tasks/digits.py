@@ -2,9 +2,10 @@
 
 from ..data import digits
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 
 TASK = Task(
     defaults=DEFAULTS["digits"],
     load_split=lambda config, split: digits.load(split),
+    options=OPTIONS["digits"],
 )

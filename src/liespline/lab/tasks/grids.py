@@ -8,7 +8,7 @@ import torch
 
 from ...grids import Grid, local, repulsion, uniform
 from ...groups import GL2, O2, O3, SO2, SO3, Product, Scale, Trivial
-from ..settings import Config, ConfigError, Network, written
+from ..settings import ConfigError, Network, written
 
 SCALE_STEP = 0.5 * math.log(2)
 SQUEEZE_STEP = 0.3
@@ -125,11 +125,10 @@ def factors(network: Network) -> tuple[int, ...]:
     raise ConfigError(f"n_h = {written(network.n_h)}: {network.group} takes {words}")
 
 
-def of_the_paper(config: Config, group: str) -> tuple[int, int]:
+def of_the_paper(network: Network, group: str) -> tuple[int, int]:
     """N_h and N_k of a network of the paper, which is for one group, or for none: its 2-D column."""
-    network = config.network
     if network.group not in (group, "none"):
-        raise ConfigError(f"group {network.group!r}: the network of task {config.task} is for {group} or none")
+        raise ConfigError(f"group {network.group!r}: network {network.network} is for {group} or none")
     if network.group == "none":
         return 1, 1
     n_h, n_k = single(network), network.n_k

@@ -9,9 +9,9 @@ from ..data.split import ALL, SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 from .labelled import by_labels
-from .own import fitting_network, parts_of, with_notes
+from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["images"].network
 
@@ -67,14 +67,11 @@ TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
     check=check,
-    prepared=lambda pixels, config: (
-        pixels if (side := side_of(config)) is None else images.scaled(pixels, (side, side))
-    ),
-    preparation=lambda config: {} if (side := side_of(config)) is None else images.scaling(side),
     remarks=transparent,
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,
-    network=partial(fitting_network, NETWORK),
+    options=OPTIONS["images"],
+    fitting=partial(fitting, NETWORK),
     objective=by_labels,
 )

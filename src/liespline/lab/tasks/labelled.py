@@ -95,23 +95,6 @@ class Numbers(Objective):
         return {"r2": r2s(output, target), "mean_absolute_error": absolute_errors(output, target)}
 
 
-class InUnits(nn.Module):
-    """Standardised outputs back in the units of the table: y·std + mean."""
-
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, scaling: Sequence[tuple[float, float]]) -> None:
-        super().__init__()
-        mean, std = torch.tensor(scaling).T
-        self.register_buffer("mean", mean, persistent=False)
-        self.register_buffer("std", std, persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (B, names)."""
-        return x * self.std + self.mean
-
-
 def by_labels(config: Config, signature: Signature) -> Objective:
     """The objective for what the labels are."""
     for name in ("label_smoothing", "class_weights"):

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torch import nn
-
-from ... import models
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
 from ..data.labelled import load_points
 from ..data.split import ALL
 from ..settings import Config, ConfigError
 from .base import Task
-from .defaults import DEFAULTS
-from .grids import of_the_paper
-from .networks import Signature
+from .defaults import DEFAULTS, OPTIONS
 from .objectives import Landmarks
 from .own import parts_of
 
@@ -41,16 +36,6 @@ def check(path: Path, config: Config) -> list[str]:
     return []
 
 
-def network(config: Config, signature: Signature) -> nn.Module:
-    """The paper's network for these images and as many points."""
-    choice = config.network
-    n_h, n_k = of_the_paper(config, "scale")
-    points = len(signature.classes)
-    return models.celeba(
-        n_h, n_k, choice.kernel, scale=choice.scale, in_channels=signature.in_channels, landmarks=points
-    )
-
-
 TASK = Task(
     defaults=DEFAULTS["landmarks"],
     data_help="a folder of PNG, JPEG or TIFF images of one size, with --labels",
@@ -58,7 +43,7 @@ TASK = Task(
     load_split=load,
     whole=lambda config: load(config, ALL),
     augmentations={"none": lambda config: Augmentation(), "zoom": lambda config: Zoom()},
-    multiple=lambda config: 2,
-    network=network,
+    options=OPTIONS["landmarks"],
+    networks=("celeba",),
     objective=lambda config, signature: Landmarks(0.0),
 )

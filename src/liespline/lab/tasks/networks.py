@@ -1,21 +1,12 @@
-"""From the words of a configuration to a network."""
+"""What goes into a network and what comes out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
-from ...models.classifier import classifier
-from ...models.resnet import resnet
 from ..data import DataError, Split
 from ..data.value_range import ValueRange
-from ..settings import Config, ConfigError, written
-from .defaults import DEFAULTS
-from .grids import make_grid, splines
-
-MOST_SAMPLES = 10**8
 
 
 @dataclass(frozen=True)
@@ -37,6 +28,8 @@ class Signature:
     """For masks of volumes: the side in millimetres of the usual voxel in training, before it was resampled."""
     value_range: ValueRange | None = None
     """The range of values in training; None where it was not kept, and for volumes normalised each by itself."""
+    whole: tuple[int, ...] = ()
+    """Sides of the stored images whose middle is what goes in; none where that is all of them."""
 
     @staticmethod
     def of(split: Split) -> Signature:
@@ -48,7 +41,7 @@ class Signature:
             scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
         return Signature(
             split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling,
-            split.values, split.voxels,
+            split.values, split.voxels, whole=split.whole,
         )  # fmt: skip
 
     @staticmethod
@@ -62,10 +55,11 @@ class Signature:
             scaling = tuple((float(mean), float(std)) for mean, std in scaling)
             held, voxels = tuple(int(value) for value in values.get("values", ())), values.get("voxels")
             channels, known = int(values["in_channels"]), values.get("value_range")
+            whole = tuple(int(size) for size in values.get("whole", ()))
             signature = Signature(
                 channels, space, classes, None if side is None else float(side), kind, scaling, held,
                 None if voxels is None else float(voxels),
-                None if known is None else ValueRange.from_dict(known, channels),
+                None if known is None else ValueRange.from_dict(known, channels), whole,
             )  # fmt: skip
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
@@ -73,23 +67,6 @@ class Signature:
             raise DataError(f"{where}: describes no images: {signature}")
         if held and len(held) != len(classes):
             raise DataError(f"{where}: describes no images: {signature}")
+        if whole and (len(whole) != len(space) or any(n > m for n, m in zip(space, whole, strict=True))):
+            raise DataError(f"{where}: describes {space} cut out of {whole}")
         return signature
-
-
-def make_classifier(config: Config, signature: Signature) -> nn.Module:
-    """The general classifier, or the residual one, with the group, kernels and sizes of a configuration."""
-    network = config.network
-    # Each sample of the window meets each spline in it, at each element of H.
-    grid = make_grid(network, len(signature.space))
-    if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
-        raise ConfigError(
-            f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
-        )
-    shape = signature.in_channels, len(signature.classes), grid
-    options: dict[str, Any] = {"kernel_size": network.kernel_size, "kernel": network.kernel, "dropout": network.dropout}
-    options |= {"n_k": splines(network), "parameters": network.weights}
-    options |= {"separable": network.separable, "disc": network.disc}
-    if network.network == "resnet":
-        usual = network.widths == DEFAULTS[config.task].network.widths  # a chain's: a block has two layers
-        return resnet(*shape, **options if usual else options | {"widths": network.widths})
-    return classifier(*shape, widths=network.widths, stride=network.stride, **options)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-from torch import nn
-
 from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split, as_float
 from ..moving import radii
 from ..settings import Config, ConfigError, Network
-from .labelled import InUnits
-from .networks import Signature, make_classifier
+from .networks import Signature
 
 TURNED = ("so2", "o2", "sim2", "so3", "o3")
 """Groups that turn images all around."""
@@ -30,15 +27,9 @@ def parts_of(config: Config) -> tuple[int, int | None]:
     return (config.fold or 1) - 1, config.folds
 
 
-def fitting_network(defaults: Network, config: Config, signature: Signature) -> nn.Module:
-    """The general classifier; of the default layers, as many as the images have room for. A ResNet fits any image.
-
-    Numbers come out in their units.
-    """
-    if config.network.network != "resnet":
-        config = config.updated(widths=fitting_widths(defaults, config.network, signature.space))
-    made = make_classifier(config, signature)
-    return nn.Sequential(made, InUnits(signature.scaling)) if signature.kind == "numbers" else made
+def fitting(defaults: Network, config: Config, signature: Signature) -> Config:
+    """Of the default layers of the general classifier, as many as the images have room for."""
+    return config.updated(widths=fitting_widths(defaults, config.network, signature.space))
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torch import nn
-
-from ...models import unet
 from ..data import DataError
 from ..data.mask_split import MaskSplit
 from ..data.pairs import given_splits, load_pairs
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
+from ..networks import multiple_of
 from ..settings import Config, ConfigError
 from .base import Task
-from .defaults import DEFAULTS
-from .grids import make_grid, splines
+from .defaults import DEFAULTS, OPTIONS
 from .masks import Segmentation
-from .networks import Signature
 from .own import parts_of
 
 
@@ -33,10 +29,11 @@ def load(config: Config, split: str) -> MaskSplit:
         pairs = pairs.as_in(Path(config.labels), path)
     chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
     found = MaskSplit(chosen, config.patch, dealt=pairs.splits is None)
-    if any(side % multiple_of(config) for side in found.space):
+    multiple = multiple_of(config.network)
+    if any(side % multiple for side in found.space):
         raise ConfigError(
             f"patch = {found.space[0]}: the network halves {len(config.network.widths) - 1} times; "
-            f"take a multiple of {multiple_of(config)}"
+            f"take a multiple of {multiple}"
         )
     return found
 
@@ -58,27 +55,6 @@ def splits(config: Config) -> tuple[str, ...]:
     return tuple(split for split in SPLITS if split in given) or SPLITS
 
 
-def multiple_of(config: Config) -> int:
-    """The step of the coarsest layer in samples: sides must be multiples of it."""
-    return int(2 ** (len(config.network.widths) - 1))
-
-
-def network(config: Config, signature: Signature) -> nn.Module:
-    """A U-Net with the group, kernels and sizes of a configuration."""
-    chosen = config.network
-    return unet(
-        signature.in_channels,
-        len(signature.classes),
-        make_grid(chosen, len(signature.space)),
-        widths=chosen.widths,
-        kernel_size=chosen.kernel_size,
-        kernel=chosen.kernel,
-        n_k=splines(chosen),
-        separable=chosen.separable,
-        parameters=chosen.weights,
-    )
-
-
 TASK = Task(
     defaults=DEFAULTS["segment"],
     data_help="a folder with folders images and masks in it, with files of equal names",
@@ -86,8 +62,8 @@ TASK = Task(
     whole=lambda config: load(config, ALL),
     splits=splits,
     dimensions=(2, 3),
-    multiple=multiple_of,
-    network=network,
+    options=OPTIONS["segment"],
+    networks=("unet",),
     objective=lambda config, signature: Segmentation(
         signature.classes, config.training.class_weights, config.training.label_smoothing
     ),

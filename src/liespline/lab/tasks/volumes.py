@@ -9,9 +9,9 @@ from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
 from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
-from .defaults import DEFAULTS
+from .defaults import DEFAULTS, OPTIONS
 from .labelled import by_labels
-from .own import fitting_network, parts_of, with_notes
+from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
 OF_FOLDERS = ("labels", "labels_are", "folds", "fold", "window", "spacing")
@@ -70,6 +70,7 @@ TASK = Task(
     whole=lambda config: load(config, ALL),
     splits=splits,
     dimensions=(3,),
-    network=partial(fitting_network, NETWORK),
+    options=OPTIONS["volumes"],
+    fitting=partial(fitting, NETWORK),
     objective=by_labels,
 )

@@ -117,7 +117,7 @@ def replay(file: str | Path) -> str:
         raise DataError(f"{file}: holds no step to replay; expected a not-finite-step-N.safetensors")
     images, targets = tensors["images"], tensors["targets"]
     network, config, signature = described_network(about, weights, str(file), images.dtype)
-    objective = find_task(config.task).objective(config, signature)
+    objective = find_task(config).objective(config, signature)
 
     def loss() -> Tensor:
         with in_precision(config.training.precision, "cpu"):

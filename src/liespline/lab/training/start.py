@@ -19,7 +19,6 @@ from ..runs.trained import warm_start
 from ..screen import Screen
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from ..tasks.defaults import DEFAULTS
 from ..tasks.networks import Signature
 from .interval import interval_words
 from .shifting import compiled_once
@@ -29,14 +28,15 @@ from .train import SHARED_FOLDER, is_first
 def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
     """A task's defaults, or a file's settings, changed by what the user gave."""
     if file is not None:
-        config = Config.load(file, DEFAULTS)
-        if task not in (None, config.task):
+        config = Config.load(file, lambda task, root: find_task(task, root).defaults)
+        if task is not None and find_task(task).name != config.task:
             raise ConfigError(f"{file} is of task {config.task!r}, not {task!r}; leave one of them out")
-    elif task is None:
+        chosen = find_task(config)
+        return chosen.configured(chosen.checked(config), **given)
+    if task is None:
         raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
-    else:
-        config = find_task(task).defaults
-    return config.given(**given)
+    chosen = find_task(task)
+    return chosen.configured(chosen.defaults, **given)
 
 
 def start(config: Config, out: Path | None) -> Run:
@@ -46,7 +46,7 @@ def start(config: Config, out: Path | None) -> Run:
     look = preflight(config)
     for remark in look.remarks:
         Screen().print(remark)
-    run = Run(out or new_folder(Path("runs"), f"{config.task}-{config.network.group}"))
+    run = Run(out or new_folder(Path("runs"), f"{config.label}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
         look.record.write(data_file(run.path))
@@ -110,7 +110,7 @@ def check_same_data(run: Run, config: Config, look: Look) -> None:
 def preflight(config: Config) -> Look:
     """Find every problem with the machine, the data and the network before time is spent; remarks on the data."""
     check_machine(config)
-    task = find_task(config.task)
+    task = find_task(config)
     task.augmentation(config)
     if config.training.valid_too and task.data_path(config) and "test" not in task.splits(config):
         raise ConfigError("--valid-too: these data have no test images; the validation images are needed for scoring")

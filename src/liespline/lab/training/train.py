@@ -16,6 +16,7 @@ from torch import distributed
 from ..data import Split
 from ..data.split import Joined
 from ..evaluation.evaluate import evaluate_run, report_run
+from ..networks import build
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
@@ -42,22 +43,23 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
     first = is_first()
     with run.locked() if first else nullcontext():
         if not run.finished:
-            task = find_task(config.task)
+            task = find_task(config)
             record = read_record(run.path)
             splits = splits_of(config, record, "train", "valid")
             splits["train"] = to_learn_from(config.training, splits)
             signature = replace(Signature.of(splits["train"]), value_range=record.value_range if record else None)
+            settled = task.settled(config, signature)
             with told_how_to_go_on(run, first), lightning_manners():
                 seed_everything(config.seed, verbose=False)
                 objective = task.objective(config, signature)
                 objective.look_at(splits["train"].targets)
-                used = partial(Trained, config=config, signature=signature) if signature.kind == "masks" else None
-                learner = Learner(task.make(config, signature), objective, config.training, config.seed, used)
+                used = partial(Trained, config=settled, signature=signature) if signature.kind == "masks" else None
+                learner = Learner(build(settled, signature), objective, config.training, config.seed, used)
                 warm_start(learner.network, config)
                 if config.training.compile and compiled_once(learner.network, config.training):
                     learner.compile_network()
                 every = validation_interval(splits["train"], splits["valid"])
-                trainer = make_trainer(config, run, signature, f"valid_{objective.monitor}", progress and first, every)
+                trainer = make_trainer(settled, run, signature, f"valid_{objective.monitor}", progress and first, every)
                 augment = task.augmentation(config, len(signature.space))
                 batches = Batches(splits, augment, config.training, config.seed)
                 begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
@@ -66,7 +68,7 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
                 # The first process goes on alone to test and report; nothing may wait for the others then.
                 distributed.destroy_process_group()
             if first:
-                keep_best(config, run, signature, objective.monitor)
+                keep_best(settled, run, signature, objective.monitor)
                 evaluate_run(run, config)
         if first and not run.complete:
             report_run(run, config)

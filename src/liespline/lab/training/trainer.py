@@ -53,7 +53,7 @@ def make_trainer(
     # cuDNN tries its algorithms and takes the fastest, but not where windows grow and shrink from step to step.
     steady = not settings.shift or config.network.group not in ("scale", "sim2", "gl2")
     several = settings.devices * settings.nodes > 1
-    images = find_task(config.task).epoch_images
+    images = find_task(config).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return Trainer(

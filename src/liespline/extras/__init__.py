@@ -1,1 +1,0 @@
-"""Beside the lab, and needed by nothing else: the paper's figures, synthetic data, and a page to play with."""

@@ -1,0 +1,144 @@
+"""From a configuration to its network: every architecture by its name, with one function that makes it.
+
+The configuration and the signature say all there is to know: a trained network is made again without its task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import models
+from ..models.classifier import classifier
+from ..models.resnet import resnet
+from ..models.unet import unet
+from ..nn import Ensemble
+from .settings import SETTINGS, Config, ConfigError, Network, written
+from .tasks.grids import make_grid, of_the_paper, splines
+from .tasks.networks import Signature
+
+VERSION = 1
+"""Of the functions below: once one of them makes another network of the same words, the next number."""
+MOST_SAMPLES = 10**8
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A kind of network."""
+
+    make: Callable[[Config, Signature], nn.Module]
+    multiple: Callable[[Network], int] = lambda network: 1
+    """For networks that answer with maps: sides of images must be multiples of this."""
+
+
+def build(config: Config, signature: Signature) -> nn.Module:
+    """The network of a configuration, or an ensemble that has its weights together."""
+    network = config.network
+    if network.architecture != VERSION:
+        raise ConfigError(
+            f"architecture = {network.architecture}: this liespline makes networks of version {VERSION}; update it"
+        )
+    make = NETWORKS[network.network].make
+    count, weights = network.ensemble, network.weights
+    if count == 1:
+        return make(config, signature)
+    one = config.updated(weights=max(1, weights // count) if weights else None)
+    return Ensemble(make(one, signature) for _ in range(count))
+
+
+def multiple_of(network: Network) -> int:
+    """What the sides of images must be multiples of."""
+    return NETWORKS[network.network].multiple(network)
+
+
+class InUnits(nn.Module):
+    """Standardised outputs back in the units of the table: y·std + mean."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, scaling: Sequence[tuple[float, float]]) -> None:
+        super().__init__()
+        mean, std = torch.tensor(scaling).T
+        self.register_buffer("mean", mean, persistent=False)
+        self.register_buffer("std", std, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, names)."""
+        return x * self.std + self.mean
+
+
+def _general(config: Config, signature: Signature) -> nn.Module:
+    """The general classifier, or the residual one; numbers come out in their units."""
+    network = config.network
+    # Each sample of the window meets each spline in it, at each element of H.
+    grid = make_grid(network, len(signature.space))
+    if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
+        raise ConfigError(
+            f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
+        )
+    options = _sizes(network) | {"dropout": network.dropout, "disc": network.disc}
+    shape = signature.in_channels, len(signature.classes), grid
+    if network.network == "resnet":
+        made = resnet(*shape, **options)
+    else:
+        made = classifier(*shape, stride=network.stride, **options)
+    return nn.Sequential(made, InUnits(signature.scaling)) if signature.kind == "numbers" else made
+
+
+def _unet(config: Config, signature: Signature) -> nn.Module:
+    """A U-Net with the group, kernels and sizes of a configuration."""
+    grid = make_grid(config.network, len(signature.space))
+    return unet(signature.in_channels, len(signature.classes), grid, **_sizes(config.network))
+
+
+def _sizes(network: Network) -> dict[str, Any]:
+    """What the classifiers and the U-Net have in common."""
+    return {
+        "widths": network.widths,
+        "kernel_size": network.kernel_size,
+        "kernel": network.kernel,
+        "n_k": splines(network),
+        "separable": network.separable,
+        "parameters": network.weights,
+    }
+
+
+def _pcam(config: Config, signature: Signature) -> nn.Module:
+    """The network of the paper's table with the configuration's N_h, N_k and kernel; group none is its 2-D column.
+
+    With windows of 7×7 it is the same chain made for turns: it halves with smoothing, and its windows hold their
+    splines whole.
+    """
+    choice = config.network
+    if choice.kernel_size not in (5, 7):
+        raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
+    for name in ("separable", "widths", "weights", "disc", "dropout"):
+        if config[name] != SETTINGS[name].default:
+            option = SETTINGS[name].option
+            raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")
+    n_h, n_k = of_the_paper(choice, "so2")
+    return models.pcam(n_h, n_k, choice.kernel, kernel_size=choice.kernel_size)
+
+
+def _celeba(config: Config, signature: Signature) -> nn.Module:
+    """The network of the paper's table for these images and as many points; group none is its 2-D column."""
+    choice, points = config.network, len(signature.classes)
+    n_h, n_k = of_the_paper(choice, "scale")
+    return models.celeba(
+        n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset, in_channels=signature.in_channels,
+        landmarks=points,
+    )  # fmt: skip
+
+
+NETWORKS: Mapping[str, Architecture] = {
+    "classifier": Architecture(_general),
+    "resnet": Architecture(_general),
+    "unet": Architecture(_unet, lambda network: int(2 ** (len(network.widths) - 1))),
+    "pcam": Architecture(_pcam),
+    "celeba": Architecture(_celeba, lambda network: 2),
+}

@@ -1,0 +1,35 @@
+"""Model files of version 0.2: the widths of their networks followed from their task, and so did what went in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..settings import Config, Network
+from ..tasks.networks import Signature
+from ..tasks.own import fitting_widths
+
+WIDTHS = {
+    "digits": (6, 8, 12, 16), "rotmnist": (16, 24, 32, 48), "mnist": (16, 24, 32, 48),
+    "images": (12, 16, 24, 32, 48), "volumes": (6, 8, 12), "pcam": (8, 12, 16, 24),
+}  # fmt: skip
+"""The defaults of each task."""
+RESNET = (24, 24, 48, 48)
+KINDS = {"celeba": "points", "unet": "masks"}
+"""What comes out, by the network; a file of before 0.2 may not say so."""
+WHOLE = {"pcam": (96, 96)}
+
+
+def renewed(about: Mapping[str, Any], config: Config, signature: Signature) -> tuple[Config, Signature]:
+    """The description of a network, with all that `networks.build` needs to know."""
+    values, network = about["config"], config.network
+    if isinstance(values.get("network"), dict) and "architecture" in values["network"]:
+        return config, signature
+    task, widths = str(values.get("task")), network.widths
+    if network.network == "resnet" and widths == WIDTHS.get(task):
+        config = config.updated(widths=RESNET)
+    elif task in ("images", "volumes") and network.network == "classifier":
+        config = config.updated(widths=fitting_widths(Network(widths=WIDTHS[task]), network, signature.space))
+    kind = signature.kind if "kind" in about["signature"] else KINDS.get(network.network, "classes")
+    return config, replace(signature, kind=kind, whole=WHOLE.get(task, ()))

@@ -1,0 +1,1 @@
+"""Data sets in their official files: fetched, prepared, read, and drawn."""

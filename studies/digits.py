@@ -1,0 +1,30 @@
+"""MNIST and Fashion-MNIST from the official files, each image moved by a matrix of its own."""
+
+from pathlib import Path
+
+from liespline.lab.settings import Config
+from liespline.lab.tasks.base import Task
+from liespline.lab.tasks.defaults import GENERAL
+
+from .data import mnist
+
+_USUAL = {"n_h": 12, "widths": (16, 24, 32, 48), "epochs": 30, "batch": 128, "lr": 0.02}
+VARIANT = {"image": "rotated", "mass": "rotated about mass"}
+
+# Rotated by any angle: 10,000 + 2,000 to train on, 50,000 to test.
+ROTMNIST = Task(
+    defaults=Config(f"{__name__}:ROTMNIST").updated(**_USUAL),
+    data_help="the folder with MNIST's four idx files (train-images-idx3-ubyte.gz, …)",
+    check=lambda path, config: mnist.check(path),
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, VARIANT[config.about]),
+    options=(*GENERAL, "about"),
+)
+
+# As --moved says: rotated, scaled, both, or by any matrix near the identity.
+MNIST = Task(
+    defaults=Config(f"{__name__}:MNIST").updated(**_USUAL),
+    data_help="the folder with the four idx files of MNIST or Fashion-MNIST (train-images-idx3-ubyte.gz, …)",
+    check=lambda path, config: mnist.check(path),
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, config.moved),
+    options=(*GENERAL, "moved"),
+)

@@ -1,0 +1,145 @@
+"""MNIST's files, the sets generated from them, digits, and how images are turned."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lab.mnist_files import idx, small_mnist
+from liespline.lab.data import DataError, Split
+from liespline.lab.tasks import find_task
+from studies.data import mnist
+
+
+def test_upright_mnist_is_the_files(tmp_path):
+    arrays = small_mnist(tmp_path)
+    assert mnist.check(tmp_path) == []
+    train, valid, test = (mnist.load(tmp_path, split, "upright") for split in ("train", "valid", "test"))
+    assert [len(train), len(valid), len(test)] == [50, 10, 12]
+    batch = torch.cat([train.__getitems__(range(50))[0], valid.__getitems__(range(10))[0]])
+    assert np.array_equal(batch[:, 0].numpy(), arrays["train-images-idx3-ubyte"])
+    assert np.array_equal(test.targets.numpy(), arrays["t10k-labels-idx1-ubyte"])
+    for name in arrays:  # unpacked files do as well
+        (tmp_path / name).write_bytes(gzip.decompress((tmp_path / f"{name}.gz").read_bytes()))
+        (tmp_path / f"{name}.gz").unlink()
+    assert np.array_equal(mnist.load(tmp_path, "test", "upright").targets.numpy(), test.targets.numpy())
+
+
+def blob_mnist(path: Path, monkeypatch) -> None:
+    """200 images with one bright dot right of the centre, whose place tells angle and scale."""
+    monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
+    dot = np.exp(-((np.arange(28) - 13.5) ** 2) / 8)
+    image = (255 * np.outer(dot, np.roll(dot, 8))).astype(np.uint8)
+    for name, count in (("train", 150), ("t10k", 50)):
+        labels = (np.arange(count) % 10).astype(np.uint8)
+        (path / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(np.stack([image] * count))))
+        (path / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+
+
+def centres(data: Split) -> np.ndarray:
+    batch = data.__getitems__(range(len(data)))[0][:, 0].double().numpy()
+    axis = np.arange(28) - 13.5
+    mass = batch.sum((1, 2))
+    return np.stack([(batch.sum(2) * axis).sum(1), (batch.sum(1) * axis).sum(1)], -1) / mass[:, None]
+
+
+@pytest.mark.parametrize("variant", ["rotated", "scaled"])
+def test_generated_variants_move_the_digit_as_said(tmp_path, monkeypatch, variant):
+    blob_mnist(tmp_path, monkeypatch)
+    radii, angles = [], []
+    for split, count in (("train", 60), ("valid", 20), ("test", 100)):
+        data = mnist.load(tmp_path, split, variant)
+        assert len(data) == count
+        assert torch.equal(
+            data.__getitems__(range(count))[0],
+            mnist.load(tmp_path, split, variant).__getitems__(range(count))[0],
+        )
+        rows, columns = centres(data).T
+        radii += np.hypot(rows, columns).tolist()
+        angles += np.arctan2(-rows, columns).tolist()
+    if variant == "rotated":
+        rows, columns = centres(mnist.outside(tmp_path)).T  # as the splits are
+        radii, angles = [*radii, *np.hypot(rows, columns)], [*angles, *np.arctan2(-rows, columns)]
+        assert len(set(np.round(angles, 6))) == len(angles) == 200, "each has an angle of its own"
+        assert np.ptp(radii) < 0.3, "turning keeps the distance from the centre"
+        assert np.histogram(angles, 6, (-np.pi, np.pi))[0].min() > 12, "all angles occur"
+    else:
+        assert np.abs(angles).max() < 0.1, "scaling keeps the direction"
+        assert min(radii) == pytest.approx(0.3 * 8, abs=0.2)
+        assert max(radii) == pytest.approx(8, abs=0.3)
+
+
+def test_about_its_mass_a_digit_has_no_cue(tmp_path, monkeypatch):
+    """The dot, 8 pixels off the centre, comes to lie in it; turned about the image it keeps its distance."""
+    blob_mnist(tmp_path, monkeypatch)
+    distance = {v: np.hypot(*centres(mnist.load(tmp_path, "test", v)).T) for v in ("rotated", "rotated about mass")}
+    assert distance["rotated about mass"].max() < 0.05
+    assert distance["rotated"].min() > 7  # what the check above would say of the cue
+    config = find_task("rotmnist").defaults.updated(data=str(tmp_path), about="mass")
+    asked = find_task("rotmnist").load(config, "test")
+    assert np.hypot(*centres(asked).T).max() < 0.05
+
+
+def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
+    small_mnist(tmp_path, 150, 50)
+    monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
+    monkeypatch.setattr(mnist, "transformed", lambda images, *moves: (images * 255).round().astype(np.uint8))
+    splits = [*(mnist.load(tmp_path, split) for split in ("train", "valid", "test")), mnist.outside(tmp_path)]
+    seen = [image.numpy().tobytes() for split in splits for image, _ in split]
+    assert len(set(seen)) == len(seen) == 200, "what lies outside of the splits is all the rest"
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="has 200 digits; rotated MNIST needs 62000"):
+        mnist.load(tmp_path, "train")
+    with pytest.raises(ValueError, match="'rotatd' is unknown"):
+        mnist.load(tmp_path, "train", "rotatd")
+
+
+GZ = "train-images-idx3-ubyte.gz"
+IDX_FAULTS = {
+    "truncated gzip": (
+        lambda p: (p / GZ).write_bytes((p / GZ).read_bytes()[:-900]),
+        r"images.*cannot be unpacked",
+    ),
+    "no gzip": (lambda p: (p / GZ).write_bytes(b"hello"), r"images.*cannot be unpacked"),
+    "no idx": (lambda p: (p / GZ).write_bytes(gzip.compress(b"hello")), r"begins with 68656c6c"),
+    "short": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 28, 28), np.uint8))[:-1])),
+        r"holds 47,039",
+    ),
+    "long": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 28, 28), np.uint8)) + b"x")),
+        r"holds more",
+    ),
+    "shape": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 9, 9), np.uint8)))),
+        r"\(60, 9, 9\)",
+    ),
+    "lengths": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((59, 28, 28), np.uint8)))),
+        r"for 59 images",
+    ),
+    "a billion rows": (
+        lambda p: (p / GZ).write_bytes(gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", 10**9, 28, 28))),
+        r"declares shape \(1000000000, 28, 28\)",
+    ),
+    "label": (
+        lambda p: (p / GZ.replace("images-idx3", "labels-idx1")).write_bytes(
+            gzip.compress(idx(np.array([3] * 41 + [77] * 19, np.uint8)))
+        ),
+        r"labels.*row 41: label 77 is no digit",
+    ),
+    "missing": (lambda p: (p / GZ).unlink(), r"does not exist; expected MNIST's four"),
+}
+
+
+@pytest.mark.parametrize("fault", IDX_FAULTS)
+def test_faulty_idx_files_are_refused(tmp_path, fault):
+    plant, message = IDX_FAULTS[fault]
+    small_mnist(tmp_path)
+    plant(tmp_path)
+    with pytest.raises(DataError, match=message):
+        mnist.load(tmp_path, "train", "upright")
+    assert len(mnist.check(tmp_path)) == 1

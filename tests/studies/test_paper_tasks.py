@@ -1,0 +1,96 @@
+"""The paper's two experiments from files to results, on drawn data."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lab.small_runs import new_run
+from liespline.lab.evaluation import evaluate as finish
+from liespline.lab.runs.folder import Run
+from liespline.lab.runs.trained import load
+from liespline.lab.settings import Training
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
+from liespline.lab.training import optimisers
+from liespline.lab.training.trainer import make_trainer
+from studies.data import celeba
+from studies.data.synthetic import faces, tissue
+from studies.paper import pcam
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
+
+
+def short(config):
+    kept = config.training
+    return {"epochs": 1, "batch": 8, "accelerator": "cpu", "optimiser": kept.optimiser}
+
+
+def naive_success(trained, folder):
+    """The share of landmarks whose highest pixel is nearer than 10 pixels, one at a time."""
+    hits = []
+    for image, landmarks in celeba.load(folder, "test"):
+        with torch.no_grad():
+            maps = trained(image.unsqueeze(0))[0]
+        for heat, (row, column) in zip(maps, landmarks.tolist(), strict=True):
+            at_row, at_column = divmod(int(heat.argmax()), heat.shape[-1])
+            hits.append(math.hypot(at_row - row, at_column - column) < 10)
+    return sum(hits) / len(hits)
+
+
+def test_celeba_from_official_files_to_landmarks(tmp_path):
+    faces.synthesize(tmp_path / "official", identities=14, pictures=4)
+    celeba.prepare(tmp_path / "official", tmp_path / "set")
+    defaults = find_task("celeba").defaults
+    assert defaults.training == Training(
+        epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4, augment="none"
+    )  # the released scripts' recipe
+    config = defaults.updated(group="none", **short(defaults), augment="zoom", data=str(tmp_path / "set"))
+    run = new_run(config, tmp_path / "run")
+    results = run.read_results()
+    assert results["synthetic"]
+    assert results["scores"]["success"] == pytest.approx(naive_success(load(run.path), tmp_path / "set"))
+    page = run.report_file.read_text()
+    assert "synthetic" in page
+    assert page.count('class="overlay"') >= 1
+    assert load(run.path).classes == celeba.LANDMARKS
+
+
+def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
+    monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
+    tissue.synthesize(tmp_path / "data", train=16, valid=8, test=8)
+    (tmp_path / "data" / "camelyonpatch_level_2_split_test_x.h5").unlink()
+    (tmp_path / "data" / "camelyonpatch_level_2_split_test_y.h5").unlink()
+    defaults = find_task("pcam").defaults
+    config = defaults.updated(n_h=4, n_k=4, **short(defaults), data=str(tmp_path / "data"))
+    run = new_run(config, tmp_path / "run")
+    results = run.read_results()
+    assert set(results["scores"]) == {"loss", "accuracy", "balanced_accuracy", "auc"}
+    assert results["split"] == "valid"  # there are no test files, and the page says so
+    assert "have no test images" in run.report_file.read_text()
+    rows = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [0]
+    assert {"train_loss", "valid_loss", "valid_accuracy", "valid_auc", "images_per_second"} <= rows[0].keys()
+
+
+def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
+    """65,536 images whatever the batch, a quarter of the official set; of a smaller set each image once."""
+    config = find_task("pcam").defaults
+    assert steps_per_epoch(config, tmp_path) == 2048
+    assert steps_per_epoch(config.updated(batch=128), tmp_path) == 512
+    # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
+    monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
+    monkeypatch.setattr(pcam, "PCAM", replace(pcam.PCAM, epoch_images=32))
+    monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
+    tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
+    small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))
+    rows = new_run(small, tmp_path / "run").read_metrics()
+    assert [row["step"] for row in rows] == [4, 8, 12]
+    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.005]  # as it stands after each epoch
+
+
+def steps_per_epoch(config, folder):
+    signature = Signature(3, (88, 88), ("normal", "tumour"))
+    return make_trainer(config, Run(folder), signature, "valid_accuracy", progress=False).limit_train_batches
