@@ -20,6 +20,7 @@ from queue import SimpleQueue
 
 import planted_data
 import planted_lab
+import planted_measure
 import planted_recipe
 import planted_records
 from planted import EXPLAINED, Fault
@@ -27,7 +28,7 @@ from planted import FAULTS as IN_THE_CORE
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
-PARTS = (planted_lab, planted_data, planted_recipe, planted_records)
+PARTS = (planted_lab, planted_data, planted_recipe, planted_records, planted_measure)
 FAULTS = [*IN_THE_CORE, *(fault for part in PARTS for fault in part.FAULTS)]
 ENOUGH = 0.95
 LONGEST = 900  # seconds; tests that do not end would not be let pass either
@@ -72,6 +73,9 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
     "lab/evaluation/scores": ["lab/test_measures"],
     "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],
+    "lab/evaluation/output_change": ["lab/test_measures", "truth/test_equivariance_measure"],
+    "lab/evaluation/map_change": ["truth/test_equivariance_measure"],
+    "lab/evaluation/equivariance": ["lab/test_evaluate", "truth/test_equivariance_measure", "lab/test_learned"],
     "lab/evaluation/statistics": ["lab/test_statistics"],
     "lab/evaluation/predict": ["lab/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
@@ -84,7 +88,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/record": ["lab/test_record"],
     "lab/data/": ["lab/test_data_check"],
     "converting": ["test_converting_own", "test_converting"],
-    "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
+    "testing": ["test_check_group", "test_measure", "test_equivariance_measure", "test_equivariance"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
 LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]

@@ -53,8 +53,8 @@ _EVALUATION = [
     Fault("lab/evaluation/equivariance.py", "read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent)",
           "None", "equivariance on images dealt anew"),
     Fault("lab/evaluation/moves.py", "(-math.log(2) *", "(math.log(2) *", "scale moves magnify"),
-    Fault("lab/evaluation/moves.py", "moved(inside, moves.group, element) + around",
-          "moved(inside + around, moves.group, element)", "black corners move in"),
+    Fault("lab/evaluation/output_change.py", "moved(inside, group, element)\n",
+          "moved(inside + around, group, element) - around\n", "black corners move in"),
     Fault("lab/evaluation/moves.py", '"upright": whole / seen', '"upright": whole / len(split)',
           "upright accuracy on other images"),
     Fault("lab/evaluation/statistics.py", "middle = share + z2 / (2 * total)", "middle = share + z2 / total",
@@ -79,8 +79,8 @@ _EVALUATION = [
 ]  # fmt: skip
 
 _DATA = [
-    Fault("lab/moving.py", "group.matrix(group.inverse(element.double().cpu()))",
-          "group.matrix(element.double().cpu())", "images moved by the inverse"),
+    Fault("testing/moving.py", "source = group.act if back else group.pull",
+          "source = group.pull if back else group.act", "images moved by the inverse"),
     Fault("lab/moving.py", "return (images - colour) * disc, colour", "return images - colour, colour",
           "corners move in and out"),
     Fault("lab/moving.py", "(radius > largest - 2)", "(radius > -2)", "the mean colour of all, not of the rim"),

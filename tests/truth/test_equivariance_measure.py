@@ -202,9 +202,9 @@ def test_a_constant_in_the_last_bias_changes_nothing(runs, tmp_path):
     before = moves_of(runs["eight"])
     after = json.loads(liespline("evaluate", last_layer(runs["eight"], tmp_path / "run", add), "--json"))["moves"]
     assert after["accuracy"] == before["accuracy"]
-    for name in before:
-        if "relative" in name or name in ("changed_predictions", "interpolation_floor"):
-            assert after[name] == pytest.approx(before[name], rel=2e-3), name
+    kinds = ("", "_worst", "_on_grid", "_between_grid")
+    for name in (*(f"relative_output_change{kind}" for kind in kinds), "changed_predictions", "interpolation_floor"):
+        assert after[name] == pytest.approx(before[name], rel=2e-3), name
 
 
 def test_a_constant_network_is_undefined(runs, tmp_path):
