@@ -24,6 +24,7 @@ import planted
 import planted_data
 import planted_engine
 import planted_lab
+import planted_measure
 import planted_more
 import planted_recipe
 import planted_records
@@ -34,7 +35,8 @@ from record import Findings
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
-    planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more
+    planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
+    planted_measure,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95

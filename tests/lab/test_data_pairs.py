@@ -104,7 +104,7 @@ def test_dealt_splits_are_disjoint_and_whole(folder):
     pairs = load_pairs(folder)
     names = [pairs.split(split, folds=3).names for split in ("train", "valid", "test")]
     assert sorted(name for part in names for name in part) == pairs.names
-    assert [len(part) for part in names] == [2, 2, 2]
+    assert [len(part) for part in names] == [3, 1, 2], "a seventh of the four that do not test validates, at least one"
 
 
 def test_one_report_of_everything_that_is_wrong(folder):

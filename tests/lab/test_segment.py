@@ -224,7 +224,7 @@ def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented, liespline):
 def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_path, segmented, monkeypatch):
     keys = []
     monkeypatch.setattr(
-        predict_masks, "segment_large", lambda source, target, answer, tiling, key, told: keys.append(key)
+        predict_masks, "segment_large", lambda source, target, answer, tiling, key, told, values: keys.append(key)
     )
     monkeypatch.setattr(predict_masks, "open_windows", lambda file, level: open_windows(file))  # it has one level
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((32, 32), np.uint8), tile=(16, 16))

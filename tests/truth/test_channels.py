@@ -42,8 +42,8 @@ def test_odd_ones_are_named(tmp_path):
     for name in ("a", "b"):
         (root / name).mkdir(parents=True)
         for i in range(4):
-            shape = (16, 16, 4 if (name, i) == ("b", 2) else 5)
-            tifffile.imwrite(root / name / f"{i}.tif", np.full(shape, i, np.uint8), planarconfig="contig")
+            values = np.full((16, 16, 4 if (name, i) == ("b", 2) else 5), i, np.uint8)
+            tifffile.imwrite(root / name / f"{i}.tif", values, photometric="minisblack", planarconfig="contig")
     status, _, said = command("train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)
     assert status == 2
     assert "b/2.tif: has 4 channels of uint8 where 7 images have 5 channels of uint8; save all alike" in said

@@ -18,11 +18,12 @@ from liespline.lab.tasks import find_task
 
 SPACES = [(21, 21), (20, 30), (12, 13, 16), (13, 13, 13)]
 SEGMENT = find_task("segment")
+NAMES = ("none", "rotate", "flip", "rotate+flip", "zoom-shear", "affine", "rotate-z", "mirror")  # those that are linear
 CASES = [
     (name, space)
-    for name in sorted(SEGMENT.augmentations)
+    for name in NAMES
     for space in SPACES
-    if "elastic" not in name and not (name.endswith("-z") and len(space) == 2)  # elastic ones are no linear maps
+    if not (name == "rotate-z" and len(space) == 2) and not (name == "mirror" and len(space) == 3)
 ]
 COUNT = 24
 
@@ -33,12 +34,13 @@ def pixel_places(space) -> np.ndarray:
 
 
 def augmented(name: str, space, channels: np.ndarray, mask: np.ndarray):
-    """A batch of copies of one image and mask after the augmentation of this name."""
+    """A batch of copies of one image and mask after the augmentation of this name, and the matrices it drew."""
     module = SEGMENT.augmentation(SEGMENT.defaults.updated(augment=name))
     images = torch.from_numpy(np.broadcast_to(channels, (COUNT, *channels.shape)).astype(np.float32).copy())
     masks = torch.from_numpy(np.broadcast_to(mask, (COUNT, *mask.shape)).astype(np.int64).copy())
+    drawn = module.matrices(images, Draws(torch.Generator().manual_seed(0))).double().numpy()
     images, masks = module(images, masks, Draws(torch.Generator().manual_seed(0)))
-    return images.numpy(), masks.numpy()
+    return images.numpy(), masks.numpy(), drawn
 
 
 @pytest.mark.parametrize(("name", "space"), CASES)
@@ -46,16 +48,13 @@ def test_the_mask_comes_from_where_the_image_comes_from(name, space):
     places, draw = pixel_places(space), np.random.default_rng(0)
     mask = draw.integers(0, 3, space)
     mask[draw.random(space) < 0.1] = IGNORE
-    images, masks = augmented(name, space, places, mask)
+    images, masks, matrices = augmented(name, space, places, mask)
     half = np.array(space).reshape(-1, *(1,) * len(space)) / 2
-    matrices = []
-    for source, found in zip(images, masks, strict=True):
-        # The coordinates are exact in the middle: one linear map says the same of all pixels.
-        middle = (np.abs(places) < 3).all(0)
-        matrix = np.linalg.lstsq(places[:, middle].T, source[:, middle].T, rcond=None)[0].T
-        assert np.allclose(matrix @ places[:, middle], source[:, middle], atol=1e-3)
-        matrices.append(matrix)
+    middle = (np.abs(places) < 3).all(0)
+    for source, found, matrix in zip(images, masks, matrices, strict=True):
         at = np.tensordot(matrix, places, 1)
+        # torch's cubic interpolation does not keep lines straight, nor do splines that end at the border.
+        assert np.abs(at - source)[:, middle].max() < 0.25
         rows, beyond = at + half - 0.5, (np.abs(at) - half).max(0)
         between = (np.abs(rows - np.floor(rows) - 0.5) < 1e-3).any(0)
         sure = ~between & (np.abs(beyond) > 1e-3)
@@ -64,8 +63,10 @@ def test_the_mask_comes_from_where_the_image_comes_from(name, space):
         assert np.array_equal(found[sure], wanted[sure])
         assert sure.mean() > 0.9
     if not any(word in name for word in ("zoom", "shear", "affine")):
-        assert np.allclose([m @ m.T for m in matrices], np.eye(len(space)), atol=1e-3), "pixels stay square"
-        assert {round(float(np.linalg.det(m))) for m in matrices} == ({1, -1} if "flip" in name else {1})
+        assert np.allclose([m @ m.T for m in matrices], np.eye(len(space)), atol=1e-5), "pixels stay square"
+        assert {round(float(np.linalg.det(m))) for m in matrices} == (
+            {1, -1} if name.endswith(("flip", "mirror")) else {1}
+        )
     still = [np.allclose(m, np.eye(len(space)), atol=1e-3) for m in matrices]
     assert all(still) == (name == "none")
 

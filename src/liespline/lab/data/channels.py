@@ -32,9 +32,12 @@ def read_channels(path: Path) -> Array | None:
             if dtype == np.bool_ or (integers and (picture or len(shape) == 2)):
                 return None
             if sorted(axes) not in (["X", "Y"], ["C", "X", "Y"]):
+                what = f"has axes {series.axes} of {shape}"
+                if len(file.pages) > 1:
+                    what = f"holds {len(file.pages)} pages or frames"
                 raise DataError(
-                    f"{path}: has axes {series.axes} of {shape} on {len(file.pages)} pages or frames; expected one "
-                    "image with channels. A stack of slices is a volume: save it as NIfTI with the size of its voxels"
+                    f"{path}: {what}; expected one image with channels. A stack of slices is a volume: save it as "
+                    "NIfTI with the size of its voxels"
                 )
             if not (integers or dtype == np.float32):
                 raise DataError(f"{path}: has pixels of {dtype}; save them as uint8, uint16 or float32")
