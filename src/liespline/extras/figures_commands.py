@@ -1,4 +1,4 @@
-"""`liespline figures`: the paper's figures, and the scores of runs."""
+"""`liespline figures`: the paper's figures."""
 
 from __future__ import annotations
 
@@ -49,27 +49,3 @@ def names() -> None:
     """List the figures."""
     for name, drawing in drawings().DRAWINGS.items():
         console.print(f"{name:9} {drawing.summary}")
-
-
-@figures_app.command()
-def results(
-    runs: Annotated[Path, typer.Argument(metavar="RUNS", help="Folder with finished runs.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")] = Path("figures"),
-) -> None:
-    """Draw the scores of all finished runs below RUNS, and write results.md: a verdict on each claim of the paper."""
-    from ..lab.paper.results_page import write_results_page
-    from ..lab.paper.seed_averages import read_runs
-
-    for path in drawings().draw_results(runs, out):
-        console.print(str(path))
-    console.print(str(write_results_page(read_runs(runs), out)))
-
-
-@figures_app.command()
-def record(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of a sweep.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")] = Path("figures"),
-) -> None:
-    """Draw the networks of a sweep against angle or scale, training time, and weights or labels where these differ."""
-    for path in drawings().draw_record(study, out):
-        console.print(str(path))

@@ -1,4 +1,4 @@
-"""How sure a difference of scores is: over seeds by Welch's rule, over images where there is one seed only."""
+"""How sure mean scores and their differences are: over seeds by Welch's rule, over images where there is one seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.stats import t as student
 
-from ..evaluation.statistics import area_variance
+from liespline.lab.evaluation.statistics import area_variance
 
 LEVEL = 0.95
 
@@ -21,11 +21,6 @@ class Estimate:
     mean: float
     variance: float
     freedom: float
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return math.sqrt(self.variance)
 
 
 @dataclass(frozen=True)
@@ -44,14 +39,13 @@ def over_seeds(values: Sequence[float]) -> Estimate:
 
 def over_images(share: float, images: int) -> Estimate:
     """A share p of n images: variance p(1 − p)/n. Other images are considered, another seed is not."""
-    inner = min(max(share, 0.5 / images), 1 - 0.5 / images)  # none wrong of n does not mean that none ever will be
+    inner = _inner(share, images)
     return Estimate(share, inner * (1 - inner) / images, math.inf)
 
 
 def area_over_images(area: float, images: int, second: float = 0.5) -> Estimate:
     """An area under the ROC curve of so many images of two classes, this share of them in the second."""
-    inner = min(max(area, 0.5 / images), 1 - 0.5 / images)
-    return Estimate(area, area_variance(inner, second * images, (1 - second) * images), math.inf)
+    return Estimate(area, area_variance(_inner(area, images), second * images, (1 - second) * images), math.inf)
 
 
 def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:
@@ -61,6 +55,10 @@ def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:
     parts = [(c**2 * estimate.variance, estimate.freedom) for c, estimate in terms]
     variance = sum(part for part, _ in parts)
     doubt = sum(part**2 / freedom for part, freedom in parts)
-    freedom = variance**2 / doubt if doubt > 0 else math.inf
-    half = float(student.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(variance)
+    half = float(student.ppf((1 + LEVEL) / 2, variance**2 / doubt if doubt > 0 else math.inf)) * math.sqrt(variance)
     return Interval(value, value - half, value + half)
+
+
+def _inner(share: float, images: int) -> float:
+    """None wrong of n images does not mean that none ever will be."""
+    return min(max(share, 0.5 / images), 1 - 0.5 / images)

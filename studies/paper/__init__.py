@@ -1,0 +1,1 @@
+"""The paper: its claims and what our runs say of them."""
