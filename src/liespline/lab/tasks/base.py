@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import nn
@@ -45,8 +45,6 @@ class Task:
     """The splits that the data come with."""
     multiple: Callable[[Config], int] = lambda config: 1
     """For networks that answer with maps: sides of images must be multiples of this."""
-    sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
-    """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
     epoch_images: int | None = None
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     network: Callable[[Config, Signature], nn.Module] = make_classifier
