@@ -121,6 +121,11 @@ def load(file: Path) -> dict[str, Results]:
     return {head["study"]: Results(head, of[head["study"]]) for head in heads}
 
 
+def task_of(line: Line) -> str:
+    """The task in one word: `pcam` of `pcam`, and of `studies.paper.pcam:PCAM`."""
+    return str(line["config"]["task"]).rpartition(":")[2].lower()
+
+
 def measures(line: Line) -> dict[str, float]:
     """What one run is measured by, in words."""
     results, valid = line["results"], line["training"]["valid"]

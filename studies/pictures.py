@@ -17,7 +17,7 @@ from matplotlib.ticker import ScalarFormatter
 from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 from liespline.lab.evaluation.moves import ROTATIONS
 from studies.celeba_paper import PAPER_SCALES
-from studies.networks import NAMES, Network, Results
+from studies.networks import NAMES, Network, Results, task_of
 from studies.paper.tables import by_name
 
 RECORDS = ("modelnet10_spun", "rotmnist_weights", "vessel_64", "pcam_disc", "rotmnist_labels")
@@ -99,11 +99,11 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
         kind = "dense, $N_k = N_h$" if equal else f"{net['kernel']}, $N_k = {net.get('n_k')}$"
         lines.setdefault(("2-D" if plain else kind) + extra, []).append(network)
     some = next(iter(networks.values()))
-    config, first = some.runs[0]["config"], some.first
+    task, first = task_of(some.runs[0]), some.first
     score = next(name for name in NAMES.values() if name in some.values)
     figure = canvas(PAGE, 3.0)
     axes = figure.subplots()
-    step = (0.5 if config["task"] == "celeba" else 4) * 0.06
+    step = (0.5 if task == "celeba" else 4) * 0.06
     colours = {kind: theme.series[i % len(theme.series)] for i, kind in enumerate(dict.fromkeys(map(_kind, lines)))}
     for number, (name, line) in enumerate(sorted(lines.items())):
         usual = not name.endswith(("no-rot90", "zoom"))
@@ -116,14 +116,14 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
         face = base if usual else theme.paper
         shape = stroke[0] + (stroke[1:] if usual else "--")
         axes.errorbar(x, y, bars, fmt=shape, color=base, markerfacecolor=face, elinewidth=0.9, capsize=2, label=name)
-    if config["task"] == "celeba":
+    if task == "celeba":
         axes.set_xlabel("largest scale")
         axes.set_xticks(*zip(*SCALES.items(), strict=True))
     else:
         axes.set_xlabel("$N_h$")
         axes.set_xticks(sorted({_place(one) for one in networks.values()}))
     images = f"{first['images']:,} {'synthetic ' if first['synthetic'] else ''}images"
-    axes.set_title(f"{config['task']}: {images} (bars: ± one standard error)", loc="left")
+    axes.set_title(f"{task}: {images} (bars: ± one standard error)", loc="left")
     axes.set_ylabel(f"{score}, %")
     axes.grid(axis="y")
     axes.set_axisbelow(True)
@@ -212,8 +212,8 @@ def _height(network: Network) -> tuple[float, float]:
 
 def _place(network: Network) -> float:
     """Where a network lies on the axis: N_h, or for scales log₂ of the largest one, so that 2-D networks fit in."""
-    net, task = _net(network), network.runs[0]["config"]["task"]
-    if task != "celeba":
+    net = _net(network)
+    if task_of(network.runs[0]) != "celeba":
         return float(net["n_h"])
     return round(math.log2(net["scale"] if net["group"] == "none" else PAPER_SCALES[net["n_h"] - 1]), 2)
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from studies.networks import LAST_TEN, NAMES, Line, Network
+from studies.networks import LAST_TEN, NAMES, Line, Network, task_of
 from studies.paper.claims import CHANCE, Effect, Pair, Verdict, claims_of, effect_of, judge, measures
 from studies.tables import SPLITS, points, table
 
@@ -14,9 +14,9 @@ AUGMENT = {"pcam": "rot90", "celeba": "none"}
 """The paper's own augmentations."""
 
 
-def name_of(config: Line) -> str:
+def name_of(line: Line) -> str:
     """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what is not the paper's own follows."""
-    task, net = config["task"], config["network"]
+    task, net = task_of(line), line["config"]["network"]
     n_h, n_k = net["n_h"], net.get("n_k")
     if net["group"] == "none" or (n_h == 1 and n_k in (None, 1)):
         name = "2-D" if task in AUGMENT else "no group"
@@ -24,7 +24,7 @@ def name_of(config: Line) -> str:
     else:
         n_k = n_k or (n_h if task in AUGMENT or net["kernel"] in ("dense", "atrous") else None)
         name = f"{net['kernel']} ({', '.join(str(n) for n in (n_h, n_k) if n)})"
-    window, augment = net["kernel_size"], config["training"]["augment"]
+    window, augment = net["kernel_size"], line["config"]["training"]["augment"]
     name += f", kernel_size {window}" if task in AUGMENT and window != 5 else ""
     return name + (f", {augment}" if augment != AUGMENT.get(task, augment) else "")
 
@@ -34,10 +34,10 @@ def by_name(networks: Mapping[str, Network]) -> dict[str, Network]:
 
     def place(network: Network) -> tuple[int, str, int, float]:
         net = network.runs[0]["config"]["network"]
-        return int(net["n_h"]), net["kernel"], int(net.get("n_k") or 0), net["scale"]
+        return int(net["n_h"]), net["kernel"], int(net.get("n_k") or 0), net.get("scale", 1)
 
     ordered = sorted(networks.values(), key=place)
-    return {name: replace(one, name=name) for one in ordered for name in (name_of(one.runs[0]["config"]),)}
+    return {name: replace(one, name=name) for one in ordered for name in (name_of(one.runs[0]),)}
 
 
 def scores_table(networks: Mapping[str, Network]) -> list[str]:
@@ -58,8 +58,8 @@ def scores_table(networks: Mapping[str, Network]) -> list[str]:
 
 def claims_table(networks: Mapping[str, Network]) -> list[str]:
     """One line per claim with its verdict, seeds and effects; then every pair behind them."""
-    config = next(iter(networks.values())).runs[0]["config"]
-    verdicts = [judge(claim, networks) for claim in claims_of(config["task"], config["preset"])]
+    first = next(iter(networks.values())).runs[0]
+    verdicts = [judge(claim, networks) for claim in claims_of(task_of(first), first["config"].get("preset", "paper"))]
     if not verdicts:
         return []
     names = measures(networks.values())

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.extras.figures.results import prepare as read_sweep
 from liespline.extras.synthetic import faces
 from liespline.lab.data import celeba, images, mnist, pcam, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
@@ -91,9 +90,8 @@ def make_run(folder: Path) -> None:
 
 
 def read_run(folder: Path) -> object:
-    """As `liespline figures results` and the report do."""
+    """As the report does."""
     run, _ = Run.open(folder)
-    read_sweep(folder)
     run.read_metrics()  # how many epochs are left of a log is the log's own affair
     return sorted(run.read_results("scores", "weights"))
 

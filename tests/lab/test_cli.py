@@ -39,8 +39,8 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (["sweep", "pcam", "--set", "papr"], ["Did you mean 'paper'?"]),
-        (["figures", "resluts"], ["Did you mean 'results'?"]),
+        (["sweep", "studies/nowhere.py"], ["studies/nowhere.py: there is no such file"]),
+        (["figures", "nmaes"], ["Did you mean 'names'?"]),
         (["data", "synthesize", "pcan", "out"], ["Did you mean 'pcam'?"]),
         (["data", "fetch", "mnits", "out"], ["Did you mean 'mnist'?"]),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
@@ -170,12 +170,6 @@ def test_images_of_any_size_suit_the_network(liespline, tmp_path, image_folder):
     command = ["train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL]
     status, _ = liespline(*command, "--widths", "2,2,2,2,2,2,2")  # 16×16, halved three times
     assert status == 0
-
-
-def test_finished_runs_are_drawn(liespline, tmp_path, tiny_run):
-    status, text = liespline("figures", "results", tiny_run.path.parent, tmp_path)
-    assert status == 0, text
-    assert {file.suffix for file in tmp_path.iterdir()} >= {".svg", ".png"}
 
 
 def test_a_second_process_on_a_run_is_refused(liespline, tiny_run):

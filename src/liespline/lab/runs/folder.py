@@ -159,10 +159,9 @@ def environment() -> dict[str, Any]:
 
 
 STAMP = ".commit"
-"""The file at the root of a copy without `.git` that says its commit:
-
-    git describe --always --abbrev=40 --exclude='*' --dirty=+changes > COPY/.commit
-"""
+"""The file at the root of a copy without `.git` that says its commit."""
+STAMP_COMMAND = f"git describe --always --abbrev=40 --exclude='*' --dirty=+changes > COPY/{STAMP}"
+"""What writes it, run where the copy came from."""
 
 
 def git_commit() -> str | None:

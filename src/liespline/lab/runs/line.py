@@ -90,20 +90,23 @@ def read(path: Path) -> list[dict[str, Any]]:
 def append(path: Path, line: Mapping[str, Any], uncommitted: bool = False) -> None:
     """Add a line to a file of results, whole or not at all, while no other process does.
 
-    The same line is added once; another one of the same study, network and seed is refused, and so is one of a source
-    with uncommitted changes, unless told.
+    The same line is added once. Refused are another one of the same study, network and seed, one that was scored on
+    other data than the runs of its study, and, unless told, one of a source with uncommitted changes.
     """
     if line.get("environment", {}).get("uncommitted"):
         check_committed(line["environment"]["commit"] + "+", uncommitted)
     path.parent.mkdir(parents=True, exist_ok=True)
     with lock(path.with_name(path.name + ".lock"), wait=True):
         lines = read(path) if path.exists() else []
-        mine = [line.get(key) for key in ("study", "network", "seed")]
-        same = [other for other in lines if [other.get(key) for key in ("study", "network", "seed")] == mine]
-        if line in same:
+        if line in lines:
             return
-        if same:
-            raise DataError(f"{path}: has {mine[1]} seed {mine[2]} of {mine[0]} already; name another --results file")
+        name, data = f"{line.get('network')} seed {line.get('seed')}", line.get("results", {}).get("data")
+        for other in (one for one in lines if one["study"] == line["study"] and "network" in one):
+            if (other["network"], other["seed"]) == (line.get("network"), line.get("seed")):
+                raise DataError(f"{path}: has {name} of {line['study']} already; name another file with --results")
+            there = other.get("results", {}).get("data")
+            if data and there and data != there:
+                raise DataError(f"{path}: its runs have the data {there}, {name} has {data}; name another --results")
         with replacing(path) as stream:
             for each in (*lines, line):
                 stream.write(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
@@ -113,8 +116,8 @@ def check_committed(commit: str | None, told: bool) -> None:
     """Refuse results of a source that no commit holds, as `git_commit` names it, unless the user says so."""
     if commit and "+" in commit and not told:
         raise ConfigError(
-            f"the source differs from commit {commit[:7]}: commit the changes first, so that others can repeat the "
-            "runs, or say --uncommitted, and the results will say so"
+            f"the source differs from commit {commit.partition('+')[0][:7]}: commit the changes first, so that others "
+            "can repeat the runs, or say --uncommitted, and the results will say so"
         )
 
 
