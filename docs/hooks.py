@@ -16,7 +16,6 @@ from liespline.lab.settings import SETTINGS
 ELSEWHERE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
-    "experiments/README.md": "experiments.md",
     "benchmarks/README.md": "speed.md",
 }
 SETTINGS_FILE = "src/liespline/lab/settings/parts.py"

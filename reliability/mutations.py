@@ -68,6 +68,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/training/": ["lab/test_learned", "lab/test_statistics"],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
+    "lab/runs/line": ["lab/test_line"],
     "lab/runs/": ["lab/test_evaluate"],
     "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
     "lab/evaluation/scores": ["lab/test_measures"],
@@ -76,7 +77,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/predict": ["lab/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_measures"],
-    "lab/paper/": ["lab/test_claims", "lab/test_intervals", "lab/test_results_page"],
+    "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
     "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
@@ -105,7 +106,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sound: set[tuple[str, ...]] = set()
-        paths = ["src", "tests", "pyproject.toml"]
+        paths = ["src", "studies", "tests", "pyproject.toml"]
         archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")

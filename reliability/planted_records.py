@@ -3,7 +3,9 @@
 from planted import Fault
 
 RECORDS = "lab/test_records::test_"
-PAGE = "lab/test_records_page::test_"
+TABLES = "studies/test_tables::test_"
+REPORT = "studies/test_report::test_"
+STUDIES = "../../studies"
 
 _RECORDS = [
     Fault("lab/evaluation/moves.py", 'turns = 16 if group in ("sim2", "gl2") else 24',
@@ -24,7 +26,8 @@ _RECORDS = [
           "joined scans forget their spacing"),
     Fault("lab/report/page.py", 'axis == "angle" and not any(', 'axis == "angle" or any(',
           "a circle closed that is none"),
-    Fault("lab/sweep/study.py", "if machines[run.path] == usual]", "]", "minutes of two machines averaged"),
+    Fault(f"{STUDIES}/networks.py", ' if run["environment"]["machine"] == self.machine]', "]",
+          "minutes of two machines averaged"),
     Fault("lab/data/augment.py", "about[:, :2, :2] =", "about[:, 1:, 1:] =", "volumes spun off their feet"),
     Fault("lab/tasks/own.py", "varied > inside / 2", "varied > 2 * inside", "corners that are full unseen"),
     Fault("lab/runs/precision.py", "if name in _KINDS else", "if False else", "tested in another precision"),
@@ -32,7 +35,7 @@ _RECORDS = [
           "str(trained.config.network.group)", "generated images moved by the network's group"),
     Fault("lab/data/pcam.py", "(images, targets, draws), draws)", "(images, targets, draws))",
           "tissue turned by numbers that no seed gives"),
-    Fault("lab/sweep/records_page.py", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
+    Fault(f"{STUDIES}/networks.py", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
     Fault("lab/training/shifting.py", "return len(seen) == 1", "return True", "compiled anew at every step"),
     Fault("lab/data/matrices.py", "np.stack([cos, -sin, sin, cos], -1)", "np.stack([cos, sin, -sin, cos], -1)",
           "generated digits turn clockwise"),
@@ -56,18 +59,22 @@ _RECORDS = [
           "--valid-too learns from nothing more"),
     Fault("lab/evaluation/moves.py", "            if i:\n", "            if True:\n",
           "upright images among the moved ones"),
-    Fault("lab/sweep/records.py", '"plain": {**PLAIN, "weights": 117_000}', '"plain": {**PLAIN, "weights": 60_000}',
+    Fault(f"{STUDIES}/recipes.py", '"plain": {**PLAIN, "weights": 117_000}', '"plain": {**PLAIN, "weights": 60_000}',
           "a plain network half as large"),
-    Fault("lab/sweep/records_page.py", "for row in epochs[-LAST:]", "for row in epochs[:LAST]",
+    Fault("lab/runs/line.py", "values[-n:]", "values[:n]",
           "the first epochs for the last"),
-    Fault("lab/sweep/records_page.py", "combined([(1, pair[0]), (-1, pair[1])])", "combined([(1, pair[0])])",
+    Fault(f"{STUDIES}/tables.py", "combined([(1, pair[0]), (-1, pair[1])])", "combined([(1, pair[0])])",
           "a difference with the interval of one"),
-    Fault("lab/sweep/records_page.py", "self.moved if measure.endswith(OF_MOVES) else self.images", "self.images",
+    Fault(f"{STUDIES}/networks.py", 'first["moves"]["images"] if measure.endswith(OF_MOVES) else first["images"]',
+          'first["images"]',
           "an interval over images that were not moved"),
-    Fault("lab/sweep/records_page.py", "area_over_images(values[0], images, self.second)",
-          "area_over_images(values[0], images)", "an interval of classes that are even"),
-    Fault("extras/figures/records.py", 'accumulate(row["seconds"] / 60 for row in rows)',
-          '(row["seconds"] / 60 for row in rows)', "learning curves against the time of one epoch"),
+    Fault(f"{STUDIES}/networks.py", 'images, sum(table[1]) / first["images"] if len(table) == 2 else 0.5)',
+          "images)", "an interval of classes that are even"),
+    Fault(f"{STUDIES}/networks.py", 'if any(run["environment"]["uncommitted"] for run in self.runs)', "if False",
+          "uncommitted changes unsaid"),
+    Fault("lab/runs/line.py", "if data and there and data != there:", "if False:", "runs on other data averaged"),
+    Fault("lab/runs/line.py", 'if commit and "+" in commit and not told:', "if False:", "uncommitted changes kept"),
+    Fault("lab/runs/line.py", "if line in lines:", "if False:", "a run kept twice"),
 ]  # fmt: skip
 
 TESTS = {
@@ -82,13 +89,13 @@ TESTS = {
     "a test loss of smoothed labels": "lab/test_evaluate",
     "joined scans forget their spacing": "lab/test_volume_folders",
     "a circle closed that is none": "lab/test_report::test_only_whole_circles_are_closed",
-    "minutes of two machines averaged": PAGE + "minutes_are_those_of_one_machine",
+    "minutes of two machines averaged": TABLES + "minutes_are_those_of_the_machine_that_most_runs_were_on",
     "volumes spun off their feet": "lab/test_measures",
     "corners that are full unseen": "lab/test_small_folders",
     "tested in another precision": "lab/test_evaluate",
     "generated images moved by the network's group": "lab/test_moves",
     "tissue turned by numbers that no seed gives": "lab/test_data_pcam_augment",
-    "cut images scored whole": PAGE + "the_table_has_mean_deviation_interval_and_difference",
+    "cut images scored whole": TABLES + "networks_have_mean_deviation_and_students_interval",
     "compiled anew at every step": "lab/test_near_grids",
     "generated digits turn clockwise": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
     "one stretch is a slant": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
@@ -102,12 +109,15 @@ TESTS = {
     "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "--valid-too learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
-    "a plain network half as large": RECORDS + "ours_and_plain_are_equally_large_and_learn_alike[pcam]",
-    "the first epochs for the last": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "a difference with the interval of one": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "an interval of classes that are even": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "an interval over images that were not moved": PAGE + "the_table_has_mean_deviation_interval_and_difference",
-    "learning curves against the time of one epoch": PAGE + "the_picture_shows_what_the_runs_say",
+    "a plain network half as large": REPORT + "ours_and_plain_have_equal_parameters_and_one_recipe[pcam]",
+    "the first epochs for the last": "lab/test_line::test_epochs_become_means_and_the_best_one",
+    "a difference with the interval of one": TABLES + "differences_have_welchs_interval_and_only_pairs_with_runs",
+    "an interval of classes that are even": TABLES + "networks_have_mean_deviation_and_students_interval",
+    "an interval over images that were not moved": TABLES + "networks_have_mean_deviation_and_students_interval",
+    "uncommitted changes unsaid": TABLES + "what_was_run_with_uncommitted_changes_says_so_in_every_table",
+    "runs on other data averaged": "lab/test_line::test_a_run_is_appended_once_and_never_another_in_its_place",
+    "uncommitted changes kept": "lab/test_line::test_a_run_is_appended_once_and_never_another_in_its_place",
+    "a run kept twice": "lab/test_line::test_a_run_is_appended_once_and_never_another_in_its_place",
 }
 
 FAULTS = [f._replace(test=TESTS[f.what]) for f in _RECORDS]

@@ -102,7 +102,7 @@ def origin(results: Results) -> list[str]:
     commits = sorted({(run["environment"]["commit"] or "?")[:12] for run in runs})
     words = f"Scored: {' and '.join(splits)} images. Machine: {'; '.join(machines)}. Commit: {', '.join(commits)}."
     data = sorted({run["results"].get("data", "") for run in runs})
-    words += f" The networks saw other data: fingerprints {' and '.join(data)}." if len(data) > 1 else ""
+    words += f" Not all runs are on the same data: fingerprints {' and '.join(data)}." if len(data) > 1 else ""
     left = len(results.lines) - len(runs)
     lines = [words] if runs else ["No run is finished."]
     return lines + [f"Not counted: {left} run{'s' * (left > 1)} not finished."] * (left > 0)

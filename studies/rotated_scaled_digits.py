@@ -9,6 +9,7 @@ STUDY = Study(
     task="mnist",
     data="MNIST's files: digits rotated by any angle and scaled to 0.3 to 1 of their size are generated, "
     "5,000 to train on, 50,000 to test.",
+    protocol="8 rotations with 3 scales, and 16 rotations, beside the plain network.",
     recipe={**RECIPE, **CHAIN, **MOVED},
     networks={
         "sim2-8x3": {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL, **MODES},

@@ -8,6 +8,7 @@ LONGER = {**PLAIN, "epochs": 168}  # about the time of ours
 STUDY = Study(
     task="rotmnist",
     data=ROTATED,
+    protocol="16 orientations beside the plain network, a million parameters each.",
     recipe=DIGITS,
     networks={**FULL, "so2-16-modes": {**FULL["so2-16"], **MODES}, "plain-long": LONGER},
     seeds=5,

@@ -11,6 +11,7 @@ POINTWISE_SCALES = {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}
 STUDY = Study(
     task="mnist",
     data="MNIST's files: digits scaled to 0.3 to 1 of their size are generated, 10,000 to train on, 50,000 to test.",
+    protocol="Four scales with pointwise kernels, and three with local ones, beside the plain network.",
     recipe={**SCALED, **SLANTED},
     networks={"scale-4-apart": POINTWISE_SCALES, "scale-3": LOCAL_SCALES, "plain": PLAIN},
     rows=[
