@@ -17,7 +17,6 @@ from liespline.lab.tasks.defaults import takers
 ELSEWHERE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
-    "experiments/README.md": "experiments.md",
     "benchmarks/README.md": "speed.md",
 }
 SETTINGS_FILE = "src/liespline/lab/settings/parts.py"

@@ -38,6 +38,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
     "lab/training/": ["lab/test_learned", "lab/test_statistics", "lab/test_resume", "lab/test_labelled"],
     "lab/runs/checkpoint": ["lab/test_learned"],
+    "lab/runs/line": ["lab/test_line"],
     "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
     "lab/runs/": ["lab/test_evaluate"],
     "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
@@ -48,14 +49,13 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_measures"],
-    "lab/paper/": ["lab/test_claims", "lab/test_intervals", "lab/test_results_page"],
+    "lab/networks": ["lab/test_recipe"],
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/tiles": ["lab/test_large"],
     "lab/folds": ["lab/test_labelled"],
-    "lab/sweep/": ["lab/test_records", "lab/test_records_page", "lab/test_sweep"],
+    "lab/sweep/": ["lab/test_records", "lab/test_sweep"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
     "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
-    "lab/data/pcam": ["lab/test_predict"],
     "lab/data/record": ["lab/test_record"],
     "lab/data/images": ["lab/test_data_images", "lab/test_data_check"],
     "lab/data/labelled": ["lab/test_labelled", "lab/test_data_table"],
@@ -67,20 +67,20 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/mask_augment": ["lab/test_masks", "lab/test_segment"],
     "lab/data/large/": ["lab/test_large"],
     "lab/data/": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
-    "extras/": ["lab/test_records_page"],
+    "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
+    "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
     "converting": ["test_converting_own", "test_converting"],
     "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
 LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]
-LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "lab/test_paper_tasks"]
+LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "studies/test_paper_tasks"]
 # All that a run writes, again from the files.
 LAB += ["truth/test_images", "truth/test_table_order", "truth/test_segmentation", "truth/test_image_and_mask"]
 LAB += ["truth/test_foreign_volumes", "truth/test_picked_epoch"]
 APART = (
     "test_docs_site",
     "test_package",
-    "test_figures",
     "test_explore",
     "test_snippets",
     "test_properties",

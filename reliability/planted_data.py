@@ -36,7 +36,7 @@ FAULTS = [
           "max(0, start), min(size, start + self.core)", "tiles do not overlap", "lab/test_large"),
     Fault("lab/data/large/write.py::Bands.keep", "stream.truncate(rows * self.shape[1])",
           "stream.truncate(self.path.stat().st_size)", "half a band is taken up again", "lab/test_large"),
-    Fault("lab/tasks/labelled.py::InUnits.forward", "return x * self.std + self.mean", "return x",
+    Fault("lab/networks.py::InUnits.forward", "return x * self.std + self.mean", "return x",
           "numbers not in their units", "lab/test_labelled"),
     Fault("lab/data/centred.py::centred", "values.min(tuple(range(1, values.ndim)), keepdims=True)", "0",
           "around a small volume is zero, tissue in CT", "lab/test_volume_reading"),

@@ -75,8 +75,8 @@ _EVALUATION = [
           "table[i][i] / sum(row[i] for row in table) for i in present}", "precision called sensitivity"),
     Fault("lab/evaluation/external.py::score_file", 'one.marks("train") | one.marks("valid")',
           'one.marks("valid")', "trained images elsewhere not counted"),
-    Fault("lab/evaluation/predict.py::_images", ".prepared(pixels, trained.config)",
-          ".prepared(pixels, find_task(trained.config.task).defaults)", "predict ignores --size"),
+    Fault("lab/runs/trained.py::Trained.prepared", "if isinstance(self.config.size, int):", "if False:",
+          "predict ignores --size"),
     Fault("lab/evaluation/predict.py::_answers", "dict(zip(trained.classes, shares",
           "dict(zip(trained.classes, shares[::-1]", "probabilities of other classes"),
     Fault("lab/report/views.py::turning_section", "group, group.inverse(m))[0]", "group, m)[0]", "moved back moves on"),
@@ -104,7 +104,8 @@ _DATA = [
     Fault("lab/data/split.py::Joined._read", 'side="right") - 1', 'side="left") - 1', "joined splits off by one"),
     Fault("lab/data/split.py::Split.among", "torch.tensor([classes.index(name) for name in self.classes])",
           "torch.arange(len(self.classes))", "classes of an external set numbered anew"),
-    Fault("lab/data/pcam.py::cropped", "pixels[_CENTRE, _CENTRE] if", "pixels if", "patches not cropped in predict"),
+    Fault("lab/runs/trained.py::Trained.prepared", "if pixels.shape[:2] != self.signature.whole:", "if True:",
+          "patches not cropped in predict"),
     Fault("lab/data/pictures.py::_on_white", "(1 - alpha) * 255", "(1 - alpha) * 0", "transparency on black"),
     Fault("lab/data/pictures.py::read_array", 'getattr(image, "n_frames", 1)) > 1',
           'getattr(image, "n_frames", 1)) > 99', "several pages read as one"),
@@ -118,8 +119,6 @@ _DATA = [
           "splits of other ranges accepted"),
     Fault("lab/data/survey.py::copies", "if len({label for _, label, _ in group}) > 1:", "if False:",
           "the same image in two classes unseen"),
-    Fault("lab/paper/seed_averages.py::_numbers", 'data=results.get("data")', "data=None",
-          "runs on other data averaged"),
 ]  # fmt: skip
 
 _MODELS = [
@@ -200,7 +199,6 @@ TESTS = {
     "split dealt anew by position": "lab/test_record::test_deleting_images_does_not_move_trained_ones_into_the_test",
     "splits of other ranges accepted": "lab/test_data_check::test_colours_in_one_split_only",
     "the same image in two classes unseen": "lab/test_data_check::test_copies_are_reported",
-    "runs on other data averaged": "lab/test_results_page::test_runs_on_other_data_are_another_study",
     "CelebA: coarse block unused": "test_models_parts",
     "CelebA: no skip connection": "test_models_parts",
     "CelebA: mean pooling": "test_models_parts",

@@ -7,34 +7,33 @@ two goes away while it works; its run must come back on node one, and every run 
 import tempfile
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import ray
 from ray.cluster_utils import Cluster
 
-from liespline.lab.settings import Network, Training
 from liespline.lab.sweep.plan import plan, sweep
-from liespline.lab.tasks import digits
+from liespline.lab.sweep.study import Study
 from record import Findings
 
 RUNS = 4
 
 
-def four_runs(base):
-    fast = replace(base, network=Network(n_h=2, widths=(2, 2, 2)), training=Training(epochs=2, accelerator="cpu"))
-    return {f"run {number}": fast.updated(lr=0.01 * (number + 1)) for number in range(RUNS)}
+FOUR = Study(
+    task="digits",
+    recipe={"group": "so2", "n_h": 2, "widths": (2, 2, 2), "epochs": 2, "accelerator": "cpu"},
+    networks={f"run {number}": {"lr": 0.01 * (number + 1)} for number in range(RUNS)},
+)
 
 
 def main() -> None:
     """Sweep on two nodes, one of which goes away, and write down what came of it."""
-    digits.TASK = replace(digits.TASK, sets={"four": four_runs})
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     second = cluster.add_node(num_cpus=1)
     ray.init(address=cluster.address, log_to_driver=False)
     begun, said = time.monotonic(), []
     with tempfile.TemporaryDirectory() as folder:
-        planned = plan("digits", "four", Path(folder), 1, {})
+        planned = plan(FOUR, Path(folder), 1, {})
 
         def lose_a_node() -> None:
             while sum(what == "done" for _, what in said) < 1:

@@ -1,1 +1,1 @@
-"""What is not installed: the paper's experiments, its figures, and data in official formats, real and drawn."""
+"""Our studies: one file each, their results in `results/`, and `report.py`, which makes the pages of them."""

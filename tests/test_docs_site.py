@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_there(site: Path) -> None:
     sources = [p.relative_to(ROOT / "docs").with_suffix(".html") for p in (ROOT / "docs").rglob("*.md")]
-    written_once = [Path(name) for name in ("index.html", "contributing.html", "experiments.html", "speed.html")]
+    written_once = [Path(name) for name in ("index.html", "contributing.html", "speed.html")]
     pages = [*sources, *written_once, *(Path("tutorials", p.stem + ".html") for p in TUTORIALS)]
     assert len(pages) >= 20
     assert [page for page in pages if not (site / page).is_file()] == []
@@ -104,7 +104,7 @@ def test_links_hold_in_the_repository_and_on_the_site(site: Path) -> None:
     assert count > 50
     assert 'href="../settings.html"' in (site / "guide" / "runs.html").read_text()
     assert 'href="../speed.html"' in (site / "guide" / "coming-from.html").read_text()
-    assert 'href="experiments.html"' in (site / "reproduction.html").read_text()
+    assert 'href="studies.html"' in (site / "reproduction.html").read_text()
 
 
 def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from . import bsplines, kernels, lifting, logexp, measured, records, results, transforms
+from . import bsplines, kernels, lifting, logexp, measured, transforms
 from .style import THEMES, Theme, in_theme, save
 
-__all__ = ["DRAWINGS", "Drawing", "draw", "draw_record", "draw_results"]
+__all__ = ["DRAWINGS", "Drawing", "draw"]
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,6 @@ def draw(name: str, folder: Path) -> Iterator[Path]:
         raise ValueError(f"figure {name!r} is not one of {', '.join(DRAWINGS)}")
     drawing = DRAWINGS[name]
     yield from _themes(name, drawing.prepare(), drawing.draw, folder)
-
-
-def draw_results(runs: Path, folder: Path) -> Iterator[Path]:
-    """Draw the scores of all finished runs below a folder."""
-    yield from _themes("results", results.prepare(runs), results.draw, folder)
-
-
-def draw_record(study: Path, folder: Path) -> Iterator[Path]:
-    """Draw the networks of a study against angle or scale, time, and weights or labels where these differ."""
-    yield from _themes("record", records.prepare(study), records.draw, folder)
 
 
 def _themes(name: str, data: Any, drawn: Callable[[Any, Theme], Figure], folder: Path) -> Iterator[Path]:

@@ -1,8 +1,6 @@
 """Small runs that several tests look at."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,21 +50,6 @@ def tiny_run(tmp_path_factory, image_folder):
     run = Run.create(tmp_path_factory.mktemp("runs") / "tiny", config)
     train(config, run, progress=False)
     return run
-
-
-@pytest.fixture
-def experiment(monkeypatch):
-    """Load a script of experiments/ by its name."""
-
-    def module_of(name):
-        file = Path(__file__).parents[2] / "experiments" / f"{name}.py"
-        spec = importlib.util.spec_from_file_location(name, file)
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, name, module)  # where a dataclass looks its module up
-        spec.loader.exec_module(module)
-        return module
-
-    return module_of
 
 
 @pytest.fixture

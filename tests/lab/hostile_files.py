@@ -25,7 +25,6 @@ from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.nan_guard import replay
 from studies.data import celeba, mnist, pcam
 from studies.data.synthetic import faces
-from studies.figures.results import prepare as read_sweep
 
 CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
@@ -93,9 +92,8 @@ def make_run(folder: Path) -> None:
 
 
 def read_run(folder: Path) -> object:
-    """As `liespline figures results` and the report do."""
+    """As the report does."""
     run, _ = Run.open(folder)
-    read_sweep(folder)
     run.read_metrics()  # how many epochs are left of a log is the log's own affair
     return sorted(run.read_results("scores", "weights"))
 

@@ -18,7 +18,7 @@ from small_runs import new_run, resumed_run
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep import plan as sweeping
-from liespline.lab.tasks import digits
+from liespline.lab.sweep.study import Study
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the runs that a sweep starts: other sums, other roundings
@@ -72,14 +72,12 @@ def broken_in_run(folder: Path) -> list[str]:
     return bad + ([f"metrics.jsonl counts {epochs}"] if len(set(epochs)) < len(epochs) else [])
 
 
-def two_runs(base):
-    small = replace(SHORT, training=replace(SHORT.training, epochs=1))
-    return {"one": small, "two": replace(small, network=replace(small.network, group="none", n_h=1))}
+RECIPE = {"widths": (2, 2, 4), "augment": "rotate", "accelerator": "cpu", "epochs": 1, "batch": 256}
+TWO = Study("digits", {"one": {"n_h": 2}, "two": {"group": "none", "n_h": 1}}, RECIPE)
 
 
 def planned(folder: Path) -> list[sweeping.Planned]:
-    digits.TASK = replace(digits.TASK, sets={"two": two_runs})
-    return sweeping.plan("digits", "two", folder, 1, {})
+    return sweeping.plan(TWO, folder, 1, {})
 
 
 def one_by_one(folder: Path) -> int:

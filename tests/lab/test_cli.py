@@ -44,7 +44,7 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (["sweep", "studies.paper.pcam:PCAM", "--set", "papr"], ["Did you mean 'paper'?"]),
+        (["sweep", "studies/nowhere.py"], ["studies/nowhere.py: there is no such file"]),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )

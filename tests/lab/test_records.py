@@ -1,8 +1,7 @@
-"""The records: generated sets against their own definition, equal weights, and shares of labels."""
+"""What the studies need of the lab: generated sets against their own definition, shares of labels, moved images."""
 
 import json
 import math
-import re
 
 import numpy as np
 import pytest
@@ -15,12 +14,9 @@ from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.data.turned import transformed
 from liespline.lab.evaluation import evaluate
-from liespline.lab.evaluation.evaluate import weights_in
 from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.runs.trained import Trained, load
 from liespline.lab.settings import ConfigError
-from liespline.lab.sweep.plan import plan
-from liespline.lab.sweep.records import SETS
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.train import keep_best
@@ -118,53 +114,12 @@ def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
     assert split.share(0.1).names == small.names
 
 
-SHAPES = {"pcam": (3, (88, 88), 2)}
-LIMITS = {
-    "rotmnist-small": 30_000,
-    "pcam": 120_000,
-    "pcam-disc-ensemble": 120_000,
-    "pcam-disc-grids": 120_000,
-    "scaled-digits": 500_000,
-    "rotated-scaled-digits": 500_000,
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "rotmnist",
-        "rotmnist-small",
-        "pcam",
-        "scaled-digits",
-        "rotmnist-ensemble",
-        "pcam-disc-ensemble",
-        "pcam-disc-grids",
-    ],
-)
-def test_ours_and_plain_are_equally_large_and_learn_alike(name):
-    channels, space, classes = SHAPES.get(SETS[name].task, (1, (28, 28), 10))
-    signature = Signature(channels, space, tuple(map(str, range(classes))))
-    configs = SETS[name].configs({})
-    task, count = find_task(SETS[name].task), {}
-    for ours, plain in SETS[name].pairs[:1]:
-        for one in (ours, plain):
-            count[one] = weights_in(task.make(configs[one], signature))
-            assert count[one] <= LIMITS.get(name, 10**7)
-        assert count[ours] == pytest.approx(count[plain], rel=0.03)
-        assert configs[ours].training == configs[plain].training, "one recipe for both"
-        assert configs[plain].network.group == "none" != configs[ours].network.group
-
-
-def test_every_set_is_planned_seed_by_seed_and_takes_what_the_user_says(tmp_path):
-    for name, record in SETS.items():
-        entries = plan("records", name, tmp_path, 2, {"epochs": 3, "data": "here"})
-        assert [entry.config.seed for entry in entries] == [0] * len(record.networks) + [1] * len(record.networks)
-        assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, "here")}
-        assert {one for pair in record.pairs for one in pair} <= set(record.networks)
-        assert all(re.fullmatch(r"[\w-]+", network) for network in record.networks)
-    with pytest.raises(ConfigError, match="Did you mean 'rotmnist'"):
-        plan("records", "rotmnst", tmp_path, 1, {})
+def test_the_paper_network_takes_no_sizes():
+    task = find_task("pcam")
+    with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
+        task.make(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
+    with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
+        task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 
 class RightOrLeft(nn.Module):

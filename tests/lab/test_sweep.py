@@ -1,37 +1,35 @@
 """Sweeps: every run once, whatever happens in between."""
 
+import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
-import yaml
 
 from liespline.lab.cli.errors import ended_in_order
-from liespline.lab.runs.folder import Run, git_commit
-from liespline.lab.settings import ConfigError, Network, Training
+from liespline.lab.runs.folder import Run
+from liespline.lab.settings import ConfigError
 from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
 from liespline.lab.sweep.plan import MAY_DIFFER, plan, sweep
-from liespline.lab.sweep.study import write_study
-from liespline.lab.tasks import digits
+from liespline.lab.sweep.study import Study
 from liespline.lab.training.start import check_same_settings
 
-SMALL = Network(group="so2", n_h=2, widths=(2, 2, 2))
-
-
-def two_runs(base):
-    fast = replace(base, network=SMALL, training=Training(epochs=1, batch=128, accelerator="cpu"))
-    return {"good": fast, "bad": fast}
+TWO = Study(
+    task="digits",
+    recipe={"group": "so2", "n_h": 2, "widths": (2, 2, 2), "epochs": 1, "batch": 128, "accelerator": "cpu"},
+    networks={"good": {}, "bad": {}},
+)
 
 
 @pytest.fixture
-def planned(tmp_path, monkeypatch):
-    monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
-    return plan("digits", "two", tmp_path, 1, {})
+def planned(tmp_path):
+    return plan(TWO, tmp_path, 1, {})
 
 
 def test_finished_runs_are_skipped_and_failed_ones_named(planned):
@@ -60,20 +58,17 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
     assert said == [("good seed 0", "done before")]
 
 
-def test_a_sweep_that_goes_on_keeps_its_settings(planned, tmp_path, liespline):
+def test_a_sweep_that_goes_on_keeps_its_settings(planned, tmp_path):
     for entry in planned:
         Run.create(entry.run.path, entry.config)
-    assert len(plan("digits", "two", tmp_path, 2, {"workers": 1, "data": "elsewhere"})) == 4, "seeds may be added"
+    assert len(plan(TWO, tmp_path, 2, {"workers": 1, "data": "elsewhere"})) == 4, "seeds may be added"
     good = planned[0]
     for changes in ({"epochs": 9}, {"patience": 9}, {"batch": 9}):
         with pytest.raises(ConfigError, match=r"good.seed-0: was begun with .*, not 9; choose another folder"):
             check_same_settings(good.run.path, good.config.updated(**changes), MAY_DIFFER)
-    changed = good.config.updated(lr=0.7)
-    good.run.config_file.write_text(changed.to_yaml())
-    status, said = liespline("sweep", "digits", "--set", "two", "--out", tmp_path)
-    assert status
-    assert "was begun with lr = 0.7" in " ".join(said.split())
-    assert not (tmp_path / "study.yaml").exists(), "nothing is written about runs that were not done"
+    good.run.config_file.write_text(good.config.updated(lr=0.7).to_yaml())
+    with pytest.raises(ConfigError, match=r"was begun with lr = 0.7"):
+        plan(TWO, tmp_path, 1, {})
 
 
 @pytest.fixture
@@ -111,16 +106,75 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_study_says_what_was_asked_for_and_keeps_its_words(tmp_path):
-    file = write_study(tmp_path / "new", "pcam", "short", 3, {"epochs": 40, "lr": 0.04, "data": None})
-    told = yaml.safe_load(file.read_text())
-    assert file == tmp_path / "new" / "study.yaml"
-    assert told.pop("commit") == git_commit()
-    assert told == {"task": "pcam", "set": "short", "seeds": 3, "settings": {"epochs": 40, "lr": 0.04}}
-    file.write_text(file.read_text() + "about: |\n  Two lines\n  by hand.\n")
-    write_study(tmp_path / "new", "pcam", "short", 5, {})
-    again = yaml.safe_load(file.read_text())
-    assert again["about"] == "Two lines\nby hand.\n"
-    assert again["seeds"] == 5
-    file.write_text("[")  # damaged: written anew
-    assert "about" not in yaml.safe_load(write_study(tmp_path / "new", "pcam", "short", 5, {}).read_text())
+STUDY = """
+from liespline.lab.sweep.study import Study
+from shared import NETWORKS
+STUDY = Study("digits", NETWORKS, {"epochs": 1, "batch": 128, "widths": (2, 2, 2), "accelerator": "cpu"}, seeds=2)
+ONE = Study("digits", {"so2-2": NETWORKS["so2-2"]}, STUDY.recipe, seeds=1, data="Digits.", protocol="One of them.")
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of digits, with what it imports beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "mine.py").write_text(STUDY)
+    (tmp_path / "shared.py").write_text("NETWORKS = {'plain': {'group': 'none', 'n_h': 1}, 'so2-2': {'n_h': 2}}")
+    yield tmp_path / "mine.py"
+    for name in ("mine", "shared"):
+        sys.modules.pop(name, None)
+
+
+def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
+    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
+    asked = ("sweep", f"{study}:ONE", "--lr", "0.01")
+    status, said = liespline(*asked)
+    assert status
+    assert "differs from commit feed: commit the changes first" in said
+    assert not Path("runs").exists(), "nothing is trained in vain"
+    status, said = liespline(*asked, "--uncommitted")
+    assert status == 0, said
+    assert "so2-2 seed 0: done" in said
+    head, line = map(json.loads, Path("results/mine_one.jsonl").read_text().splitlines())
+    assert head == {"study": "mine_one", "about": "Digits. One of them."}
+    assert (line["study"], line["network"], line["seed"]) == ("mine_one", "so2-2", 0)
+    assert (line["config"]["training"]["lr"], line["environment"]["uncommitted"]) == (0.01, True)
+    results = json.loads(Path("runs/mine_one/runs/so2-2/seed-0/results.json").read_text())
+    assert line["results"]["scores"]["accuracy"] == pytest.approx(results["scores"]["accuracy"])
+    # the run's folder is gone: what has a line is done, and other settings are refused
+    before = Path("results/mine_one.jsonl").read_bytes()
+    status, said = liespline(*asked, "--uncommitted", "--out", "elsewhere")
+    assert "so2-2 seed 0: done, in" in said
+    assert not Path("elsewhere").exists()
+    status, said = liespline("sweep", f"{study}:ONE", "--lr", "0.02", "--out", "elsewhere")
+    assert status
+    assert "has so2-2 seed 0 with lr = 0.01, not 0.02; name another file with --results" in " ".join(said.split())
+    assert Path("results/mine_one.jsonl").read_bytes() == before
+    status, said = liespline("sweep", "mine:ONE", "--lr", "0.02", "--results", "other.jsonl", "--out", "o", "--dry-run")
+    assert (status, said.strip()) == (0, "so2-2 seed 0: to do"), "a module, its name and another file"
+    # killed between the end of a run and its line
+    file = Path("results/mine_one.jsonl")
+    file.write_text(file.read_text().splitlines(keepends=True)[0])
+    assert liespline(*asked, "--uncommitted")[0] == 0
+    assert file.read_bytes() == before
+
+
+def test_what_is_no_study_is_named(study, liespline):
+    for asked, words in (
+        ("nowhere.py", r"nowhere.py: there is no such file; name that of a study, such as studies/rotmnist.py"),
+        (f"{study}:TWO", r"mine.py: TWO is NoneType; expected a liespline.lab.sweep.study.Study"),
+        ("no.such.module", r"no.such.module: cannot be imported \(ModuleNotFoundError"),
+        ("rotmnist", r"rotmnist: cannot be imported"),
+    ):
+        status, said = liespline("sweep", asked)
+        assert status
+        assert re.search(words, " ".join(said.split()))
+
+
+def test_seeds_come_round_by_round():
+    entries = plan(TWO, Path("x"), 3, {"epochs": 3, "data": "d"})
+    assert [entry.config.seed for entry in entries] == [0, 0, 1, 1, 2, 2]
+    assert {entry.config.training.epochs for entry in entries} == {3}
+    assert len({entry.run.path for entry in entries}) == 6
+    assert entries[0].run.path == Path("x/runs/good/seed-0")

@@ -8,24 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab.settings import ConfigError, Network, Training
+from liespline.lab.settings import ConfigError
 from liespline.lab.sweep.plan import find_engine, plan, sweep
-from liespline.lab.tasks import digits
+from liespline.lab.sweep.study import Study
 
 GOOD, BAD = "good seed 0", "bad seed 0"
 
 
-def two_runs(base):
-    small = replace(base, network=Network(n_h=2, widths=(2, 2, 2)))
-    fast = replace(small, training=Training(epochs=1, batch=128, accelerator="cpu", workers=2))
-    return {"good": fast, "bad": fast}
+TWO = Study(
+    task="digits",
+    recipe={
+        "group": "so2",
+        "n_h": 2,
+        "widths": (2, 2, 2),
+        "epochs": 1,
+        "batch": 128,
+        "accelerator": "cpu",
+        "workers": 2,
+    },
+    networks={"good": {}, "bad": {}},
+)
 
 
 @pytest.fixture
-def planned(tmp_path, monkeypatch):
+def planned(tmp_path):
     """Two runs, the second of which finds a checkpoint that is none."""
-    monkeypatch.setattr(digits, "TASK", replace(digits.TASK, sets={"two": two_runs}))
-    good, bad = plan("digits", "two", tmp_path, 1, {"workers": 0})
+    good, bad = plan(TWO, tmp_path, 1, {"workers": 0})
     bad.run.last_checkpoint.parent.mkdir(parents=True)
     bad.run.last_checkpoint.write_bytes(b"no checkpoint")
     return [good, bad]

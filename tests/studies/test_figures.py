@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
-from matplotlib.collections import LineCollection
 from PIL import Image
 
 from liespline import SO2, Scale, Sphere, SplineBasis, repulsion
-from liespline.lab.runs.folder import Run
-from liespline.lab.settings import ConfigError
-from liespline.lab.tasks import find_task
 from studies import figures
-from studies.figures import bsplines, lifting, measured, results, sphere, transforms
+from studies.figures import bsplines, lifting, measured, sphere, transforms
 from studies.figures.style import DARK, LIGHT, in_theme, save
 
 QUICK = ("logexp", "kernels", "turns", "zooms")
@@ -147,53 +141,3 @@ def test_measured_lines_hold_what_was_measured(monkeypatch: pytest.MonkeyPatch, 
     assert {tuple(n for n, _ in line) for line in data.seconds.values()} == {(4,)}, "each as often as asked"
     with in_theme(DARK):
         assert len(save(measured.draw(data, DARK), tmp_path, "measured")) == 2
-
-
-def finished(folder: Path, task: str, value: float, network: dict[str, Any], **own: Any) -> None:
-    config = find_task(task).defaults.updated(**network, **own)
-    score = "success" if task == "celeba" else "accuracy"
-    numbers = {"split": "test", "images": 90, "synthetic": True, "scores": {score: value}, "weights": 7}
-    Run.create(folder, config).write_results(numbers)
-
-
-def test_results_are_read_from_runs(tmp_path: Path) -> None:
-    for seed, value in enumerate((0.5, 0.7)):
-        finished(tmp_path / f"run-{seed}", "digits", value, {"n_h": 4, "kernel": "local", "n_k": 3}, seed=seed)
-    finished(tmp_path / "single", "digits", 0.9, {"n_h": 8, "kernel": "local", "n_k": 3})
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "results.json").write_text(json.dumps({"scores": {"accuracy": 0.1}}))
-    with in_theme(LIGHT):
-        (axes,) = results.draw(results.prepare(tmp_path), LIGHT).axes
-    (line,) = (line for line in axes.lines if str(line.get_label()).startswith("local"))
-    assert np.allclose(np.asarray(line.get_ydata(), float), [60.0, 90.0])
-    # Bars of one standard error: of two seeds half their distance, of one seed that of its 90 images.
-    bars = [bar.get_segments()[0][:, 1].tolist() for bar in axes.collections if isinstance(bar, LineCollection)]
-    error = 100 * math.sqrt(0.9 * 0.1 / 90)
-    assert bars == [pytest.approx([50, 70]), pytest.approx([90 - error, 90 + error])]
-    assert "synthetic" in axes.get_title(loc="left")
-
-
-def test_the_papers_two_panels(tmp_path: Path) -> None:
-    """2-D networks lie on the scale axis where their one scale is, and lines begin at the network they share."""
-    for n_h, n_k in ((1, 1), (4, 4), (8, 8), (8, 4), (12, 4)):
-        finished(tmp_path / f"dense-{n_h}-{n_k}", "pcam", 0.8 + n_h / 100, {"n_h": n_h, "n_k": n_k})
-    finished(tmp_path / "unturned", "pcam", 0.7, {"n_h": 1, "n_k": 1}, augment="no-rot90")
-    for i in range(5):
-        finished(tmp_path / f"plain-{i}", "celeba", 0.6, {"group": "none", "scale": 2 ** (i / 2)})
-        if i:
-            finished(tmp_path / f"local-{i}", "celeba", 0.8, {"n_h": i + 1, "n_k": 1})
-    with in_theme(LIGHT):
-        pcam, celeba = results.draw(results.prepare(tmp_path), LIGHT).axes
-    names = [text.get_text() for axes in (pcam, celeba) for text in axes.get_legend().get_texts()]
-    assert names == ["2-D", "2-D, no-rot90", "dense, $N_k = N_h$", "dense, $N_k = 4$", "2-D", "local, $N_k = 1$"]
-    lines = {str(line.get_label()): np.asarray(line.get_xydata()) for line in celeba.lines}
-    assert np.allclose(lines["2-D"][:, 0], [0, 0.5, 1, 1.5, 2], atol=0.05)
-    assert np.allclose(lines["local, $N_k = 1$"][:, 0], [0.5, 1, 1.5, 2], atol=0.05)
-    begins = [np.asarray(line.get_xydata())[0] for line in pcam.lines if str(line.get_label()).startswith("_child")]
-    assert any(np.allclose(at, (4, 84), atol=0.5) for at in begins)  # where N_k = 4 leaves N_k = N_h
-    assert any(np.allclose(at, (1, 81), atol=0.5) for at in begins)
-
-
-def test_no_runs_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no finished run"):
-        results.prepare(tmp_path)

@@ -1,4 +1,4 @@
-"""`liespline sweep`: many runs, each exactly once."""
+"""`liespline sweep`: all runs of a study, each exactly once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from ..settings import ConfigError
 from . import options as opt
 
 console = Screen()
-# What differs between the runs of a set, and what would make them all the same.
-CHOSEN_BY_SET = ("group", "n_h", "kernel", "n_k", "scale", "augment", "seed", "start_from")
+# What differs between the runs of a study, and what would make them all the same.
+CHOSEN_BY_STUDY = ("group", "n_h", "kernel", "n_k", "scale", "augment", "preset", "seed", "start_from")
 
 
-@opt.with_settings(*CHOSEN_BY_SET)
+@opt.with_settings(*CHOSEN_BY_STUDY)
 def sweep(
-    task: Annotated[str, typer.Argument(help="What to train, or `records`: ours beside plain networks.")],
-    chosen: Annotated[str, typer.Option("--set", metavar="NAME", help="Which runs, as the task names them.")] = "paper",
-    out: Annotated[Path | None, typer.Option(help="Folder of the study; default runs/sweep-TASK-SET.")] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each network, with seeds 0, 1, …")] = 3,
+    study: Annotated[
+        str,
+        typer.Argument(metavar="STUDY", help="A file like studies/rotmnist.py, or a module.", show_default=False),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/STUDY.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="File of their results; default results/STUDY.jsonl beside the study.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each network, with seeds 0, 1, …; default as the study says.")
+    ] = None,
     engine: Annotated[
         str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")
     ] = "processes",
@@ -30,40 +37,42 @@ def sweep(
         typer.Option(min=1, help="Runs at the same time; by default one here, and as many as fit on a cluster."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and what is left to do.")] = False,
+    uncommitted: Annotated[
+        bool, typer.Option("--uncommitted", help="Though the source has uncommitted changes; the results say so.")
+    ] = False,
     *,
     given: dict[str, Any],
 ) -> None:
-    """Do all runs of a set, each once: finished runs are skipped, killed runs continue where they were.
+    """Train all networks of a study from several seeds, and keep the results as one line of JSON per run.
 
-    The sets of `records` train our networks and plain ones of equal weights by one recipe, and write a table of them,
-    results.md: `liespline sweep records --set rotmnist --data MNIST`.
+    Each run is done once: finished runs are skipped, killed runs continue where they were.
     """
+    from ..runs.folder import git_commit
+    from ..runs.line import check_committed
     from ..sweep.plan import plan
     from ..sweep.plan import sweep as do_all
-    from ..sweep.records import RECORDS
-    from ..sweep.records_page import write_records_page
-    from ..sweep.study import write_study
-    from ..tasks import find_task
+    from ..sweep.results import Results
+    from ..sweep.study import find_study
 
-    label = task
-    if task != RECORDS:
-        defaults = find_task(task).defaults
-        task, label = defaults.task, defaults.label
-    folder = out or Path(f"runs/sweep-{label}-{chosen}")
-    planned = plan(task, chosen, folder, seeds, given)
+    found = find_study(study)
+    kept = Results(results or found.results, found, uncommitted)
+    planned = plan(found.study, out or Path("runs") / found.name, seeds or found.study.seeds, given)
+    left = {entry.name: entry for entry in kept.without(planned)}
+    for entry in planned:
+        if dry_run or entry.name not in left:
+            done = entry.name not in left or entry.run.complete
+            where = "" if entry.name in left else f", in {kept.path}"
+            console.print(f"{entry.name}: {f'done{where}' if done else 'to do'}")
     if dry_run:
-        for entry in planned:
-            console.print(f"{entry.name}: {'done' if entry.run.complete else 'to do'}")
         return
-    write_study(folder, task, chosen, seeds, given)
+    check_committed(git_commit(), uncommitted)
 
     def report(name: str, what: str) -> None:
         console.print(f"{name}: {what}")
-        if task == RECORDS and what == "done":
-            write_records_page(folder)
+        if what.startswith("done"):
+            kept.add(left[name])
 
-    failed = do_all(planned, report, jobs, engine)
-    if task == RECORDS:
-        console.print(f"table: {write_records_page(folder)}")
+    failed = do_all(list(left.values()), report, jobs, engine)
+    console.print(f"results: {kept.path}")
     if failed:
         raise ConfigError(f"{len(failed)} of {len(planned)} runs failed: {', '.join(failed)}; start the sweep again")

@@ -159,8 +159,14 @@ def environment() -> dict[str, Any]:
     }
 
 
+STAMP = ".commit"
+"""The file at the root of a copy without `.git` that says its commit."""
+STAMP_COMMAND = f"git describe --always --abbrev=40 --exclude='*' --dirty=+changes > COPY/{STAMP}"
+"""What writes it, run where the copy came from."""
+
+
 def git_commit() -> str | None:
-    """The commit of the source in use, with `+changes` if files differ from it; None outside a checkout."""
+    """The commit of the source in use, with `+changes` if files differ from it; None outside a checkout or a copy."""
     here = Path(__file__).parents[2]  # the package
     try:
         # Installed into some other project's checkout, this file is there but not part of it.
@@ -168,7 +174,8 @@ def git_commit() -> str | None:
         commit = _git(here, "rev-parse", "HEAD")
         changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", ".")
     except (OSError, subprocess.SubprocessError):
-        return None
+        stamp = here.parents[1] / STAMP
+        return stamp.read_text(encoding="utf-8").strip()[:60] or None if stamp.is_file() else None
     return commit + ("+changes" if changed else "")
 
 

@@ -12,9 +12,8 @@ from typing import Any
 from ..data import DataError
 from ..runs.folder import Run
 from ..settings import SETTINGS, Config, ConfigError, one_of
-from ..tasks import find_task
 from ..training.start import check_same_settings, preflight
-from . import records
+from .study import Study
 
 Report = Callable[[str, str], None]
 NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
@@ -32,23 +31,15 @@ class Planned:
     run: Run
 
 
-def plan(task: str, chosen: str, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
-    """All runs of a task's set, seed by seed, so that every network has one run before any has two.
+def plan(study: Study, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
+    """All runs of a study, seed by seed, so that every network has one run before any has two.
 
     Those that are there must have been begun with the same settings.
     """
-    if task == records.RECORDS:
-        configs = records.configs(chosen, changes)
-    else:
-        found = find_task(task)
-        if not found.sets:
-            raise ConfigError(f"task {task} has no sets of runs to sweep; studies/paper and {records.RECORDS} have")
-        one_of(f"set (task {task})", chosen, found.sets)
-        configs = found.sets[chosen](found.configured(found.defaults, **changes))
     planned = [
         Planned(f"{name} seed {seed}", config.updated(seed=seed), Run(out / "runs" / name / f"seed-{seed}"))
         for seed in range(seeds)
-        for name, config in configs.items()
+        for name, config in study.configs(changes).items()
     ]
     for entry in planned:
         if entry.run.config_file.is_file():

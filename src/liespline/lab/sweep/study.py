@@ -1,53 +1,109 @@
-"""The file that says what a sweep is: `study.yaml` beside its runs."""
+"""A study: one file that says which networks are trained, how, and what is compared."""
 
 from __future__ import annotations
 
-from collections import Counter
+import importlib
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ..settings import Config, ConfigError
+from ..tasks import find_task
 
-from ..data.files import write_text
-from ..paper.seed_averages import origin
-from ..runs.folder import Run, git_commit
-from .records import RECORDS, SETS
+Changes = Mapping[str, Any]
 
 
-def write_study(folder: Path, task: str, chosen: str, seeds: int, settings: Mapping[str, Any]) -> Path:
-    """Write what the last command asked for, but for where the data are: that is everyone's own.
+@dataclass(frozen=True)
+class Row:
+    """A comparison of two networks of a study. With `words`, it is also a row of the tables of all studies."""
 
-    The words of `about`, added by hand, stay; a record brings its own.
+    ours: str
+    other: str | None
+    words: str = ""
+    measure: str = "accuracy"
+    published: str = "–"
+    """The best published score that we know of, in per cent."""
+    short: bool = True
+    """Whether the README has it too."""
+    error: bool = False
+    """Whether the error is shown, one minus the score."""
+    results: str = ""
+    """Where the runs are in another file of results than the study's own, its name."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Networks that are trained alike, from as many seeds each, and scored once.
+
+    A file `NAME.py` that assigns one to `STUDY` is a study: `liespline sweep NAME.py --data DATA` trains its networks
+    and appends each finished run to `results/NAME.jsonl` beside the file.
+
+        STUDY = Study(
+            task="rotmnist",
+            data="MNIST's four files.",
+            protocol="1,000 labels: does a network on 16 orientations need fewer?",
+            recipe={"epochs": 224, "share": 0.1},
+            networks={"so2-16": {"n_h": 16}, "plain": {"group": "none", "n_h": 1}},
+            rows=[Row("so2-16", "plain", "rotated MNIST, 1,000 labels", error=True)],
+        )
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "study.yaml"
-    asked = {name: value for name, value in settings.items() if value is not None and name != "data"}
-    study = {"task": task, "set": chosen, "seeds": seeds, "settings": asked, "commit": git_commit()}
-    about = _about(path) or (SETS[chosen].about if task == RECORDS else None)
-    write_text(path, yaml.safe_dump(study | ({"about": about} if about else {}), sort_keys=False, allow_unicode=True))
-    return path
+
+    task: str
+    networks: Mapping[str, Changes]
+    """By name, which is also that of its folder: what each network changes in the recipe, the decisive ones first."""
+    recipe: Changes = field(default_factory=dict)
+    """What all networks change in the task's default settings."""
+    seeds: int = 3
+    rows: Sequence[Row] = ()
+    protocol: str = ""
+    """What is asked, and how the answer is measured."""
+    data: str = ""
+    """What `--data` names, and what is made of it."""
+
+    @property
+    def about(self) -> str:
+        """The study in words."""
+        return f"{self.data} {self.protocol}".strip()
+
+    def configs(self, changes: Changes) -> dict[str, Config]:
+        """Every network's configuration; what a user asks for comes last."""
+        task = find_task(self.task)
+        base = task.defaults.updated(**self.recipe)
+        return {name: task.configured(base.updated(**own), **changes) for name, own in self.networks.items()}
 
 
-def finished_runs(folder: Path) -> dict[str, list[Run]]:
-    """The finished runs of a sweep by network, each network's by seed."""
-    found: dict[str, list[Run]] = {}
-    for file in sorted(folder.glob("runs/*/seed-*/results.json")):
-        found.setdefault(file.parents[1].name, []).append(Run(file.parent))
-    return found
+@dataclass(frozen=True)
+class Found:
+    """A study with its name and its file of results."""
+
+    name: str
+    study: Study
+    results: Path
 
 
-def timed_alike(found: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
-    """Those on the machine that most were on: minutes of one machine say nothing beside those of another."""
-    machines = {run.path: origin(run.path / "environment.json")["machine"] for runs in found.values() for run in runs}
-    usual = next((machine for machine, _ in Counter(machines.values()).most_common(1)), None)
-    return {name: [run for run in runs if machines[run.path] == usual] for name, runs in found.items()}
-
-
-def _about(path: Path) -> str | None:
+def find_study(where: str) -> Found:
+    """The study `FILE.py` or `module`, or another one that it holds, `FILE.py:NAME` or `module:NAME`."""
+    place, colon, name = where.rpartition(":") if where.rpartition(":")[2].isidentifier() else (where, "", "")
+    if not colon:
+        place, name = where, "STUDY"
+    if place.endswith(".py"):
+        if not Path(place).is_file():
+            raise ConfigError(f"{place}: there is no such file; name that of a study, such as studies/rotmnist.py")
+        root = Path(place).resolve().parent
+        while (root / "__init__.py").is_file():
+            root = root.parent
+        place, shown = ".".join(Path(place).resolve().with_suffix("").relative_to(root).parts), place
+        sys.path.insert(0, str(root))
+    else:
+        shown = place
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
-        return None
-    about = found.get("about") if isinstance(found, dict) else None
-    return about if isinstance(about, str) else None
+        module = importlib.import_module(place)
+    except Exception as error:
+        raise ConfigError(f"{shown}: cannot be imported ({type(error).__name__}: {error})") from error
+    study = getattr(module, name, None)
+    if not isinstance(study, Study):
+        raise ConfigError(f"{shown}: {name} is {type(study).__name__}; expected a liespline.lab.sweep.study.Study")
+    stem = place.rpartition(".")[2] + ("" if name == "STUDY" else f"_{name.lower()}")
+    return Found(stem, study, Path(str(module.__file__)).parent / "results" / f"{stem}.jsonl")

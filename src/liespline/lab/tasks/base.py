@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,6 @@ class Task:
     """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
     """The splits that the data come with."""
-    sets: Mapping[str, Callable[[Config], dict[str, Config]]] = field(default_factory=dict)
-    """Name, as in `liespline sweep --set NAME`, to the runs of that set made from the defaults."""
     epoch_images: int | None = None
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     fitting: Callable[[Config, Signature], Config] = lambda config, signature: config

@@ -90,9 +90,14 @@ def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]
     _, config = Run.open(folder)
     if config.task != wanted.task:
         raise ConfigError(f"{folder}: is of task {config.task}, not {wanted.task}; choose another folder with --out")
-    if others := [name for name in SETTINGS if name not in may_differ and config[name] != wanted[name]]:
-        words = ", ".join(f"{name} = {config[name]}, not {wanted[name]}" for name in others)
+    if words := differing(config, wanted, may_differ):
         raise ConfigError(f"{folder}: was begun with {words}; choose another folder with --out")
+
+
+def differing(config: Config, wanted: Config, may_differ: Container[str]) -> str:
+    """The settings in which a configuration is not as wanted, in words, but for some that may differ."""
+    others = [name for name in SETTINGS if name not in may_differ and config[name] != wanted[name]]
+    return ", ".join(f"{name} = {config[name]}, not {wanted[name]}" for name in others)
 
 
 def check_same_data(run: Run, config: Config, look: Look) -> None:

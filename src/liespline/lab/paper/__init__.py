@@ -1,1 +1,0 @@
-"""The paper's claims: runs averaged over seeds, intervals, verdicts, and the page that shows them."""

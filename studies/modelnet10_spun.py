@@ -1,0 +1,18 @@
+"""ModelNet10 in 34³, trained upright and spun about the vertical axis, scored in any orientation."""
+
+from liespline.lab.sweep.study import Row, Study
+from studies.modelnet10_34 import BOXED
+from studies.recipes import IN_BOX, PLAIN, SHAPES, SO3
+
+STUDY = Study(
+    task="volumes",
+    data=BOXED,
+    protocol="Trained upright, spun about the vertical axis alone; scored upright and in random orientation.",
+    recipe={**SHAPES, **IN_BOX, "epochs": 60, "augment": "rotate-z+zoom-shear"},
+    networks={"so3-24": {**SO3, "shift": True}, "plain": PLAIN},
+    rows=[
+        Row("so3-24", "plain", "learned upright and spun, scored turned", "accuracy, moved"),
+        Row("so3-24", "plain", "learned upright and spun, scored upright", "accuracy, as they lie"),
+        Row("so3-24", "plain", "the same, cut alike", "accuracy, cut", short=False),
+    ],
+)

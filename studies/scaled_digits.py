@@ -1,0 +1,21 @@
+"""Scaled MNIST: three and four scales beside the plain network."""
+
+from liespline.lab.sweep.study import Row, Study
+from studies.recipes import CHAIN, LOCAL, PLAIN, RECIPE
+
+SCALED = {**RECIPE, **CHAIN, "moved": "scaled"}
+SLANTED = {"weights": 360_000, "augment": "zoom-shear", "epochs": 24}
+LOCAL_SCALES = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
+POINTWISE_SCALES = {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}
+
+STUDY = Study(
+    task="mnist",
+    data="MNIST's files: digits scaled to 0.3 to 1 of their size are generated, 10,000 to train on, 50,000 to test.",
+    protocol="Four scales with pointwise kernels, and three with local ones, beside the plain network.",
+    recipe={**SCALED, **SLANTED},
+    networks={"scale-4-apart": POINTWISE_SCALES, "scale-3": LOCAL_SCALES, "plain": PLAIN},
+    rows=[
+        Row("scale-4-apart", "plain", "scaled MNIST", published="98.30"),
+        Row("scale-3", "plain", "scaled MNIST, local kernels", published="98.30", short=False),
+    ],
+)

@@ -1,0 +1,172 @@
+"""The studies, their results, and the pages that are made of them."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from liespline.lab.evaluation.evaluate import weights_in
+from liespline.lab.settings import Config
+from liespline.lab.sweep.plan import plan
+from liespline.lab.sweep.study import find_study
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
+from made_up_lines import line
+from studies import report
+from studies.networks import load
+from studies.paper.tables import by_name
+
+ROOT = Path(report.__file__).parents[1]
+STUDIES = report.studies()
+FILES = sorted((ROOT / "studies" / "results").glob("*.jsonl"))
+
+
+def test_every_page_is_what_the_results_say():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "studies" / "report.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_number_on_a_page_is_noticed(monkeypatch, tmp_path):
+    pages = {}
+    for page, content in report.pages().items():
+        text = page.read_text(encoding="utf-8")
+        assert text.count(report.MARKED) == 2
+        wrong = re.sub(r"\| (\d\d\.\d\d) ± ", r"| 0\1 ± ", text, count=1)
+        assert wrong != text
+        assert report.filled(wrong, content) == text
+        (tmp_path / page.name).write_text(wrong)
+        pages[tmp_path / page.name] = content
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    monkeypatch.setattr(report, "pages", lambda: pages)
+    monkeypatch.setattr(sys, "argv", ["report.py", "--check"])
+    with pytest.raises(SystemExit, match=r"README.md, .*: not what the results say; run python studies/report.py"):
+        report.main()
+    with pytest.raises(ValueError, match="twice"):
+        report.filled("no marks", "x")
+
+
+def test_results_of_others_are_printed(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "mine.jsonl"
+    run = line("so2-16", 0, {"accuracy": 0.75})
+    unfinished = run | {
+        "seed": 1,
+        "finished": False,
+        "training": run["training"] | {"valid": {"accuracy": {"best": 0.5}}},
+    }
+    head = {"study": "made_up", "about": "Mine.", "of": "rotmnist"}
+    file.write_text("\n".join(map(json.dumps, (head, run, unfinished))))
+    monkeypatch.setattr(sys, "argv", ["report.py", str(file)])
+    report.main()
+    said = capsys.readouterr().out
+    assert said.startswith("## made_up\n\nMine.\n")
+    assert "Scored: test images. Machine: Linux, GPU. Commit: 1234567890ab.\nNot counted: 1 run not finished.\n" in said
+    assert "| so2-16 | 12,345 | 1 | 75.00 [" in said
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_is_planned_seed_by_seed_and_names_its_networks(name, tmp_path):
+    found, study = find_study(str(ROOT / "studies" / f"{name}.py")), STUDIES[name]
+    assert (found.name, found.results) == (name, ROOT / "studies" / "results" / f"{name}.jsonl")
+    assert found.study == study
+    assert study.data
+    entries = plan(study, tmp_path, 2, {"epochs": 3, "data": "here"})
+    assert [entry.config.seed for entry in entries] == [0] * len(study.networks) + [1] * len(study.networks)
+    assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, "here")}
+    assert all(re.fullmatch(r"[\w-]+", network) for network in study.networks)
+    assert {one for row in study.rows for one in (row.ours, row.other)} - {None} <= set(study.networks)
+    assert all(row.results in report.stored() for row in study.rows if row.results)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_line_is_a_run_that_can_be_repeated(file):
+    for name, results in load(file).items():
+        assert name == file.stem or file.stem == "superseded"
+        runs = [(one["network"], one["seed"]) for one in results.lines]
+        assert len(set(runs)) == len(runs) > 0
+        for one in results.lines:
+            assert Config.from_dict(one["config"], name).seed == one["seed"]
+            assert one["environment"]["commit"]
+            assert one["finished"] == ("scores" in one["results"])
+            if one["config"]["training"].get("valid_too"):
+                assert one["results"].get("selected_by") is None, "no epoch was picked"
+        study = STUDIES.get(results.head.get("of", name))
+        assert not study or file.stem == "superseded" or results.networks.keys() <= study.networks.keys()
+
+
+def test_results_are_small():
+    assert sum(file.stat().st_size for file in FILES) < 1_000_000
+
+
+SHAPES = {"pcam": (3, (88, 88), 2)}
+LIMITS = {
+    "rotmnist": 10**7, "rotmnist_small": 30_000, "pcam": 120_000, "scaled_digits": 500_000, "rotmnist_ensemble": 10**7,
+    "pcam_disc_ensemble": 120_000, "pcam_disc_grids": 120_000,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LIMITS)
+def test_ours_and_plain_have_equal_parameters_and_one_recipe(name):
+    study = STUDIES[name]
+    channels, space, classes = SHAPES.get(study.task, (1, (28, 28), 10))
+    signature = Signature(channels, space, tuple(map(str, range(classes))))
+    configs, task = study.configs({}), find_task(study.task)
+    row = next(row for row in study.rows if row.other)
+    count = [weights_in(task.make(configs[one], signature)) for one in (row.ours, row.other)]
+    assert count[0] == pytest.approx(count[1], rel=0.03)
+    assert max(count) <= LIMITS[name]
+    assert configs[row.ours].training == configs[row.other].training
+    assert configs[row.other].network.group == "none" != configs[row.ours].network.group
+
+
+def test_the_papers_studies():
+    runs = STUDIES["pcam_paper"].configs({})
+    assert len(runs) == 25
+    pairs = {(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()}
+    assert len(pairs) == 25
+    assert {p for p in pairs if p[3] == "no-rot90"} == {("dense", 1, 1, "no-rot90"), ("dense", 12, 12, "no-rot90")}
+    paper, whole = STUDIES["pcam_whole"].configs({}).values()
+    assert whole == paper.updated(kernel_size=7)
+    celeba = STUDIES["celeba_paper"].configs({})
+    grouped = [c for c in celeba.values() if c.network.group == "scale"]
+    assert {(c.network.n_h, c.network.n_k) for c in grouped} == {(n, k) for n in range(2, 6) for k in (1, 3, n)}
+    for name, scales in (("celeba_paper", [1, 1.414, 2, 2.828, 4]), ("celeba_released", [1, 1.6, 2, 2.8, 4])):
+        plain = [c for c in STUDIES[name].configs({}).values() if c.network.group == "none"]
+        assert sorted(round(c.network.scale, 3) for c in plain) == sorted(2 * scales)
+        assert [c.training.augment for c in plain].count("zoom") == 5
+        assert {c.preset for c in plain} == {name.partition("_")[2]}
+
+
+def test_a_short_study_is_balanced_wherever_it_stops():
+    """Fourteen networks; each but the 2-D one, when its turn comes, finds the network that the paper compares it to."""
+    names = list(STUDIES["pcam_short"].networks)
+    equal = ["dense-4-4", "dense-8-8", "dense-12-12", "dense-16-16"]
+    beside = dict.fromkeys(["unturned-1-1", "unturned-12-12", *equal], "dense-1-1")
+    beside |= {"dense-16-4": "dense-4-4", "dense-16-8": "dense-8-8", "atrous-16-4": "dense-16-4"}
+    beside |= {"atrous-16-8": "dense-16-8", "local-16-3": "dense-16-4", "local-16-5": "dense-16-4"}
+    assert all(names.index(other) < names.index(name) for name, other in beside.items())
+    assert (len(names), set(names) - beside.keys()) == (14, {"dense-1-1", "local-12-3"})
+    celeba = list(STUDIES["celeba_short"].configs({}).items())
+    for start in range(0, 12, 3):  # three kernels of as many scales follow each other
+        assert len({config.network.n_h for _, config in celeba[start : start + 3]}) == 1
+    assert [name for name, _ in celeba[12:]] == ["plain-3", "plain-3-zoom", "plain-1", "plain-1-zoom"]
+
+
+def test_the_papers_names_stand_for_one_network_each():
+    for name in ("pcam_40", "pcam_cycle", "celeba_synthetic", "pcam_whole"):
+        networks = report.stored()[name].networks
+        assert len(by_name(networks)) == len(networks)
+
+
+def test_a_study_does_nothing_when_it_is_imported(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in STUDIES:
+        runpy.run_path(str(ROOT / "studies" / f"{name}.py"))
+    assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == []
