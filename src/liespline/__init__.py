@@ -55,7 +55,7 @@ __all__ = [
     "testing",
     "uniform",
 ]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def load(run: str | Path, device: str | torch.device = "cpu") -> Trained:

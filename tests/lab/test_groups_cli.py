@@ -49,7 +49,7 @@ def test_one_number_counts_the_elements_of_every_group(group, space):
 def test_splines_all_over_o2_are_counted_as_its_elements_are():
     def shapes(kernel, n_k):
         config = DEFAULTS["images"].updated(group="o2", n_h=16, kernel=kernel, n_k=n_k, widths=(2, 2, 2))
-        network = find_task("images").network(config, Signature(1, (24, 24), ("a", "b")))
+        network = find_task("images").make(config, Signature(1, (24, 24), ("a", "b")))
         return {len(layer.h_basis) for layer in network.modules() if isinstance(layer, GConv)}
 
     assert shapes("dense", 4) == {4}

@@ -110,9 +110,10 @@ SWEPT = (
     CODE
     + """
 
-from dataclasses import replace
+from liespline.lab.sweep.study import Study
 
-SWEPT = replace(STRIPES, sets={"one": lambda base: {"small": base.updated(n_h=2, widths=(2, 3), accelerator="cpu")}})
+NETWORKS = {"small": {"n_h": 2, "widths": (2, 3), "accelerator": "cpu"}}
+STUDY = Study(f"{__name__}:STRIPES", NETWORKS, seeds=1)
 """
 )
 
@@ -120,13 +121,14 @@ SWEPT = replace(STRIPES, sets={"one": lambda base: {"small": base.updated(n_h=2,
 def test_a_sweep_of_it_is_done_by_processes_that_find_it(tmp_path):
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "stripes.py").write_text(SWEPT)
-    done = command("sweep", tmp_path / "code" / "stripes.py:SWEPT", "--set", "one", "--seeds", 1, where=tmp_path)
+    done = command("sweep", tmp_path / "code" / "stripes.py", "--uncommitted", where=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert Run(tmp_path / "runs" / "sweep-swept-one" / "runs" / "small" / "seed-0").complete
-    done = command("sweep", "stripes:SWEPT", "--set", "one", "--seeds", 1, "--dry-run", where=tmp_path / "code")
+    assert Run(tmp_path / "runs" / "stripes" / "runs" / "small" / "seed-0").complete
+    _, line = (tmp_path / "code" / "results" / "stripes.jsonl").read_text().splitlines()
+    assert json.loads(line)["network"] == "small"
+    elsewhere = ("--results", "other.jsonl", "--dry-run")
+    done = command("sweep", "stripes", *elsewhere, where=tmp_path / "code")
     assert done.stdout == "small seed 0: to do\n", "another folder"
-    done = command("sweep", "stripes:SWEPT", "--set", "ones", where=tmp_path / "code")
-    assert (done.returncode, "Did you mean 'one'?" in done.stderr) == (2, True)
 
 
 def test_a_file_of_a_package_is_its_module(package, fresh, monkeypatch, tmp_path):

@@ -68,8 +68,8 @@ def change_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         return [("relative output change", "undefined: the output is the same for all images")]
     floor, worst = (found[name] for name in ("interpolation_floor", "relative_output_change_worst"))
     alone = "undefined" if floor is None else percent(floor)
-    text = f"{percent(found['relative_output_change'])} (worst pair {percent(worst)}; interpolation alone {alone})"
-    rows = [("relative output change between transformed copies, of its deviation over images", text)]
+    text = f"{percent(found['relative_output_change'])} (worst pair {percent(worst)}, floor {alone})"
+    rows = [("relative output change", text)]
     for where in ("on", "between"):
         if (value := found[f"relative_output_change_{where}_grid"]) is not None:
             rows.append((f"relative output change {where} the grid", percent(value)))
