@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from liespline.lab import load
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.folder import Run
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+RESULTS = Path(__file__).parents[2] / "studies" / "results"
 SMALL = ["--n-h", 2, "--widths", "2,2,2", "--epochs", 1, "--batch", 100, "--accelerator", "cpu", "--quiet"]
 
 
@@ -49,11 +48,11 @@ def test_a_picked_epoch_says_by_what(tmp_path, liespline):
 
 def test_stored_results_say_what_was_done():
     none, picked = 0, 0
-    for file in EXPERIMENTS.rglob("results.json"):
-        results = Run(file.parent).read_results()
-        if "selected_by" in results:
-            last = yaml.safe_load(file.with_name("config.yaml").read_text())["training"]["valid_too"]
-            assert (results["selected_by"] is None) == last, file
-            none, picked = none + last, picked + (not last)
+    for file in RESULTS.glob("*.jsonl"):
+        for line in map(json.loads, file.read_text().splitlines()):
+            if "selected_by" in line.get("results", {}):
+                last = line["config"]["training"]["valid_too"]
+                assert (line["results"]["selected_by"] is None) == last, (file, line["network"], line["seed"])
+                none, picked = none + last, picked + (not last)
     assert none >= 29
     assert picked > 200

@@ -32,7 +32,10 @@ def change_of_maps(trained: Trained, split: Split) -> dict[str, Any]:
     floor, images and maps are moved there and back.
     """
     copies, classes = copies_of(trained, few=True), trained.signature.kind == "masks"
-    answers, back = (torch.cat(list(_at_points(trained, split, copies, way)), 1) for way in (False, True))
+    each = [list(_at_points(trained, split, copies, way)) for way in (False, True)]
+    if not each[0]:  # no image has a sample in view
+        return {"relative_output_change": None}
+    answers, back = (torch.cat(parts, 1) for parts in each)
     on = on_grid(grid_of(trained), copies)
     every = output_change(answers, classes=classes)
     found: dict[str, Any] = {
@@ -53,6 +56,8 @@ def _at_points(trained: Trained, split: Split, copies: Moves, back: bool) -> Ite
     for number in range(limit):
         image = as_float(split[number * len(split) // limit][0].unsqueeze(0)).to(next(trained.parameters()).device)
         points = in_view(image.shape[2:]).flatten().nonzero()[:, 0]
+        if not len(points):
+            continue
         points = points[:: -(-len(points) // MOST_POINTS)].to(image.device)
         maps = [answer(trained, image, copies, h, back) for h in copies.elements]
         yield torch.stack([one[0].flatten(1)[:, points].T.cpu() for one in maps])
