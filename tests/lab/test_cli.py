@@ -36,6 +36,7 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "nowhere.py:MINE"], ["nowhere.py: does not exist; expected the file that holds the task"]),
         (["train", "nowhere:MINE"], ["task nowhere:MINE: there is no module nowhere in ", "or name its file"]),
         (["train", "json:MINE"], ["task json:MINE: ", "has no task of that name; it has none"]),
+        (["train", "sys:path"], ["task sys:path: ", "has no task of that name; it has none"]),
         (["train", "a b.py:MINE"], ["a b.py: does not exist"]),
         (["train", "../up:MINE"], ["task '../up:MINE': expected module:NAME or FILE.py:NAME"]),
         (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),

@@ -27,7 +27,7 @@ def find_outside(word: str, root: str | None, *, files: bool) -> Task:
             "studies/paper/pcam.py:PCAM"
         )
     module = imported(word, place, root)
-    source = Path(module.__file__ or place).resolve()
+    source = Path(getattr(module, "__file__", None) or place).resolve()
     if file is not None and source != file:
         raise ConfigError(f"task {word}: {place!r} is also the name of {source}; rename the file")
     task = getattr(module, name, None)
