@@ -127,7 +127,7 @@ def test_a_sweep_of_it_is_done_by_processes_that_find_it(tmp_path):
     _, line = (tmp_path / "code" / "results" / "stripes.jsonl").read_text().splitlines()
     assert json.loads(line)["network"] == "small"
     elsewhere = ("--results", "other.jsonl", "--dry-run")
-    done = command("sweep", "stripes", *elsewhere, where=tmp_path / "code")
+    done = command("sweep", "stripes.py", *elsewhere, where=tmp_path / "code")
     assert done.stdout == "small seed 0: to do\n", "another folder"
 
 
