@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from liespline.extras.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from liespline.lab.evaluation.moves import ROTATIONS
 from studies.celeba_paper import PAPER_SCALES
+from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 from studies.networks import NAMES, Network, Results, task_of
 from studies.paper.tables import by_name
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from liespline.lab.data.elastic import NODES, bent
+from liespline.lab.data.elastic import NODES, deformed
 
 SIDE, TRAIN, TEST = 28, 12_000, 50_000
 
@@ -72,7 +72,7 @@ def turn(
     if elastic:
         normal = torch.randn(2 * NODES**2, len(images), device=images.device)
         middle = (SIDE - 1) / 2
-        source = bent(source - middle, images, normal, elastic) + middle
+        source = deformed(source - middle, images, normal, elastic) + middle
     where = ((2 * source + 1) / SIDE - 1).flip(-1).view(-1, side, side, 2)
     return torch.nn.functional.grid_sample(images, where, mode="bicubic", align_corners=False).clamp(0, 1)
 

@@ -9,12 +9,13 @@ from liespline.lab.data.augment import Draws
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep.plan import plan
 from liespline.lab.tasks.networks import Signature
-from studies.paper.celeba import CELEBA, paper_runs, short_runs
+from studies import celeba_paper, celeba_released, celeba_short, pcam_paper, pcam_short, pcam_whole
+from studies.paper.celeba import CELEBA
 from studies.paper.pcam import PCAM
 
 
 def test_the_papers_25_pcam_runs():
-    runs = PCAM.sets["paper"](PCAM.defaults)
+    runs = pcam_paper.STUDY.configs({})
     assert len(runs) == 25
     pairs = [(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()]
     assert len(set(pairs)) == 25
@@ -25,7 +26,7 @@ def test_the_papers_25_pcam_runs():
 
 def test_the_short_pcam_set_is_balanced_wherever_it_stops():
     """Fourteen networks; each but the 2-D one, when its turn comes, finds the network that the paper compares it to."""
-    names = list(PCAM.sets["short"](PCAM.defaults))
+    names = list(pcam_short.STUDY.configs({}))
     equal, coarse = ["dense-4-4", "dense-8-8", "dense-12-12", "dense-16-16"], ["16-4", "16-8"]
     wanted = {"dense-1-1", "unturned-1-1", "unturned-12-12", "local-16-3", "local-16-5", "local-12-3", *equal}
     wanted |= {f"{kernel}-{pair}" for kernel in ("dense", "atrous") for pair in coarse}
@@ -38,7 +39,7 @@ def test_the_short_pcam_set_is_balanced_wherever_it_stops():
 
 
 def test_the_short_celeba_set_has_every_network_of_several_scales():
-    runs = short_runs(CELEBA.defaults)
+    runs = celeba_short.STUDY.configs({})
     scaled = {f"local-{n}-{k}" for n in range(2, 6) for k in (1, 3)} | {f"dense-{n}-{n}" for n in range(2, 6)}
     assert set(runs) == scaled | {"plain-1", "plain-1-zoom", "plain-3", "plain-3-zoom"}
     for start in range(0, 12, 3):  # three kernels of as many scales follow each other
@@ -46,7 +47,7 @@ def test_the_short_celeba_set_has_every_network_of_several_scales():
 
 
 def test_the_papers_celeba_runs():
-    runs = paper_runs(CELEBA.defaults)
+    runs = celeba_paper.STUDY.configs({})
     grouped = [c for c in runs.values() if c.network.group == "scale"]
     plain = [c for c in runs.values() if c.network.group == "none"]
     assert {(c.network.n_h, c.network.n_k) for c in grouped} >= {(n, k) for n in range(2, 6) for k in (1, 3, n)}
@@ -56,14 +57,14 @@ def test_the_papers_celeba_runs():
 
 
 def test_the_scripts_had_2d_networks_at_other_scales():
-    entries = plan("studies.paper.celeba:CELEBA", "paper", Path("x"), 1, {"preset": "released"})
+    entries = plan(celeba_released.STUDY, Path("x"), 1, {})
     plain = [e.config for e in entries if e.config.network.group == "none"]
     assert sorted({c.network.scale for c in plain}) == [1, 1.6, 2, 2.8, 4]
     assert {e.config.preset for e in entries} == {"released"}
 
 
 def test_seeds_come_round_by_round():
-    entries = plan("studies.paper.pcam:PCAM", "paper", Path("x"), 2, {"epochs": 3, "data": "d"})
+    entries = plan(pcam_paper.STUDY, Path("x"), 2, {"epochs": 3, "data": "d"})
     assert len(entries) == 50
     assert [e.config.seed for e in entries] == [0] * 25 + [1] * 25
     assert {e.config.training.epochs for e in entries} == {3}
@@ -80,7 +81,7 @@ def test_the_paper_network_takes_no_sizes():
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")  # of the paper's
 def test_the_set_of_whole_windows_differs_in_them_alone():
-    paper, whole = PCAM.sets["whole"](PCAM.defaults).values()
+    paper, whole = pcam_whole.STUDY.configs({}).values()
     assert whole == paper.updated(kernel_size=7)
     networks = [PCAM.make(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
     assert [p.shape for p in networks[0].parameters()] == [p.shape for p in networks[1].parameters()]

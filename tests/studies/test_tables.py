@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from liespline.extras.figures.style import THEMES
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
@@ -12,6 +11,7 @@ from liespline.lab.evaluation.moves import ROTATIONS
 from liespline.lab.sweep.study import Row
 from made_up_lines import line, network, study
 from studies import pictures, tables
+from studies.figures.style import THEMES
 from studies.networks import CHANGE, MARK, load
 
 
