@@ -66,13 +66,19 @@ def change_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         return [(old, percent(found["change"]))] if "change" in found else []
     if found["relative_output_change"] is None:
         return [("relative output change", "undefined: the output is the same for all images")]
-    floor, worst = (found[name] for name in ("interpolation_floor", "relative_output_change_worst"))
-    alone = "undefined" if floor is None else percent(floor)
-    text = f"{percent(found['relative_output_change'])} (worst pair {percent(worst)}, floor {alone})"
-    rows = [("relative output change", text)]
-    for where in ("on", "between"):
-        if (value := found[f"relative_output_change_{where}_grid"]) is not None:
-            rows.append((f"relative output change {where} the grid", percent(value)))
+    parts = {
+        "": "",
+        ", worst pair": "_worst",
+        " on the grid": "_on_grid",
+        " between the grid's elements": "_between_grid",
+    }
+    rows = [
+        (f"relative output change{words}", percent(value))
+        for words, end in parts.items()
+        if (value := found[f"relative_output_change{end}"]) is not None
+    ]
+    if (floor := found["interpolation_floor"]) is not None:
+        rows.append(("of which interpolation alone", percent(floor)))
     if "changed_predictions" in found:
         rows.append(("predictions that change between copies", percent(found["changed_predictions"])))
     return rows
