@@ -55,7 +55,7 @@ def test_a_closure_is_called_before_the_weights_move():
 def test_the_weights_of_every_convolution_decay_and_nothing_else(network, convolutions):
     """All numbered layers of the paper's tables, the plain 2-D ones too; one step without a gradient shows it."""
     net = network()
-    sgd = optimiser(net, Training(optimiser="sgd", lr=0.01, decay=5e-4))
+    sgd = optimiser(net, Training(optimiser="sgd", lr=0.01, weight_decay=5e-4))
     before = {name: p.detach().double().clone() for name, p in net.named_parameters()}
     for parameter in net.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -97,7 +97,7 @@ def test_the_other_rate_rises_and_falls_to_zero():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("adamw", torch.optim.AdamW), ("adamw-modes", optim.AdamW), ("sgd", DecoupledSGD)]
+    ("name", "kind"), [("adamw", torch.optim.AdamW), ("spectral-adamw", optim.AdamW), ("sgd", DecoupledSGD)]
 )
 def test_every_optimiser_by_its_name(name, kind):
     net = Lift(1, 2, 5, uniform(SO2(), 4))

@@ -60,11 +60,11 @@ def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
     yes, no = decayed(network)
     if training.optimiser == "sgd":
         groups: list[dict[str, Any]] = [{"params": yes}, {"params": no, "decay": 0.0}]
-        return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.decay)
+        return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.weight_decay)
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
-    if training.optimiser == "adamw-modes":
-        return AdamW(network, training.lr, params=groups, weight_decay=training.decay)
-    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.decay)
+    if training.optimiser == "spectral-adamw":
+        return AdamW(network, training.lr, params=groups, weight_decay=training.weight_decay)
+    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.weight_decay)
 
 
 def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]:
