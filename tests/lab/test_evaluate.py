@@ -6,20 +6,20 @@ import math
 import numpy as np
 import pytest
 import torch
+from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.output_change import change_of_answers
 from torch import nn
 
 from liespline import SO2, SO3, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.evaluation.equivariance import layer_errors
-from liespline.lab.evaluation.moves import moves_of, under_moves
-from liespline.lab.evaluation.output_change import change_of_answers
 from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
-from liespline.lab.moving import moved
 from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Landmarks
+from liespline.lab.transforms import moved
 from liespline.models import classifier
 from liespline.testing.moving import interior
 

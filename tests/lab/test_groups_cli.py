@@ -7,13 +7,13 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from liespline.lab.evaluation.moves import moves_of
 from PIL import Image
 
 from lab.matrix_sets import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
 from liespline.lab import load
 from liespline.lab.data import digits
-from liespline.lab.evaluation.moves import moves_of
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task

@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 import torch
+from liespline.lab.evaluation.moves import copies_of, moves_of, under_moves
+from liespline.lab.evaluation.output_change import change_of_answers
 from scipy import stats
 from torch import nn
 
@@ -14,16 +16,14 @@ from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.split import in_colours
-from liespline.lab.evaluation.moves import copies_of, moves_of, under_moves
-from liespline.lab.evaluation.output_change import change_of_answers
 from liespline.lab.evaluation.scores import confusion
-from liespline.lab.moving import in_disc, moved, rim_colour
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
+from liespline.lab.transforms import in_disc, moved, rim_colour
 from liespline.models import classifier
 
 ROTATE = Augmentation({"rotate"})

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from liespline.lab.evaluation.moves import copies_of, moves_of
+from liespline.lab.evaluation.output_change import on_grid
 from torch import nn
 
 from liespline import SO3, repulsion
-from liespline.lab.evaluation.moves import copies_of, moves_of
-from liespline.lab.evaluation.output_change import on_grid
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
 from liespline.lab.tasks.grids import make_grid

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from liespline.lab.evaluation.moves import moves_of, under_moves
 from scipy import ndimage
 from torch import nn
 
@@ -14,7 +15,6 @@ from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.data.turned import transformed
 from liespline.lab.evaluation import evaluate
-from liespline.lab.evaluation.moves import moves_of, under_moves
 from liespline.lab.runs.trained import Trained, load
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task

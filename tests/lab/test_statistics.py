@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
+from liespline.lab.evaluation.score_table import rows_of
 from liespline.lab.evaluation.statistics import (
     area_interval,
     area_variance,
@@ -19,7 +20,6 @@ from liespline.lab.evaluation.statistics import (
     mean_of_shares,
     wilson,
 )
-from liespline.lab.evaluation.words import rows_of
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import BalancedAccuracy, Classification
 
