@@ -41,7 +41,7 @@ class Network:
         "dense", "Kernel on the group; pointwise: each element sees itself alone, and all are pooled in the end."
     )
     basis: Counts | None = setting(
-        None, "Splines on the group, N_k, counted as elements; local: about the identity, and for o2 and o3 as many again "
+        None, "Splines on the group, N_k, counted as elements; local: about the identity, and of o2 and o3 as many "
         "about the reflection.", metavar="N|NxN",
     )  # fmt: skip
     separable: bool = setting(
@@ -100,7 +100,7 @@ class Training:
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
     weight_decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
     schedule: Literal["cosine", "one-cycle"] = setting(
-        "cosine", "Learning rate: warm-up and cosine (of sgd halvings), or torch's OneCycleLR."
+        "cosine", "Learning rate: warm-up and cosine (sgd: halved every 12 % of the epochs), or torch's OneCycleLR."
     )
     ema: Number = setting(
         0.0, "Keep and score a moving average of the parameters with this decay, such as 0.99; 0: none.",
