@@ -22,7 +22,7 @@ from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 from liespline.models.kernels import h_basis
 
-SMALL = ["--widths", "2,2,3", "--epochs", "1", "--batch-size", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = "--set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 STEP = 0.5 * math.log(2)
 
 

@@ -28,8 +28,8 @@ from liespline.lab.evaluation import onnx_file
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.screen import Screen
 
-SMALL = ["--elements", 2, "--widths", "2,3", "--epochs", 1, "--batch-size", 8, "--accelerator", "cpu", "--quiet"]
-PLAIN = ["--group", "none", "--widths", "2,3", "--epochs", 1, "--batch-size", 4, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+PLAIN = "--group none --set widths=2,3 --epochs 1 --batch-size 4 --accelerator cpu --quiet".split()
 GREY = np.array([0.299, 0.587, 0.114])
 DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 

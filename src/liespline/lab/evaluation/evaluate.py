@@ -130,7 +130,7 @@ def report_run(run: Run, config: Config) -> None:
     sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     environment = (run.path / "environment.json").read_text(encoding="utf-8")
-    sections.append(settings_section(config.to_yaml(), environment))
+    sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 
