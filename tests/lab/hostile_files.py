@@ -18,6 +18,7 @@ from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.per_image import pack
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
@@ -30,6 +31,7 @@ CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), trainin
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
 MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
 RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
+RESULTS |= {"per_image": pack("abcdefghi", predicted=torch.arange(9) % 2)}
 RESULTS |= {"parameters": 300, "confusion": [[4, 1], [0, 4]], "transformed": MOVES | {"images": 9}, "seconds": 1.5}
 ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
 
