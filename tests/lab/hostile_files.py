@@ -23,7 +23,6 @@ from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
-from liespline.lab.training.nan_guard import replay
 from studies.data import celeba, mnist, pcam
 from studies.data.synthetic import faces
 
@@ -76,14 +75,6 @@ def make_model(folder: Path) -> None:
 def read_model(folder: Path) -> object:
     trained = load(folder / "model.safetensors")
     return content(trained.network.state_dict()), trained.classes
-
-
-def make_step(folder: Path) -> None:
-    torch.manual_seed(0)
-    state = build(CONFIG, SIGNATURE).state_dict()
-    images, targets = torch.full((3, 1, 8, 8), float("nan")), torch.tensor([0, 1, 2])
-    tensors = {"images": images, "targets": targets} | {f"network.{k}": v for k, v in state.items()}
-    describe(folder / "step.safetensors", tensors)
 
 
 def make_run(folder: Path) -> None:
@@ -185,7 +176,6 @@ IDX = "train-images-idx3-ubyte"
 KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
-    "replay": Kind(make_step, "step.safetensors", lambda f: replay(f / "step.safetensors")),
     "config": Kind(make_run, "config.yaml", read_config),
     "results": Kind(make_run, "results.json", read_run),
     "metrics": Kind(make_run, "metrics.jsonl", read_run),
