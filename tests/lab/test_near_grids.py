@@ -1,4 +1,4 @@
-"""Networks that are equivariant near the identity alone (`--max-angle`), and kernels that keep elements apart."""
+"""Networks that are equivariant near the identity alone (`--set max_angle=…`), and kernels that keep elements apart."""
 
 import math
 

@@ -28,8 +28,8 @@ from liespline.lab.evaluation import onnx_file
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.screen import Screen
 
-SMALL = ["--elements", 2, "--widths", "2,3", "--epochs", 1, "--batch-size", 8, "--accelerator", "cpu", "--quiet"]
-PLAIN = ["--group", "none", "--widths", "2,3", "--epochs", 1, "--batch-size", 4, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+PLAIN = "--group none --set widths=2,3 --epochs 1 --batch-size 4 --accelerator cpu --quiet".split()
 GREY = np.array([0.299, 0.587, 0.114])
 DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 
@@ -447,7 +447,7 @@ def test_a_bad_file_is_named_at_the_end_and_the_others_are_answered(spots, folde
     assert status == 1
     assert output == f"{out}: 37 predictions\n"
     said = errors.splitlines()
-    assert said[0] == "3 of 40 files could not be answered:"
+    assert said[0] == "3 of 40 files have no prediction:"
     assert [line.split(":")[0] for line in said[1:]] == [
         str(folder / "new" / name) for name in ("a-text.png", "i07-cut.png", "z-size.png")
     ]
@@ -534,7 +534,7 @@ def test_a_volume_file_is_read_row_by_row(tmp_path, command, monkeypatch):
     status, _, errors = command(
         "predict", tmp_path / "run", tmp_path / "cut.npz", tmp_path / "many.npy", "--out", tmp_path / "a.csv"
     )
-    assert (status, "1 of 2 files could not be answered" in errors, "cut.npz" in errors) == (1, True, True)
+    assert (status, "1 of 2 files have no prediction" in errors, "cut.npz" in errors) == (1, True, True)
     rows = rows_of(tmp_path / "a.csv")
     assert [row["image"] for row in rows] == [f"{tmp_path / 'many.npy'} row {i}" for i in range(11)]
     np.testing.assert_allclose([shares(r) for r in rows], probabilities(tmp_path / "run", many[:, None]), atol=1e-5)

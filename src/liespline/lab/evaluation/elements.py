@@ -35,7 +35,7 @@ class Elements:
     axis: str
 
 
-def tested_by(trained: Trained) -> Elements:
+def transforms_of(trained: Trained) -> Elements:
     """The elements under which accuracy is measured, the first one the identity.
 
     Those that the network's data are transformed by, where these say so; else all kinds that its group has. Networks of
@@ -56,7 +56,7 @@ def tested_by(trained: Trained) -> Elements:
     return _in_the_plane(group, [360 / count * i for i in range(count)])
 
 
-def compared_on(trained: Trained, few: bool = False) -> Elements:
+def copies_of(trained: Trained, few: bool = False) -> Elements:
     """The elements that make the copies of an image which a network's outputs are compared on, each interpolated once.
 
     None is upright, and by none do samples meet samples. In the plane they are rotations by 11° and on from there by

@@ -16,7 +16,7 @@ from ...testing.probe import followed, matches, with_inside
 from ..data import Split, as_float
 from ..runs.trained import Trained
 from ..transforms import Scene
-from .elements import compared_on
+from .elements import copies_of
 from .invariance import defined, grid_of
 
 IMAGES = 16
@@ -59,7 +59,7 @@ def _steps(trained: Trained) -> tuple[Group, Tensor, Tensor]:
     """The group that images are transformed by, the step that comes before all else, and the elements after it."""
     grid = grid_of(trained)
     if grid is None or len(grid) == 1:
-        copies = compared_on(trained)
+        copies = copies_of(trained)
         group, base = copies.group, copies.values[0]
         return group, base, group.product(copies.values[1:], group.inverse(base))
     group, elements = grid.group, grid.elements

@@ -17,7 +17,7 @@ from ...testing.measure import changed_predictions, output_change
 from ..data import Split, as_float
 from ..runs.trained import Trained
 from ..transforms import Scene, in_view
-from .elements import Elements, compared_on
+from .elements import Elements, copies_of
 from .scores import batches, outputs_of, predictions, scores
 
 FLOOR_IMAGES = 100
@@ -63,7 +63,7 @@ def relative_change(trained: Trained, split: Split, limit: int) -> dict[str, Any
     """
     kind = trained.signature.kind
     classes, maps = kind in ("classes", "masks"), kind in ("masks", "points")
-    copies = compared_on(trained, few=maps)
+    copies = copies_of(trained, few=maps)
     images, floor_images = (len(split),) * 2 if maps else (limit, min(limit, FLOOR_IMAGES))
     of_copies = _at_points if maps else _of_copies
     parts = list(of_copies(trained, split, copies, images))

@@ -11,6 +11,7 @@ from torchmetrics import MeanMetric
 
 from ...groups import O2, O3, SO2, SO3, Group
 from ..data.mask_split import MaskSplit
+from ..runs.per_image import pack
 from ..runs.trained import Trained
 from ..segmentation import scored
 from ..tasks import find_task
@@ -40,7 +41,8 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
         single.append(own.compute())
     scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
     scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()
-    return {"scores": scores, "confusion": table.table.tolist(), "rotated_masks": rotated_scores(trained, split)}
+    results = {"scores": scores, "confusion": table.table.tolist(), "rotated_masks": rotated_scores(trained, split)}
+    return results | {"per_image": pack(split.names, dice=torch.stack(single))}
 
 
 def rotated_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:

@@ -103,7 +103,7 @@ class Trained(nn.Module):
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
                 f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
-                "network with fewer --widths; one that averages over the whole image cannot be used in tiles"
+                "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
 

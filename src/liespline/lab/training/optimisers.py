@@ -15,7 +15,7 @@ from ...optim import AdamW
 from ..settings import Training
 
 DECAYED = (Lift, GConv, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
-HALVED_EVERY = 12  # epochs, in the released scripts
+HALVED_EVERY = 12  # per cent of all epochs: the paper halves it after every 12 of 100
 WARM_UP = 0.2
 
 
@@ -72,7 +72,7 @@ def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]
     total = training.epochs * steps_per_epoch
 
     def halving(step: int) -> float:
-        return float(0.5 ** (step // steps_per_epoch // HALVED_EVERY))
+        return float(0.5 ** (100 * step // (HALVED_EVERY * total)))
 
     def rise_and_fall(step: int) -> float:
         position = min(step, total) / total
