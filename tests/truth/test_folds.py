@@ -32,7 +32,10 @@ def draw_folders(root, counts, copies=0):
 
 
 def splits_of(run):
+    """Which images are in which split; where folders are classes, each is of the class of its folder."""
     record = json.loads((run / "data.json").read_text())["splits"]
+    for name, (label, _) in (one for held in record.values() for one in held.items() if "/" in one[0]):
+        assert label == name.partition("/")[0]
     return {name: list(held) for name, held in record.items()}
 
 

@@ -539,9 +539,12 @@ def test_a_volume_file_is_read_row_by_row(tmp_path, command, monkeypatch):
     arrays = {}
     for split, count in (("train", 9), ("val", 4), ("test", 5)):
         arrays[f"{split}_images"] = draw.integers(0, 256, (count, 6, 7, 5), np.uint8)
-        arrays[f"{split}_labels"] = np.arange(count) % 2
+        arrays[f"{split}_labels"] = 7 - 4 * (np.arange(count) % 2)
     np.savez(tmp_path / "v.npz", **arrays)
     train("volumes", "--data", tmp_path / "v.npz", "--out", tmp_path / "run", *PLAIN)
+    for split, held in json.loads((tmp_path / "run" / "data.json").read_text())["splits"].items():
+        own = arrays[f"{split.replace('valid', 'val')}_labels"]
+        assert {name: label for name, (label, _) in held.items()} == {f"row {i}": str(n) for i, n in enumerate(own)}
     many = draw.integers(0, 256, (11, 6, 7, 5), np.uint8)
     np.save(tmp_path / "many.npy", many)
     np.savez(tmp_path / "cut.npz", some_images=many)
