@@ -171,8 +171,8 @@ class Joined(Split):
         self.targets = torch.cat([part.targets for part in self._parts])
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
-        self.kind, self.side, self.voxels = first.kind, first.side, first.voxels
-        self.whole = first.whole
+        self.kind, self.side = first.kind, first.side
+        self.whole, self.voxels = first.whole, first.voxels
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)
