@@ -52,6 +52,8 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/networks": ["lab/test_recipe"],
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/tiles": ["lab/test_large"],
+    "lab/whole": ["truth/test_masks", "truth/test_picked_epoch"],
+    "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
     "lab/sweep/": ["lab/test_records", "lab/test_sweep"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
