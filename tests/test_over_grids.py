@@ -25,7 +25,7 @@ def built_at(grid: ls.Grid, home: ls.Grid) -> nn.Module:
     return nn.Sequential(ls.Lift(1, 2, 3, grid, padding=1), norm, *layers, ls.Project("vector", grid)).double().eval()
 
 
-@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 4)], ids=repr)
+@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 8)], ids=repr)
 @pytest.mark.parametrize("count", [2, 3])
 def test_it_is_the_mean_of_networks_built_there(grid: ls.Grid, count: int) -> None:
     torch.manual_seed(0)

@@ -37,7 +37,7 @@ def test_there_and_back_is_the_same_to_the_bit(name: str) -> None:
     assert bool(changed > 1e-6) == (name != "Trivial")
 
 
-@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 4)], ids=repr)
+@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 8)], ids=repr)
 def test_a_shifted_layer_is_one_built_there(grid: ls.Grid) -> None:
     torch.manual_seed(0)
     h = a_step(grid)

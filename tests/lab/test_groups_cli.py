@@ -232,7 +232,7 @@ def test_images_are_moved_by_what_the_group_does(group, space):
 
 
 def test_local_kernels_relate_mirror_images():
-    grid = uniform(O2(), 8)
+    grid = uniform(O2(), 16)
     mirror = torch.tensor([[0.0, -1.0]], dtype=torch.float64)
     basis = h_basis(grid, "local", 3)
     assert len(basis) == 6
@@ -262,9 +262,9 @@ def test_kernels_on_products_take_one_number_per_factor():
 
 
 def test_kernels_on_other_groups():
-    assert len(h_basis(uniform(O2(), 8), "dense")) == 16
-    assert len(h_basis(uniform(O2(), 4), "dense", 8)) == 16  # of O(2) turns are counted
-    atrous = h_basis(uniform(O2(), 8), "atrous", 4)
+    assert len(h_basis(uniform(O2(), 16), "dense")) == 16
+    assert len(h_basis(uniform(O2(), 8), "dense", 16)) == 16
+    atrous = h_basis(uniform(O2(), 16), "atrous", 8)
     assert (len(atrous), atrous.widths) == (8, pytest.approx((math.pi / 4,)))
     affine = make_grid(Network(group="gl2", n_h=(4, 1, 3, 1)), 2)
     assert len(h_basis(affine, "dense")) == 12

@@ -16,12 +16,12 @@ from .grid import Grid, on_cpu, steps
 
 @on_cpu
 def uniform(group: Group, n: int | Sequence[int], *, spacing: float | Sequence[float | None] | None = None) -> Grid:
-    """Return equidistant elements that cover the group, or start at its identity where it has no end.
+    """Return n equidistant elements that cover the group, or start at its identity where it has no end.
 
-    SO(2): i·2π/n. O(2): these n and their n mirror images. Scale: e^{i·spacing}, spacing being the step in ln s.
+    SO(2): i·2π/n. O(2): n/2 rotations and as many reflections. Scale: e^{i·spacing}, spacing being the step in ln s.
     SO(3): the rotation groups of the tetrahedron, octahedron and icosahedron (n = 12, 24, 60). O(3): these with their
-    negatives (n = 24, 48, 120 in all). Sphere: the vertices of the Platonic solids (n = 4, 6, 8, 12, 20). Trivial: its
-    one element. Products take tuples, one entry per factor: `uniform(Product(SO2(), Scale(2)), (8, 3),
+    negatives (n = 24, 48, 120). Sphere: the vertices of the Platonic solids (n = 4, 6, 8, 12, 20). Trivial: its one
+    element. Products take tuples, one entry per factor: `uniform(Product(SO2(), Scale(2)), (8, 3),
     spacing=(None, 0.5*math.log(2)))`. A group of your own joins by its method `uniform_elements`.
     """
     if not isinstance(group, Group):

@@ -43,20 +43,16 @@ def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
         weights = torch.full((len(elements),), group.volume / n, dtype=torch.float64)
     elements = group.product(elements, rest.unsqueeze(1)).flatten(0, 1) if len(rest) > 1 else elements
     grid = Grid(group, elements, weights.repeat(len(rest)), spacing)
-    even = _exact(group, n, len(rest))
+    even = _exact(group, n)
     return grid if even is None or closest(even) < closest(grid) else even
 
 
-def _exact(group: Group, n: int, components: int) -> Grid | None:
+def _exact(group: Group, n: int) -> Grid | None:
     """Return the uniform grid of n elements, if the group has one."""
-    for count in (n, n // components):  # which of them a group counts is its own choice
-        try:
-            grid = Grid(group, *group.uniform_elements(count, None))
-        except (TypeError, ValueError):
-            continue
-        if len(grid) == n:
-            return grid
-    return None
+    try:
+        return Grid(group, *group.uniform_elements(n, None))
+    except (TypeError, ValueError):
+        return None
 
 
 def closest(grid: Grid) -> float:

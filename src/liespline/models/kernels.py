@@ -24,8 +24,8 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
     atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned;
     apart: one linear spline that ends at the neighbours, so that every element sees itself alone until H is projected.
     On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
-    n_k counts as `uniform` and `local` do: on products one number per factor, and on O(2) and O(3), whose local kernels
-    would else never relate an image to its mirror image, as many local splines again next to the mirror.
+    n_k counts as `uniform` and `local` do, on products one number per factor. Local kernels on O(2) and O(3), which would
+    else never relate an image to its mirror image, have as many splines again next to the reflection.
     """
     group = grid.group
     if kernel not in KERNELS:
@@ -92,15 +92,14 @@ def _on_every_component(near: Grid) -> Grid:
 def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:
     """Return n elements that cover what the grid covers, all of its own by default."""
     group = grid.group
-    if n is None or (n == len(grid) and not isinstance(group, O2)):  # of O(2) the turns are counted
+    if n is None or n == len(grid):
         return grid
     if isinstance(group, Product) and isinstance(n, Sequence) and len(n) == len(group.factors):
         return _spread_each(group, grid, n)
     if not isinstance(n, int):
         raise ValueError(f"n_k = {n}: splines on {grid!r} take {_right(group)}")
-    if isinstance(group, O2) or (isinstance(group, O3) and n in (24, 48, 120)):
-        return uniform(group, n)
-    if isinstance(group, SO2) or (isinstance(group, SO3) and n in (12, 24, 60)):
+    exact = (isinstance(group, SO3) and n in (12, 24, 60)) or (isinstance(group, O3) and n in (24, 48, 120))
+    if isinstance(group, SO2 | O2) or exact:
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
         return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))
