@@ -59,7 +59,7 @@ FAULTS = [
           "splines: the last of four is left out", _SPLINED),
     Fault("lab/moving.py::splined", "(points.abs() > first + 0.5)", "(points.abs() > 1e9)",
           "splines: tails beyond the samples", _SPLINED),
-    Fault("nn/shift.py::OverGrids.__init__", "k / count)", "k)", "grids: moved by whole steps", _GRIDS),
+    Fault("nn/shift.py::GridAverage.__init__", "k / count)", "k)", "grids: moved by whole steps", _GRIDS),
     Fault("nn/shift.py::_at", "layer._home = None", "pass", "grids: all moved to one place", _GRIDS),
     Fault("nn/shift.py::_at", "if id(buffer) not in own)", ")", "grids: the first one moves too", _GRIDS),
     Fault("nn/shift.py::_at", "copy.deepcopy(network, {id(tensor): tensor for tensor in tensors})",

@@ -14,7 +14,7 @@ from ..splines import SplineBasis
 
 N = TypeVar("N", bound=nn.Module)
 
-KERNELS = ("dense", "local", "atrous", "deformable", "apart")
+KERNELS = ("dense", "local", "atrous", "deformable", "pointwise")
 
 
 def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, degree: int = 3) -> SplineBasis:
@@ -22,17 +22,18 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
 
     dense: spread over the group, as wide as they lie apart; local: next to the identity, one step of the grid apart;
     atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned;
-    apart: one linear spline that ends at the neighbours, so that every element sees itself alone until H is projected.
-    On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
-    n_k counts as `uniform` and `local` do, on products one number per factor. Local kernels on O(2) and O(3), which would
-    else never relate an image to its mirror image, have as many splines again next to the reflection.
+    pointwise: one linear spline that ends at the neighbours, so that each element of H sees itself alone until H is
+    projected. On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
+    n_k counts as `uniform` and `local` do, on products one number per factor. Local kernels on O(2) and O(3), which
+    would else never relate an image to its mirror image, have as many splines again next to the reflection.
     """
     group = grid.group
     if kernel not in KERNELS:
-        raise ValueError(f"kernel = {kernel!r}, must be one of {', '.join(KERNELS)}")
+        right = 'is called "pointwise" now' if kernel == "apart" else f"must be one of {', '.join(KERNELS)}"
+        raise ValueError(f"kernel = {kernel!r}, {right}")
     if len(grid) == 1 and n_k in (None, 1):
         return SplineBasis(grid, degree=degree) if group.dim == 0 else SplineBasis(local(group, 1, 1.0), degree=degree)
-    if kernel == "apart":
+    if kernel == "pointwise":
         if n_k not in (None, 1):
             raise ValueError(f"n_k = {n_k}: a kernel that keeps elements apart is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ...nn import Ensemble, OverGrids
+from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.images import scaled, scaling
 from ..data.rows import Array
@@ -190,7 +190,7 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     if len(each) > 1:
         network = Ensemble(other for other, _, _ in each)
     if config.network.grids > 1:
-        network = OverGrids(network, config.network.grids)
+        network = GridAverage(network, config.network.grids)
     trained = Trained(network, config, signature).to(device).eval()
     if trained.selected_by is not None:  # files of before name a score even where none was picked
         trained.selected_by = str(about.get("selected_by") or trained.selected_by)[:40]
