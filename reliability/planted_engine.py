@@ -64,17 +64,17 @@ _PATHS = [
 ]  # fmt: skip
 
 _ABOVE = [
-    Fault("exporting.py::_convolution", "bias.repeat_interleave(n_out)", "bias.repeat(n_out)",
+    Fault("_export/layers.py::convolution", "bias.repeat_interleave(n_out)", "bias.repeat(n_out)",
           "export: biases of other channels"),
-    Fault("exporting.py::_unset", "zip(reversed(before), reversed(after)", "zip(before, after",
+    Fault("_export/layers.py::_unset", "zip(reversed(before), reversed(after)", "zip(before, after",
           "export: padding of axes swapped"),
-    Fault("exporting.py::_is_affine_norm", "known and module.running_mean is not None and", "known and",
+    Fault("_export/order.py::_is_affine_norm", "known and module.running_mean is not None and", "known and",
           "export: fuses norms without statistics"),
-    Fault("exporting.py::_read", "once = uses[id(conv)] == uses[id(norm)] == 1", "once = True",
+    Fault("_export/order.py::read_order", "once = uses[id(conv)] == uses[id(norm)] == 1", "once = True",
           "export: fuses a layer used twice"),
-    Fault("exporting.py::_unset", 'layer.padding_mode if any(before) else "zeros"', '"zeros"',
+    Fault("_export/layers.py::_unset", 'layer.padding_mode if any(before) else "zeros"', '"zeros"',
           "export: padding mode lost"),
-    Fault("exporting.py::_convolution", "nn.Unflatten(1, (layer.out_channels, n_out))",
+    Fault("_export/layers.py::convolution", "nn.Unflatten(1, (layer.out_channels, n_out))",
           "nn.Unflatten(1, (n_out, layer.out_channels))", "export: channels and elements swapped"),
     Fault("models/pcam.py::pcam", 'Project("max", grid)', 'Project("mean", grid)', "PCam: mean for maximum"),
     Fault("models/celeba.py::_STEP", "_STEP = 0.5 * math.log(2)", "_STEP = math.log(2)",

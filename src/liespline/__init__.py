@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import functional, models, nn, optim, testing
-from .compiling import without_gaps
-from .converting import convert
-from .exporting import export
+from ._compiling import without_gaps
+from ._convert import convert
+from ._export import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project

@@ -4,8 +4,8 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
+from .._check import Size
 from ..paths.dense import kernel, lift_kernel
-from ..sizes import Size
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import paths
+from .._check import Size
+from .._check import sizes as whole_numbers
 from ..grids import Grid
 from ..paths import banded, decide, dense
-from ..sizes import Size
-from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples

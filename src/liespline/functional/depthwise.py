@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._check import Size
 from ..hopper import depthwise as fast
 from ..hopper.operators import innermost
 from ..paths import decide
-from ..sizes import Size
 from .border import Padding
 from .correlation import grouped, pad
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from .._check import Size
 from ..grids import Grid
 from ..grids.grid import on_cpu
-from ..sizes import Size
 from ..splines import SplineBasis
 
 _MOST = 32  # frequencies about the axis of kernels on the sphere

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from .._check import sizes, whole
 from ..groups import Group, Translation
 from ..groups.arguments import per_axis
-from ..sizes import sizes, whole
 from .grid import Grid, on_cpu, steps
 
 

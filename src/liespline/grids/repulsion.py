@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from .._check import whole
 from ..groups import O3, SO3, Group, Sphere
-from ..sizes import whole
 from .grid import Grid, on_cpu
 from .scatter import scatter
 

@@ -70,9 +70,9 @@ class shift:
 class GridAverage(Ensemble):
     """The mean of a network's output on several grids h₀·H, h₁·H, …, which divide each step of H evenly.
 
-    out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It is as equivariant as with
-    n times as many elements, for n times the work. All have the parameters and statistics of `network`, which is
-    trained or loaded before: this is for use.
+    out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It is about as equivariant
+    as with n times as many elements, for n times the work. All have the parameters and statistics of `network`, which
+    is trained or loaded before: this is for use.
     """
 
     def __init__(self, network: nn.Module, count: int = 2) -> None:

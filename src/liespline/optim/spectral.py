@@ -1,8 +1,8 @@
 """Adam for kernels made of splines: `SpectralAdamW(net, lr=5e-3)` for `torch.optim.AdamW(net.parameters(), lr=5e-3)`.
 
-Adam scales the step of every parameter by itself, so it matters in which basis a kernel is written. Splines overlap with
-their neighbours, and their coefficients pull together. The modes of a basis, from smooth to rough, do not overlap, and
-each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks trained on rotated
+Adam scales the step of every parameter by itself, so it matters in which basis a kernel is written. Splines overlap
+with their neighbours, and their coefficients pull together. The modes of a basis, from smooth to rough, do not overlap,
+and each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks trained on rotated
 images train faster and make fewer errors; those trained on upright images are less consistent under rotations between
 the grid's angles. Parameters and their files are those of torch's own AdamW.
 """
@@ -73,7 +73,7 @@ class SpectralAdamW(torch.optim.AdamW):
 
 
 def modes(layer: Correlation) -> Modes:
-    """The modes of a layer: eigenvectors of the splines' inner products over all that it samples, the smoothest last."""
+    """The eigenvectors of the inner products of a layer's splines over all that it samples, the smoothest last."""
     samples = [part for part in layer.samples() if part is not None]
     return tuple(_eigenvectors(part.detach().double().cpu().flatten(0, -2)) for part in samples)
 
