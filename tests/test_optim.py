@@ -78,6 +78,10 @@ def test_steps_are_those_of_a_network_written_in_modes() -> None:
     assert (ours(x) - plain(x)).abs().max() > 1e-3  # torch's steps in splines are others
 
 
+def test_the_module_shows_its_optimiser_alone() -> None:
+    assert {name for name in dir(optim) if not name.startswith("_")} == {"SpectralAdamW", "spectral"}
+
+
 def test_in_one_kernel() -> None:
     """`fused` asks for weights and gradients that lie in memory alike."""
     nets = [network() for _ in range(2)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import functional, models, nn, optim, testing
-from ._compiling import without_gaps
+from . import _compiling, functional, models, nn, optim, testing
 from ._convert import convert
 from ._export import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from .lab.runs.trained import Trained
 
-without_gaps()
+_compiling.without_gaps()
 
 __all__ = [
     "GL2",

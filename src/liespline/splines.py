@@ -16,6 +16,8 @@ from .grids.grid import on_cpu, origins, steps
 from .groups import Group, Product
 from .groups.arguments import per_axis
 
+__all__ = ["SplineBasis", "bspline"]
+
 
 def bspline(x: Tensor, degree: int) -> Tensor:
     """Return the cardinal B-spline Bⁿ(x), the n-fold convolution of the unit box with itself, elementwise.

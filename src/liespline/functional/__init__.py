@@ -4,7 +4,6 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
-from .._check import Size
 from ..paths.dense import kernel, lift_kernel
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
@@ -25,7 +24,6 @@ from .sampling import (
 
 __all__ = [
     "Padding",
-    "Size",
     "Window",
     "correlate",
     "depthwise",

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional
-from .._check import sizes, whole
-from ..functional import Padding, Size
+from .._check import Size, sizes, whole
+from ..functional import Padding
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import functional
-from ..functional import Size
+from .._check import Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments
