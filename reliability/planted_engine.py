@@ -66,7 +66,7 @@ _PATHS = [
 _ABOVE = [
     Fault("_export/layers.py::convolution", "bias.repeat_interleave(n_out)", "bias.repeat(n_out)",
           "export: biases of other channels"),
-    Fault("_export/layers.py::_unset", "zip(reversed(before), reversed(after)", "zip(before, after",
+    Fault("_export/layers.py::_unset", "spread(layer.borders)", "p for pair in zip(*layer.borders) for p in pair",
           "export: padding of axes swapped"),
     Fault("_export/order.py::_is_affine_norm", "known and module.running_mean is not None and", "known and",
           "export: fuses norms without statistics"),

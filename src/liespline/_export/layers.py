@@ -11,6 +11,7 @@ from torch.nn.modules.utils import _triple
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from ..functional import Padding, disc_pad
+from ..functional.border import spread
 from ..nn import Depthwise, GConv, Lift, MaxPool
 from .compact import keep_weights
 from .order import CONV, Order
@@ -109,8 +110,8 @@ def _unset(layer: Lift | GConv | Depthwise, kernel: Tensor, *, has_bias: bool, g
     if layer.padding_mode == "disc":
         pads, before, mode = [DiscPad(layer.borders)], (0,) * len(window), "zeros"
     elif before != after or min(before) < 0:  # even windows, and windows below kernel_size, which crop
-        spread = tuple(p for pair in zip(reversed(before), reversed(after), strict=True) for p in pair)
-        pads, before, mode = [_PAD[layer.padding_mode][len(window) - 1](spread)], (0,) * len(window), "zeros"
+        pad = _PAD[layer.padding_mode][len(window) - 1](tuple(spread(layer.borders)))
+        pads, before, mode = [pad], (0,) * len(window), "zeros"
     conv = CONV[len(window) - 1]
     options = {"bias": has_bias, "padding_mode": mode, "groups": groups, "device": "meta"}
     return [*pads, conv(groups * columns, rows, window, layer.stride, before, **options)]

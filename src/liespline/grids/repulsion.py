@@ -11,7 +11,8 @@ from torch import Tensor
 
 from .._check import whole
 from ..groups import O3, SO3, Group, Sphere
-from .grid import Grid, on_cpu
+from ..groups.even import constant
+from .grid import Grid, on_cpu, on_every_component
 from .scatter import scatter
 
 Array = npt.NDArray[np.float64]
@@ -32,19 +33,18 @@ def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     whole("repulsion", "n", n)
     if group.volume is None:
         raise ValueError(f"repulsion: group = {group!r} has no finite volume; use uniform or local")
-    rest = group.representatives(dtype=torch.float64)
-    if n % len(rest):
-        raise ValueError(f"repulsion: n = {n}, must be a multiple of {len(rest)}, one for each component of {group!r}")
+    components = len(group.representatives())
+    if n % components:
+        raise ValueError(f"repulsion: n = {n}, must be a multiple of {components}, one for each component of {group!r}")
     if isinstance(group, SO3 | Sphere | O3):
         sphere = Sphere() if isinstance(group, Sphere) else SO3()
-        elements, weights, spacing = _on_sphere(sphere, n // len(rest), seed)
+        elements, weights, spacing = _on_sphere(sphere, n // components, seed)
     else:
-        elements, spacing = scatter(group, n // len(rest), seed)
-        weights = torch.full((len(elements),), group.volume / n, dtype=torch.float64)
-    elements = group.product(elements, rest.unsqueeze(1)).flatten(0, 1) if len(rest) > 1 else elements
-    grid = Grid(group, elements, weights.repeat(len(rest)), spacing)
-    even = _exact(group, n)
-    return grid if even is None or closest(even) < closest(grid) else even
+        elements, spacing = scatter(group, n // components, seed)
+        weights = constant(len(elements), group.volume / n)
+    grid = on_every_component(Grid(group, elements, weights, spacing))
+    exact = _exact(group, n)
+    return grid if exact is None or closest(exact) < closest(grid) else exact
 
 
 def _exact(group: Group, n: int) -> Grid | None:

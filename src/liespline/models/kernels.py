@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from ..grids import Grid, local, repulsion, uniform
+from ..grids.grid import on_every_component
 from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
@@ -38,7 +39,7 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
             raise ValueError(f"n_k = {n_k}: a kernel that keeps elements apart is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
-        centres = _on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
+        centres = on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")
     scale = grid.spacing if kernel == "atrous" else None
     return SplineBasis(_spread(grid, n_k), scale=scale, degree=degree)
@@ -78,16 +79,6 @@ def _splines(layer: Any) -> list[Any]:
     basis = layer.h_basis
     centres = [] if basis.trainable else basis.grid.elements.double().flatten().tolist()
     return [basis.scale, basis.degree, len(basis), [round(value, 9) for value in centres]]
-
-
-def _on_every_component(near: Grid) -> Grid:
-    """Return the elements next to the identity and next to what stands for every other component."""
-    group = near.group
-    rest = group.representatives(dtype=near.elements.dtype)
-    if len(rest) == 1:
-        return near
-    elements = group.product(near.elements, rest.unsqueeze(1)).flatten(0, 1)
-    return Grid(group, elements, near.weights.repeat(len(rest)), near.spacing)
 
 
 def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
+from ..grids.grid import on_cpu
 from ..groups import Group
 from .ensemble import Ensemble
 
@@ -120,11 +121,11 @@ def moved(grid: Grid, h: Tensor) -> Grid:
 
 
 @lru_cache(maxsize=16)  # the layers of a network share a grid or two
+@on_cpu
 def _moved(grid: Grid, values: tuple[float, ...], shape: tuple[int, ...]) -> Grid:
     group = grid.group
     acting: Group = group.quotient_of or group
-    with torch.device("cpu"), torch.inference_mode(False):
-        h = torch.tensor(values, dtype=torch.float64).view(shape)
+    h = torch.tensor(values, dtype=torch.float64).view(shape)
     if h.shape != acting.element_shape:
         raise ValueError(f"shift: h has shape {tuple(h.shape)}; one element of {acting!r} has {acting.element_shape}")
     acting.require("shift: h", h)
