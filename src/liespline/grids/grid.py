@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from .._check import per_axis
 from ..groups import Group
-from ..groups.arguments import per_axis
 
 P = ParamSpec("P")
 R = TypeVar("R")

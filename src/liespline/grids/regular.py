@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._check import sizes, whole
+from .._check import per_axis, sizes, whole
 from ..groups import Group, Translation
-from ..groups.arguments import per_axis
 from ..groups.even import constant
 from .grid import Grid, on_cpu, steps
 
