@@ -164,7 +164,7 @@ _RECORDS = [
         "lab/training/train.py::to_learn_from",
         '"valid": splits["valid"]}) if training.valid_too',
         "}) if training.valid_too",
-        "--valid-too learns from nothing more",
+        "--train-on-val learns from nothing more",
     ),
     Fault("lab/evaluation/moves.py::under_moves", "if i:", "if True:", "upright images among the moved ones"),
     Fault(
@@ -182,7 +182,7 @@ _RECORDS = [
     ),
     Fault(
         "../../studies/networks.py::Network.estimate.images",
-        'first["moves"]["images"] if measure.endswith(OF_MOVES) else first["images"]',
+        'first["transformed"]["images"] if measure.endswith(OF_MOVES) else first["images"]',
         'first["images"]',
         "an interval over images that were not moved",
     ),
@@ -240,7 +240,7 @@ TESTS = {
     "affine digits in training": RECORDS + "affine_digits_stay_in_view",
     "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
     "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "--valid-too learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
+    "--train-on-val learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
     "a plain network half as large": REPORT + "ours_and_plain_have_equal_parameters_and_one_recipe[pcam]",
     "the first epochs for the last": "lab/test_line::test_epochs_become_means_and_the_best_one",

@@ -26,11 +26,11 @@ from liespline.lab.training.nan_guard import replay
 from studies.data import celeba, mnist, pcam
 from studies.data.synthetic import faces
 
-CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
+CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), training=Training(epochs=2, batch_size=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
 MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
 RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
-RESULTS |= {"weights": 300, "confusion": [[4, 1], [0, 4]], "moves": MOVES | {"images": 9}, "seconds": 1.5}
+RESULTS |= {"parameters": 300, "confusion": [[4, 1], [0, 4]], "transformed": MOVES | {"images": 9}, "seconds": 1.5}
 ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
 
 
@@ -95,7 +95,7 @@ def read_run(folder: Path) -> object:
     """As the report does."""
     run, _ = Run.open(folder)
     run.read_metrics()  # how many epochs are left of a log is the log's own affair
-    return sorted(run.read_results("scores", "weights"))
+    return sorted(run.read_results("scores", "parameters"))
 
 
 def read_config(folder: Path) -> object:

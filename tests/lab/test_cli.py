@@ -13,7 +13,19 @@ from PIL import Image
 
 from liespline.lab import load
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = [
+    "--elements",
+    "2",
+    "--widths",
+    "2,2,3",
+    "--epochs",
+    "1",
+    "--batch-size",
+    "8",
+    "--accelerator",
+    "cpu",
+    "--quiet",
+]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +52,7 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "a b.py:MINE"], ["a b.py: does not exist"]),
         (["train", "../up:MINE"], ["task '../up:MINE': expected module:NAME or FILE.py:NAME"]),
         (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
-        (["train", "digits", "--group", "none", "--n-h", "4"], ["--n-h does nothing with --group none"]),
+        (["train", "digits", "--group", "none", "--elements", "4"], ["--elements does nothing with --group none"]),
         (["train", "digits", "--logger", "wandb"], ["logger = wandb", "not installed"]),
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
@@ -72,8 +84,8 @@ def test_every_command_has_a_manual(liespline):
         "--group",
         "so2|o2|scale|sim2|gl2|so3|o3|none",
         "--kernel",
-        "--n-h",
-        "--n-k",
+        "--elements",
+        "--basis",
         "--resume",
         "--devices",
     ):
@@ -126,7 +138,7 @@ def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
     # A grid of half turns carries samples onto samples: what is left is rounding.
     rows = json.loads(text)
     assert all(row["worst error"] < 1e-4 for row in rows if row["layer"] != "output")
-    moves = json.loads((run / "results.json").read_text())["moves"]
+    moves = json.loads((run / "results.json").read_text())["transformed"]
     (every,) = (row for row in rows if row["kind"] == "all pairs of copies")
     assert every["mean error"] == moves["relative_output_change"], "the same function"
     status, text = liespline("equivariance", run)
@@ -200,8 +212,20 @@ def test_volumes_train(liespline, tmp_path, group):
         arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez(tmp_path / "volumes.npz", **arrays)
     run = tmp_path / "run"
-    size = ["--widths", "2,2,2", "--stride", "1", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
-    size += [] if group == "none" else ["--n-h", "12"]
+    size = [
+        "--widths",
+        "2,2,2",
+        "--stride",
+        "1",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--accelerator",
+        "cpu",
+        "--quiet",
+    ]
+    size += [] if group == "none" else ["--elements", "12"]
     status, text = liespline(
         "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
     )
@@ -215,7 +239,7 @@ def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
         group = "scale" if kernel == "local" else "so2"
         run = tmp_path / kernel
         command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
-        status, text = liespline(*command, *SMALL, "--n-h", "3")
+        status, text = liespline(*command, *SMALL, "--elements", "3")
         assert status == 0, text
 
 

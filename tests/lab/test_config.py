@@ -37,11 +37,11 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\ntraining: {epochs: 0}", ["epochs = 0", "from 1"]),
         ("task: digits\ntraining: {lr: -1}", ["lr = -1"]),
         ("task: digits\ntraining: {lr: .nan}", ["lr = nan"]),
-        ("task: digits\ntraining: {batch: 33, devices: 2}", ["batch = 33", "multiple"]),
+        ("task: digits\ntraining: {batch_size: 33, devices: 2}", ["batch_size = 33", "multiple"]),
         ("task: digits\nnetwork: {widths: 5}", ["widths", "list"]),
         ("task: digits\nnetwork: {widths: []}", ["widths"]),
         ("task: digits\nnetwork: {widths: [4, 1000000000]}", ["widths", "8,192"]),
-        ("task: digits\nnetwork: {n_h: 1000000000}", ["n_h", "1,000"]),
+        ("task: digits\nnetwork: {elements: 1000000000}", ["elements", "1,000"]),
         ("data: x", ["'task' is missing"]),
         ("- 1\n- 2", ["expected 'name: value' lines", "list"]),
         ("task: [", ["not valid YAML"]),
@@ -49,8 +49,8 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\nseed: -1", ["seed"]),
         ("task: digits\nseed: " + "9" * 5000, ["a number of over 4,300 digits"]),
         ("task: digits\nseed: 0x" + "9" * 5000, ["seed", "must be at least 0"]),
-        ("task: images\nlabels_are: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
-        ("task: volumes\nwindow: '5'", ["window = '5': expected LOW,HIGH, such as -160,240"]),
+        ("task: images\nlabel_type: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
+        ("task: volumes\nintensity_range: '5'", ["intensity_range = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
     ],
 )
@@ -73,14 +73,14 @@ def test_unreadable_files_are_refused(tmp_path):
 
 
 def test_only_given_options_replace_defaults():
-    changed = GOOD.updated(n_h=4, kernel=None, epochs=None, seed=7, data=None)
-    assert (changed.network.n_h, changed.network.kernel) == (4, GOOD.network.kernel)
+    changed = GOOD.updated(elements=4, kernel=None, epochs=None, seed=7, data=None)
+    assert (changed.network.elements, changed.network.kernel) == (4, GOOD.network.kernel)
     assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)
 
 
 def test_replacing_a_value_checks_it():
-    with pytest.raises(ConfigError, match="n_h = 0"):
-        replace(GOOD.network, n_h=0)
+    with pytest.raises(ConfigError, match="elements = 0"):
+        replace(GOOD.network, elements=0)
 
 
 def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
@@ -103,7 +103,7 @@ def test_every_setting_is_an_option_with_its_default_and_its_words(liespline):
 def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
     file = tmp_path / "short.yaml"
     file.write_text("task: digits\nseed: 3\ntraining: {epochs: 2}\n")
-    assert start_config(None, file, {"n_h": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, n_h=4)
+    assert start_config(None, file, {"elements": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, elements=4)
     file.write_text("task: digits\nnetwork: 3\n")
     with pytest.raises(ConfigError, match="network = 3"):
         start_config(None, file, {})
@@ -139,7 +139,7 @@ def test_the_version_is_shown(liespline):
     assert liespline("--version") == (0, f"liespline {version('liespline')}\n")
 
 
-@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("within", float), ("epochs", int), ("fold", int)])
+@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("max_angle", float), ("epochs", int), ("fold", int)])
 def test_an_option_for_one_number_asks_for_one(name, kind):
     """With a None beside it, or limits and readers around it."""
     assert SETTINGS[name].kind is kind

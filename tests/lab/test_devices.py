@@ -10,9 +10,9 @@ import pytest
 from lab.small_runs import new_run
 from liespline.lab.tasks import find_task
 
-TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
+TRAINING = {"epochs": 2, "batch_size": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
-    *("train", "digits", "--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "128", "--quiet"),
+    *("train", "digits", "--elements", "2", "--widths", "2,2,3", "--epochs", "2", "--batch-size", "128", "--quiet"),
     *("--accelerator", "cpu", "--precision", "64-true", "--optimiser", "sgd"),
     *("--dropout", "0"),  # which every process draws for itself
 )
@@ -28,7 +28,7 @@ def train(folder, *more):
 
 
 def alone(folder, augment):
-    chosen = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), dropout=0, augment=augment, **TRAINING)
+    chosen = find_task("digits").defaults.updated(elements=2, widths=(2, 2, 3), dropout=0, augment=augment, **TRAINING)
     return new_run(chosen, folder).read_metrics()
 
 

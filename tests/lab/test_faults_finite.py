@@ -14,8 +14,8 @@ from liespline.lab.training.nan_guard import first_not_finite, replay
 
 CONFIG = Config(
     task="digits",
-    network=Network(group="so2", n_h=2, widths=(2, 2, 4)),
-    training=Training(epochs=3, batch=128, accelerator="cpu", optimiser="sgd", lr=0.01),
+    network=Network(group="so2", elements=2, widths=(2, 2, 4)),
+    training=Training(epochs=3, batch_size=128, accelerator="cpu", optimiser="sgd", lr=0.01),
 )
 STEPS = 8  # in an epoch
 

@@ -10,7 +10,19 @@ from PIL import Image
 from liespline.lab.cli import commands as cli
 from liespline.lab.screen import Screen, printable
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = [
+    "--elements",
+    "2",
+    "--widths",
+    "2,2,3",
+    "--epochs",
+    "1",
+    "--batch-size",
+    "8",
+    "--accelerator",
+    "cpu",
+    "--quiet",
+]
 # The second one ends so that its files' paths read as closing marks: x[/bold].
 NAMES = ("\"><script>alert(1)<'&amp;", "[red]{{7*7}}:smile: x[", "\x1b[2J\x07plain")
 SHOWN = (*NAMES[:2], "�[2J�plain")

@@ -14,7 +14,7 @@ SIGNATURE = Signature(1, (16, 16), ("a", "b"))
 
 def made(task: str, **changes):
     chosen = find_task(task)
-    return chosen.make(chosen.defaults.updated(n_h=4, **changes), SIGNATURE)
+    return chosen.make(chosen.defaults.updated(elements=4, **changes), SIGNATURE)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_no_layer_mixes_space_and_the_group_at_once(task, changes):
 
 
 def test_the_budget_of_weights_counts_separable_layers():
-    sizes = [sum(p.numel() for p in made("digits", separable=s, weights=20_000).parameters()) for s in (True, False)]
+    sizes = [sum(p.numel() for p in made("digits", separable=s, parameters=20_000).parameters()) for s in (True, False)]
     assert all(abs(size - 20_000) < 2_000 for size in sizes)
 
 

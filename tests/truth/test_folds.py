@@ -147,7 +147,7 @@ def test_a_folder_of_folds_predicts_with_the_mean_of_its_networks(crossed, tmp_p
     scores = json.loads(
         liespline("evaluate", runs, "--data", other, "--labels", labels_of(other), "--split", "all", "--json")
     )
-    assert scores["seen"] == 0
+    assert scores["train_overlap"] == 0
     assert scores["images"] == 7
 
 

@@ -19,7 +19,7 @@ from liespline.lab.runs.trained import TILE
 from liespline.lab.training.learner import Learner
 from truth.shell import command
 
-TINY = ("--widths", "2,3", "--kernel-size", 3, "--accelerator", "cpu", "--quiet", "--lr", 0.05, "--batch", 8)
+TINY = ("--widths", "2,3", "--kernel-size", 3, "--accelerator", "cpu", "--quiet", "--lr", 0.05, "--batch-size", 8)
 PLAIN = ("--group", "none", *TINY)
 # Axes in another order than right, forward, up, one of them backwards, and an origin.
 TURN = np.array([[0, 0, 1.0], [-1.0, 0, 0], [0, 1.0, 0]])
@@ -318,17 +318,17 @@ def test_pictures_in_tiles(cells, tmp_path, monkeypatch):
 
 
 def test_pictures_with_moved_grids_and_an_ensemble(cells, tmp_path):
-    more = ("--group", "so2", "--n-h", 4, "--shift", "--ensemble", 2, "--patch", 16, "--epochs", 2)
+    more = ("--group", "so2", "--elements", 4, "--grid-jitter", 1, "--ensemble", 2, "--patch", 16, "--epochs", 2)
     check_pictures(trained(cells, tmp_path / "run", *TINY, *more), cells, tmp_path / "out")
 
 
 def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
     """Epochs are scored on the grid that is trained, which is said; what is used is the mean over both."""
     run = tmp_path / "run"
-    more = ("--group", "so2", "--n-h", 2, "--grids", 2, "--patch", 16, "--epochs", 1)
+    more = ("--group", "so2", "--elements", 2, "--tta-grids", 2, "--patch", 16, "--epochs", 1)
     status, said, _ = command("train", "segment", "--data", cells, "--out", run, *TINY, *more)
     assert status == 0
-    assert "--grids 2: epochs are scored on one grid" in said
+    assert "--tta-grids 2: epochs are scored on one grid" in said
     one, pairs, names = load(run), [], names_of(run, "valid")
     one.network = one.network.networks[0]
     for name in names:

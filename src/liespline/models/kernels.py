@@ -36,7 +36,7 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
         return SplineBasis(grid, degree=degree) if group.dim == 0 else SplineBasis(local(group, 1, 1.0), degree=degree)
     if kernel == "pointwise":
         if n_k not in (None, 1):
-            raise ValueError(f"n_k = {n_k}: a kernel that keeps elements apart is one spline; leave n_k out")
+            raise ValueError(f"n_k = {n_k}: a pointwise kernel is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
         centres = on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))

@@ -48,7 +48,7 @@ def options(
 
 
 app.add_typer(data_app, name="data")
-app.command()(sweep)
+app.command(cls=opt.Renamed)(sweep)
 app.command()(predict)
 console = Screen()
 
@@ -87,7 +87,7 @@ def tasks() -> None:
     console.print(table)
 
 
-@app.command()
+@app.command(cls=opt.Renamed)
 @opt.with_settings()
 def train(
     task: opt.MaybeTask = None,
@@ -116,7 +116,7 @@ def train(
 
     - `liespline train images --data DIR --group so2`
 
-    - `liespline train volumes --data DIR --group so3 --n-h 24`
+    - `liespline train volumes --data DIR --group so3 --elements 24`
 
     - `liespline train --resume runs/images-so2 --epochs 60`
     """
@@ -139,7 +139,7 @@ def train(
         run = start(chosen, out)
     train_run(chosen, run, progress=not quiet)
     if is_first():
-        show_results(run.read_results("scores", "weights"), as_json=False)
+        show_results(run.read_results("scores", "parameters"), as_json=False)
         if run.report_file.is_file():  # one that was handed on without its network may have none
             console.print(f"report: {run.report_file}")
 

@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from ..settings import SETTINGS, ConfigError
 from ..settings.definition import Setting
+from ..settings.old import RENAMED
 from ..tasks.defaults import DEFAULTS, takers
 
 TaskName = Annotated[str, typer.Argument(help="What to train; `liespline tasks` lists them.", show_default=False)]
 MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="What to train; `liespline tasks` lists them.")]
+OLD_OPTIONS = {
+    "--" + old.replace("_", "-"): SETTINGS[now].option + (" 1" if now == "grid_jitter" else "")
+    for old, now in RENAMED.items()
+}
 Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
 Resize = Annotated[
@@ -28,6 +34,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Checkpoint = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, or its model.safetensors.", show_default=False)
 ]
+
+
+class Renamed(TyperCommand):
+    """A command that knows how its options were called before, and says how they are called now."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an old name; everything else is as in any command."""
+        for name in (arg.partition("=")[0] for arg in args):
+            if now := OLD_OPTIONS.get(name):
+                raise ConfigError(f"{name} is called {now} now")
+        return super().parse_args(ctx, args)
 
 
 def other_sizes(resize: bool, any_size: bool) -> Literal["refuse", "resize", "any"]:

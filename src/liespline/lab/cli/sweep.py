@@ -13,7 +13,7 @@ from . import options as opt
 
 console = Screen()
 # What differs between the runs of a study, and what would make them all the same.
-CHOSEN_BY_STUDY = ("group", "n_h", "kernel", "n_k", "scale", "augment", "preset", "seed", "start_from")
+CHOSEN_BY_STUDY = ("group", "elements", "kernel", "basis", "scale", "augment", "preset", "seed", "init_from")
 
 
 @opt.with_settings(*CHOSEN_BY_STUDY)

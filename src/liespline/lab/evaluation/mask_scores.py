@@ -39,7 +39,7 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
         single.append(own.compute())
     scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
     scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()
-    return {"scores": scores, "confusion": table.confmat.tolist(), "turned": turned_scores(trained, split)}
+    return {"scores": scores, "confusion": table.confmat.tolist(), "rotated_masks": turned_scores(trained, split)}
 
 
 def turned_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:

@@ -98,7 +98,7 @@ def _images(file: Path, trained: Trained, other_sizes: OtherSizes) -> Iterator[t
     """Every image of a file by name: (C, *space), as training would see it, apart from its channels."""
     space, resized = trained.signature.space, other_sizes == "resize"
     if (side := trained.signature.spacing) is not None:
-        samples = Reading(trained.config.window, side).samples(read_scan(file))
+        samples = Reading(trained.config.intensity_range, side).samples(read_scan(file))
         yield str(file), torch.from_numpy(centred(samples, space))
         return
     if len(space) == 3:
