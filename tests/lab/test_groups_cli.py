@@ -259,7 +259,7 @@ def test_kernels_on_products_take_one_number_per_factor():
     assert h_basis(grid, "atrous", (4, 2)).widths == pytest.approx((math.pi / 4, STEP))
     assert (len(h_basis(grid, "local")), len(h_basis(grid, "local", (3, 3)))) == (5, 9)
     assert len(h_basis(grid, "dense")) == 32
-    with pytest.raises(ValueError, match=r"basis = 5 splines cannot be spread.*2 numbers, one per factor"):
+    with pytest.raises(ValueError, match=r"n_k = 5 splines cannot be spread.*2 numbers, one per factor"):
         h_basis(grid, "dense", 5)
 
 
@@ -271,7 +271,7 @@ def test_kernels_on_other_groups():
     affine = make_grid(Network(group="gl2", elements=(4, 1, 3, 1)), 2)
     assert len(h_basis(affine, "dense")) == 12
     assert isinstance(h_basis(affine, "local").grid.group, GL2)
-    with pytest.raises(ValueError, match="basis = 5 splines cannot be spread"):
+    with pytest.raises(ValueError, match="n_k = 5 splines cannot be spread"):
         h_basis(affine, "dense", 5)
 
 
