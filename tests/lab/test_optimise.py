@@ -98,7 +98,7 @@ def test_the_other_rate_rises_and_falls_to_zero():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("adamw", torch.optim.AdamW), ("spectral-adamw", optim.AdamW), ("sgd", DecoupledSGD)]
+    ("name", "kind"), [("adamw", torch.optim.AdamW), ("spectral-adamw", optim.SpectralAdamW), ("sgd", DecoupledSGD)]
 )
 def test_every_optimiser_by_its_name(name, kind):
     net = Lift(1, 2, 5, uniform(SO2(), 4))

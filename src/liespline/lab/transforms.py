@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..grids.regular import centred
 from ..groups import Group
 from ..testing.moving import coefficients as spline_coefficients
-from ..testing.moving import continued, lattice
+from ..testing.moving import continued
 from ..testing.moving import moved as moved
 
 EDGE = 6  # samples: 0.27⁶ < 1e-3
@@ -68,8 +69,7 @@ def splined(images: Tensor, matrix: Tensor) -> Tensor:
 
 def lattice_points(images: Tensor) -> Tensor:
     """The places of the samples of images (B, C, *space), counted from the centre: (samples, d)."""
-    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in images.shape[2:]]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
+    return centred(images.shape[2:], dtype=images.dtype, device=images.device).flatten(0, -2)
 
 
 def rotations(angles: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def rotations(angles: Tensor) -> Tensor:
 
 def radii(space: Sequence[int]) -> Tensor:
     """The distance of each sample from the centre: (*space)."""
-    return lattice(space).norm(dim=-1)
+    return centred(space).norm(dim=-1)
 
 
 def in_view(space: Sequence[int]) -> Tensor:

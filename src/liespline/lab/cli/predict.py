@@ -51,7 +51,7 @@ def predict(
 
     A file that cannot be read is left out and named at the end; the exit code is then 1.
     """
-    from ..data.files import grouped, write_lines
+    from ..data.files import write_lines
     from ..evaluation.predict import predict_files
 
     if out is not None and out.suffix.lower() == ".csv" and as_json:
@@ -72,7 +72,7 @@ def predict(
             console.print(f"{row['image']} → {row['mask']}")
     else:
         console.print(table_of(list(rows)))
-    show(grouped(found.remarks[known:]), style="yellow")
+    show(found.remarks[known:], style="yellow")
     if found.failures:
         show([f"{len(found.failures):,} of {len(found.files):,} files have no prediction:", *found.failures], "red")
         raise typer.Exit(1)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..data import DataError, as_float
 from ..data.centred import centred
-from ..data.files import NAMED
+from ..data.files import NAMED, grouped
 from ..data.images import in_16_bits, scaled
 from ..data.pictures import SUFFIXES, read_array, strict_pillow
 from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
@@ -22,6 +22,7 @@ from ..data.split import in_colours
 from ..data.value_range import Comparison, statistics
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load
+from ..segmentation import unlike_voxels
 from ..settings import ConfigError
 from .evaluate import best_device
 from .mask_files import IMAGES, MaskWriter
@@ -45,7 +46,7 @@ class Predictions:
     trained: Trained
     files: Sequence[Path]
     remarks: list[str]
-    """What was left out; after the last row, also how the images compare with those of training."""
+    """What was left out; after the last row, also how the images and their voxels compare with those of training."""
     other_sizes: OtherSizes = "refuse"
     masks: MaskWriter | None = None
     failures: list[str] = field(default_factory=list)
@@ -53,6 +54,8 @@ class Predictions:
     """How many files have been read so far."""
     told: Callable[[str, int, int], None] = lambda what, done, total: None
     """Called with the progress: of how much of what is done."""
+    _voxels: list[str] = field(default_factory=list)
+    """What is to be said of voxels that are of another size altogether."""
 
     def __iter__(self) -> Iterator[Row]:
         compared, count = Comparison(self.trained.value_range), 0
@@ -66,7 +69,8 @@ class Predictions:
             yield from rows
         if not count and self.masks is None:
             raise DataError(self.failures)
-        self.remarks += [f"Warning: {remark}"] if (remark := compared.remark) else []
+        remarks = [*grouped(self._voxels), *([remark] if (remark := compared.remark) else [])]
+        self.remarks += [f"Warning: {remark}" for remark in remarks]
 
     def _of_each(self, work: Callable[[Path], Iterator[Found]]) -> Iterator[Found]:
         """What the work on each file gives; what is wrong with it is kept."""
@@ -85,13 +89,13 @@ class Predictions:
         place = f"{file.name} ({self.read + 1} of {len(self.files)})"
         target, remark = masks.write(file, partial(self.told, place))
         compared.add(masks.statistics())
-        self.remarks += [f"{file}: {remark}"] if remark else []
+        self._voxels += [f"{file}: {remark}"] if remark else []
         yield [{"image": str(file), "mask": str(target)}]
 
     def _images(self, file: Path) -> Iterator[tuple[str, Tensor]]:
         """The images of a file as the network takes them: floats with its channels, of a size it can predict for."""
         name, channels, any_size = None, self.trained.signature.in_channels, self.other_sizes == "any"
-        for name, image in images_of(file, self.trained, self.other_sizes):
+        for name, image in images_of(file, self.trained, self.other_sizes, self._voxels):
             fitting = as_float(in_colours(image.unsqueeze(0), channels, name))[0]
             self.trained.check_size(tuple(image.shape[1:]), name, any_size=any_size)
             yield name, fitting
@@ -171,11 +175,15 @@ def find_files(paths: Sequence[Path], fits: Callable[[Path], bool], formats: str
     return files, [f"{count} left out, not {formats}: {names}"]
 
 
-def images_of(file: Path, trained: Trained, other_sizes: OtherSizes) -> Iterator[tuple[str, Tensor]]:
+def images_of(
+    file: Path, trained: Trained, other_sizes: OtherSizes, remarks: list[str]
+) -> Iterator[tuple[str, Tensor]]:
     """Every image of a file by name: (C, *space), as training would see it, apart from its channels."""
     space, resized = trained.signature.space, other_sizes == "resize"
     if (side := trained.signature.spacing) is not None:
-        samples = Reading(trained.config.intensity_range, side).samples(read_scan(file))
+        scan = read_scan(file)
+        remarks += [f"{file}: {text}"] if (text := unlike_voxels(trained.signature, scan.spacing)) else []
+        samples = Reading(trained.config.intensity_range, side).samples(scan)
         yield str(file), torch.from_numpy(centred(samples, space))
         return
     if len(space) == 3:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler, OneCycleLR
 
 from ...nn import GConv, Lift
-from ...optim import AdamW
+from ...optim import SpectralAdamW
 from ..settings import Training
 
 DECAYED = (Lift, GConv, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
@@ -63,7 +63,7 @@ def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
         return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.weight_decay)
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
     if training.optimiser == "spectral-adamw":
-        return AdamW(network, training.lr, params=groups, weight_decay=training.weight_decay)
+        return SpectralAdamW(network, training.lr, params=groups, weight_decay=training.weight_decay)
     return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.weight_decay)
 
 
