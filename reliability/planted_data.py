@@ -24,7 +24,7 @@ FAULTS = [
     Fault("lab/data/pairs.py::load_pairs.build", "[*error.problems, *unfit(pairs)]", "error.problems",
           "what is wrong is said one kind at a time", "lab/test_data_pairs"),
     Fault("lab/evaluation/mask_scores.py::score_masks", "trained.signature).eval()", "trained.signature)",
-          "a test loss of smoothed masks", "lab/test_segment::test_the_scores_are_those_of_the_files"),
+          "a test loss of smoothed masks", "truth/test_segmentation::test_the_loss_is_that_of_the_probabilities"),
     Fault("lab/tasks/masks.py::soft_dice", "(2 * both + SMOOTH) / (either + SMOOTH)",
           "(both + SMOOTH) / (either + SMOOTH)", "soft Dice without its factor", "lab/test_masks"),
     Fault("lab/tasks/masks.py::MaskScores.per_class", "self.table.sum(1), self.table.sum(0)",
