@@ -63,7 +63,7 @@ def test_sim2_is_every_turn_at_every_scale():
     assert same_sets(matrices("sim2", (8, 4)), expected)
 
 
-def test_o3_with_48_elements_and_so3_with_24_are_the_symmetries_of_the_cube():
+def test_o3_with_48_and_so3_with_24_elements_are_the_cubes():
     signs = [np.diag(s) for s in np.array(np.meshgrid(*[[1, -1]] * 3)).T.reshape(-1, 3)]
     orders = [np.eye(3)[list(p)] for p in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))]
     cube = [s @ p for s in signs for p in orders]

@@ -73,7 +73,7 @@ def test_accuracy_by_angle(upper):
     assert "change" not in found
 
 
-def test_accuracy_of_transformed_images_is_on_the_same_ones_as_upright():
+def test_accuracy_is_on_the_same_images_as_upright():
     """Of ten images, every second is bright and answered rightly: of the five looked at, all."""
     images = np.stack([np.full((9, 9), 250 if i % 2 == 0 else 5, np.uint8) for i in range(10)])
     trained, split = known(lambda x: (x.mean((1, 2, 3)), 0.5 + 0 * x.mean((1, 2, 3))), images, [0] * 10)
