@@ -9,12 +9,12 @@ from liespline.lab.training.train import train
 
 
 def new_run(config: Config, folder: Path) -> Run:
-    run = start(config, folder)
-    train(config, run, progress=False)
-    return run
+    session = start(config, folder)
+    train(session, progress=False)
+    return session.run
 
 
 def resumed_run(folder: Path, **given) -> Run:
-    run, config = reopened(folder, given)
-    train(config, run, progress=False)
-    return run
+    session = reopened(folder, given)
+    train(session, progress=False)
+    return session.run

@@ -28,7 +28,8 @@ from .report.page import (
 )
 from .report.views import kernel_section, turning_section
 from .runs.folder import Run, environment
-from .runs.trained import Trained, load
+from .runs.trained import Trained
+from .session import Session
 from .settings import Config
 from .training.train import train
 
@@ -99,8 +100,9 @@ def one_network(name: str, config: Config, folder: Path, moved: Split) -> Row:
     if (folder / "config.yaml").exists():
         shutil.rmtree(folder)
     run = Run.create(folder, config)
-    train(config, run)
-    results, trained = run.read_results("scores", "transformed", "seconds"), load(folder)
+    session = Session(config, run)
+    train(session)
+    results, trained = run.read_results("scores", "transformed", "seconds"), session.trained
     outputs, targets = predictions(trained, moved)
     matrix = confusion(outputs, targets, len(trained.classes))
     upright, at_moved = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]

@@ -100,6 +100,20 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """Whether images are files, not rows of one."""
         return self._names is not None
 
+    @property
+    def seen(self) -> Any:
+        """Fingerprints and ranges of values of its images, which are read once."""
+        from .seen import seen
+
+        if self.__dict__.get("_owner") != id(self):
+            self._owner, self._found = id(self), seen(self)
+        return self._found
+
+    @property
+    def labels(self) -> list[str]:
+        """The class of each image; for other targets a fingerprint of them."""
+        return list(self.seen.labels)
+
     def named(self, names: Sequence[str]) -> Split:
         """The images of these names, in this order; all must be there."""
         at = {name: index for index, name in enumerate(self.names)}

@@ -17,9 +17,10 @@ from ...testing.moving import interior
 from ...testing.probe import followed, with_inside
 from ..data import Split, as_float
 from ..moving import in_disc, magnification, moved
-from ..runs.data import read_record
+from ..runs.folder import Run
 from ..runs.trained import Trained, load
-from .evaluate import MOVED_IMAGES, test_split
+from ..session import Session
+from .evaluate import MOVED_IMAGES
 from .map_change import change_of_maps
 from .moves import copies_of
 from .output_change import change_of_answers, defined, grid_of
@@ -34,7 +35,7 @@ def measure(checkpoint: Path, data: Path | None = None) -> list[dict[str, Any]]:
     """Errors of every layer and of the answer, over test images that are moved."""
     trained = load(checkpoint)
     config = trained.config.updated(data=None if data is None else str(data))
-    _, split = test_split(config, read_record(checkpoint if checkpoint.is_dir() else checkpoint.parent))
+    split = Session(config, manifest=Run(checkpoint if checkpoint.is_dir() else checkpoint.parent).manifest()).test
     images = as_float(split.__getitems__(list(range(min(IMAGES, len(split)))))[0])
     return [*layer_errors(trained, images), *answer_errors(trained, split)]
 

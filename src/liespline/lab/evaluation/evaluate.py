@@ -11,7 +11,6 @@ from torch import Tensor
 from ..data import Split, as_float
 from ..data.landmarks import found, locate
 from ..data.mask_split import MaskSplit
-from ..data.record import Record
 from ..report.overlays import overlay_section
 from ..report.page import (
     Section,
@@ -23,9 +22,8 @@ from ..report.page import (
     write_page,
 )
 from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
-from ..runs.data import differences, read_record, refuse, splits_of
-from ..runs.folder import Run
-from ..runs.trained import Trained, load
+from ..runs.trained import Trained
+from ..session import Session
 from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
@@ -49,28 +47,21 @@ def best_device(config: Config) -> str:
 
 
 def weights_in(network: torch.nn.Module) -> int:
-    """The number of trainable weights."""
+    """The number of trainable parameters."""
     return sum(p.numel() for p in network.parameters() if p.requires_grad)
 
 
-def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
+def evaluate_run(session: Session) -> dict[str, Any]:
     """Score the run's best network and write `results.json`: then the run is finished."""
-    trained, record = load(run.path, best_device(config)), read_record(run.path)
-    name, split = test_split(config, record)
-    if record is not None:
-        refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
-    results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
-    results |= {"data": record.fingerprint} if record is not None else {}
+    run, split = session.run, session.test
+    trained = session.trained.to(best_device(session.config))
+    results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
+    results |= score(trained, split)
+    results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
-
-
-def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
-    """The test images; the validation images of data that come without, and then every result says so."""
-    name = "test" if "test" in find_task(config).splits(config) else "valid"
-    return name, splits_of(config, record, name)[name]
 
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
@@ -108,18 +99,18 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
     return results
 
 
-def report_run(run: Run, config: Config) -> None:
+def report_run(session: Session) -> None:
     """Write the run's page from its files."""
+    run, config, split, trained = session.run, session.config, session.test, session.trained.cpu()
     results = run.read_results("scores", "images", "parameters", "split", "synthetic")
-    epochs = run.read_metrics()
-    trained = load(run.path)
-    _, split = test_split(config, read_record(run.path))
+    epochs, environment = run.read_metrics(), (run.path / "environment.json").read_text(encoding="utf-8")
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
-    where = f"{results['images']:,} {results['split']} images"
-    shown = trained.checkpoint_metric or find_task(config).objective(config, trained.signature).monitor
-    sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
+    sections: list[Section | None] = [
+        learning_curves({"network": epochs}, trained.checkpoint_metric or session.objective.monitor)
+    ]
     if "accuracy" in results.get("transformed", {}):
+        where = f"{results['images']:,} {results['split']} images"
         sections.append(against_moves({"network": results["transformed"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
@@ -127,9 +118,7 @@ def report_run(run: Run, config: Config) -> None:
         sections.append(overlay_section(trained, split))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
-    sections += [kernel_section(trained), turning_section(trained, images[0])]
-    sections.append(speed_section({"network": epochs}))
-    environment = (run.path / "environment.json").read_text(encoding="utf-8")
+    sections += [kernel_section(trained), turning_section(trained, images[0]), speed_section({"network": epochs})]
     sections.append(settings_section(config.to_yaml(), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
@@ -149,13 +138,13 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     count = trained.config.network.ensemble
     what = "A network of" if count == 1 else f"The mean of {count} networks, together of"
     text = (
-        f"{what} {results['parameters']:,} weights for images of {size} and {len(trained.classes)} "
-        f"classes, tested on {results['images']:,} images that it did not learn from."
+        f"{what} {results['parameters']:,} parameters for images of {size} and {len(trained.classes)} "
+        f"classes, tested on {results['images']:,} images that it was not trained on."
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
     if trained.config.training.train_on_val:
-        text += " This is the last epoch; it learned from the validation images too."
+        text += " This is the last epoch; it was trained on the validation images too."
     elif results.get("checkpoint_metric"):
         text += f" Of all epochs, this is the one with the best validation {NAMES[results['checkpoint_metric']]}."
     if results["split"] == "valid":

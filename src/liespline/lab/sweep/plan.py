@@ -11,6 +11,7 @@ from typing import Any
 
 from ..data import DataError
 from ..runs.folder import Run
+from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..training.start import check_same_settings, preflight
 from .study import Study
@@ -59,7 +60,7 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
         if entry.run.complete:
             report(entry.name, "done before")
     if left:
-        preflight(left[0].config)
+        preflight(Session(left[0].config))
     waiting = [entry for entry in left if begun(entry, report)]
     failed = {entry.name for entry in left} - {entry.name for entry in waiting}
     failed |= set(module.do_all(waiting, jobs, report) if waiting else [])

@@ -116,7 +116,8 @@ def replay(file: str | Path) -> str:
     if not weights or "images" not in tensors or "targets" not in tensors:
         raise DataError(f"{file}: holds no step to replay; expected a not-finite-step-N.safetensors")
     images, targets = tensors["images"], tensors["targets"]
-    network, config, signature = described_network(about, weights, str(file), images.dtype)
+    network, config, signature = described_network(about, weights, str(file))
+    network.to(images.dtype)
     objective = find_task(config).objective(config, signature)
 
     def loss() -> Tensor:

@@ -13,49 +13,24 @@ from .old import results_renamed
 MOST_BYTES = 50_000_000
 NUMBER = (int, float)
 MAYBE = (int, float, type(None))
-RESULTS: dict[str, Any] = {
-    "scores": {str: NUMBER},
-    "images": int,
-    "parameters": int,
-    "split": str,
-    "synthetic": bool,
-    "task": str,
-    "seconds": NUMBER,
-    "upright": NUMBER,  # these two are the demonstration's
-    "rotated": NUMBER,
-    "data": str,
-    "checkpoint_metric": (str, type(None)),
-    "train_overlap": int,
-    "majority_class_accuracy": NUMBER,
-    "sensitivity": {str: NUMBER},
-    "sensitivity_interval": {str: [NUMBER]},
-    "per_class": {str: {str: NUMBER}},
-    "per_tag": {str: {str: NUMBER}},
-    "per_column": {str: {str: NUMBER}},
-    "undefined": {str: [str]},
-    "interval": {str: [NUMBER]},
-    "confusion": [[int]],
-    "rotated_masks": {str: MAYBE},
-    "mistakes": [[NUMBER]],
-    "transformed": {str: object},
-}
-MOVES: dict[str, Any] = {
-    "axis": str,
-    "labels": [str],
-    "accuracy": [NUMBER],
-    "mean_accuracy": NUMBER,
-    "upright": NUMBER,
-    "scores": {str: NUMBER},
-    "images": int,
-    "change": NUMBER,  # of results of old: over the norm of the output, so never beside the next ones
-    "copies": int,
-    "relative_output_change": MAYBE,
-    "relative_output_change_worst": MAYBE,
-    "relative_output_change_on_grid": MAYBE,
-    "relative_output_change_between_grid": MAYBE,
-    "changed_predictions": NUMBER,
-    "interpolation_floor": MAYBE,
-}
+SCORES = {str: NUMBER}
+LIMITS = {str: [NUMBER]}
+TRANSFORMED: dict[Any, Any] = {
+    "axis": str, "labels": [str], "accuracy": [NUMBER], "mean_accuracy": NUMBER, "upright": NUMBER, "scores": SCORES,
+    "images": int, "copies": int, "relative_output_change": MAYBE, "relative_output_change_worst": MAYBE,
+    "relative_output_change_on_grid": MAYBE, "relative_output_change_between_grid": MAYBE,
+    "changed_predictions": NUMBER, "interpolation_floor": MAYBE,
+    "change": NUMBER,  # of results of old: over the norm of the output, so never beside the ones above
+}  # fmt: skip
+RESULTS: dict[Any, Any] = {
+    "scores": SCORES, "images": int, "parameters": int, "split": str, "synthetic": bool, "task": str, "seconds": NUMBER,
+    "data": str, "checkpoint_metric": (str, type(None)), "train_overlap": int, "majority_class_accuracy": NUMBER,
+    "sensitivity": SCORES, "sensitivity_interval": LIMITS, "interval": LIMITS, "undefined": {str: [str]},
+    "per_class": {str: SCORES}, "per_tag": {str: SCORES}, "per_column": {str: SCORES}, "confusion": [[int]],
+    "rotated_masks": {str: MAYBE}, "mistakes": [[NUMBER]], "transformed": TRANSFORMED,
+    "upright": NUMBER, "rotated": NUMBER,  # the demonstration's
+}  # fmt: skip
+"""Every result by its name, and what it is; a new one is written down here."""
 ACCURACIES = ("axis", "labels", "accuracy", "mean_accuracy")
 """What is there for classes, all of it."""
 METRICS = ("epoch", "seconds", "images_per_second", "memory_mib")
@@ -66,27 +41,28 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
     results = results_renamed(_parsed(_text(existing(path, "the results of a finished run")), str(path)))
     for name in needed:
         if name not in results:
-            raise DataError(f"{path}: has no {name!r}; remove it and go on with --resume {path.parent}")
+            raise DataError(f"{path}: has no {name!r}; remove it and resume with --resume {path.parent}")
     for name, value in results.items():
-        if name not in RESULTS or not _fits(value, RESULTS[name]):
+        if not _fits({name: value}, RESULTS):
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
-    if "transformed" in results:
-        _check_moves(results["transformed"], path)
+    _check_transformed(results.get("transformed"), path)
     return results
 
 
-def _check_moves(moves: dict[str, Any], path: Path) -> None:
-    """Nothing but known numbers of transformed images; a label for each accuracy."""
-    for name, value in moves.items():
-        if name not in MOVES or not _fits(value, MOVES[name]):
-            raise DataError(f"{path}: 'transformed' has {name[:80]} {str(value)[:80]!r}, which is no result of a run")
-    there = [name for name in ACCURACIES if name in moves]
-    if "images" not in moves or len(there) not in (0, len(ACCURACIES)):
-        raise DataError(
-            f"{path}: 'transformed' has {', '.join(moves)[:80]}; expected images and {', '.join(ACCURACIES)}"
-        )
-    if there and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
-        raise DataError(f"{path}: 'transformed' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
+def _check_transformed(found: dict[str, Any] | None, path: Path) -> None:
+    """All or none of the accuracies, and for each a label that begins with an angle or a number."""
+    if found is None:
+        return
+    there = [name for name in ACCURACIES if name in found]
+    if "images" not in found or len(there) not in (0, len(ACCURACIES)):
+        names = ", ".join(found)[:80]
+        raise DataError(f"{path}: 'transformed' has {names}; expected images and {', '.join(ACCURACIES)}")
+    try:
+        places = [float(label.partition(", ")[0].rstrip("°")) for label in found.get("labels", [])]
+    except ValueError:
+        places = []
+    if len(places) != len(found.get("accuracy", [])):
+        raise DataError(f"{path}: 'transformed' has labels {str(found['labels'])[:80]} that do not go with its numbers")
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -131,20 +107,11 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     return values
 
 
-def _fits(value: object, kind: Any) -> bool:
+def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of a kind: a type, [kind] for lists, {str: kind} for any names, {name: kind} for these."""
     if isinstance(kind, list):
         return isinstance(value, list) and all(_fits(item, kind[0]) for item in value)
-    if isinstance(kind, dict) and str in kind:
-        return isinstance(value, dict) and all(_fits(item, kind[str]) for item in value.values())
     if isinstance(kind, dict):
-        return isinstance(value, dict) and all(name in value and _fits(value[name], kind[name]) for name in kind)
+        of = {name: kind.get(str, kind.get(name)) for name in value} if isinstance(value, dict) else None
+        return of is not None and all(own is not None and _fits(value[name], own) for name, own in of.items())
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-
-def _angle(label: str) -> bool:
-    try:
-        float(label.partition(", ")[0].rstrip("°"))
-    except ValueError:
-        return False
-    return True
