@@ -85,7 +85,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     """Ctrl-C at a terminal, and a cluster's notice that the time is over."""
     said, (begun, other) = [], (entry.run.path / "pid" for entry in planned)
     wait = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}.'); time.sleep(20)"
-    monkeypatch.setattr(planning, "preflight", lambda config: ())
+    monkeypatch.setattr(planning, "preflight", lambda session: ())
     monkeypatch.setattr(module, "command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
     before, main = signal.getsignal(signal.SIGTERM), threading.main_thread().ident
 

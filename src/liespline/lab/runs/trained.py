@@ -222,11 +222,13 @@ def warm_start(network: nn.Module, config: Config) -> list[str]:
     if config.training.init_from is None:
         return []
     file, own = _model_file(Path(config.training.init_from)), network.state_dict()
-    parameters, _ = read_weights(file)
+    parameters, about = read_weights(file)
+    # Its own network says how wide its splines are, which no shape does.
+    parameters = described_network(about, parameters, str(file))[0].state_dict()
     last = last_layers(network)
     anew = [name for name in own.keys() & parameters.keys() if name.startswith(last)]
     anew = [name for name in anew if own[name].shape != parameters[name].shape]
-    parameters |= {name: own[name] for name in anew}
+    parameters.update({name: own[name] for name in anew})
     check_fit(parameters, own, str(file))
     try:
         network.load_state_dict(parameters)
