@@ -22,6 +22,7 @@ from ..report.page import (
     write_page,
 )
 from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
+from ..runs.per_image import pack, pack_classes
 from ..runs.trained import Trained
 from ..session import Session
 from ..settings import Config, written
@@ -78,6 +79,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
+        results["per_image"] = pack_classes(split.names, outputs, targets)
         results |= apart(trained, outputs, targets)
         results["transformed"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         results["transformed"] |= change_of_answers(trained, split, MOVED_IMAGES)
@@ -96,6 +98,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 
     results["scores"] = scores(trained, watched())
     results["interval"] = {"success": success_interval(torch.cat(hits))}
+    results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
     return results
 
 
@@ -119,7 +122,7 @@ def report_run(session: Session) -> None:
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
     sections += [kernel_section(trained), turning_section(trained, images[0]), speed_section({"network": epochs})]
-    sections.append(settings_section(config.to_yaml(), environment))
+    sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..data import DataError, Split
 from ..data.files import grouped
-from ..data.mask_split import MaskSplit
 from ..data.split import ALL, SPLITS
 from ..runs.folder import Run, folds_in
 from ..runs.trained import Trained, load
@@ -76,11 +75,8 @@ def score_file(
 
 def unlike_remarks(split: Split, signature: Signature) -> list[str]:
     """Warnings of volumes whose voxels are of another size altogether than those of training."""
-    if not isinstance(split, MaskSplit):
-        return []
-    wholes = split.to_pick_by()
-    spacings = zip(split.names, (wholes.items.spacings[int(row)] for row in wholes.rows), strict=True)
-    return grouped([f"{name}: {text}" for name, own in spacings if (text := unlike_voxels(signature, own))])
+    known = zip(split.names, split.spacings, strict=False)  # nothing for images
+    return grouped([f"{name}: {text}" for name, own in known if (text := unlike_voxels(signature, own))])
 
 
 def as_trained(config: Config, trained: Trained, other_sizes: OtherSizes = "refuse") -> Config:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ...exporting import export as as_plain
+from ... import export as as_plain
 from ..data import DataError
 from ..data.files import replacing
 from ..data.scans.intensity import TAILS

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data.files import DataError, existing
 from .old import results_renamed
+from .per_image import unpack
 
 # Far above any real run: what is larger is some other file.
 MOST_BYTES = 50_000_000
@@ -28,6 +29,7 @@ RESULTS: dict[Any, Any] = {
     "sensitivity": SCORES, "sensitivity_interval": LIMITS, "interval": LIMITS, "undefined": {str: [str]},
     "per_class": {str: SCORES}, "per_tag": {str: SCORES}, "per_column": {str: SCORES}, "confusion": [[int]],
     "rotated_masks": {str: MAYBE}, "mistakes": [[NUMBER]], "transformed": TRANSFORMED,
+    "per_image": {str: str},
     "upright": NUMBER, "rotated": NUMBER,  # the demonstration's
 }  # fmt: skip
 """Every result by its name, and what it is; a new one is written down here."""
@@ -46,6 +48,10 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
         if not _fits({name: value}, RESULTS):
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
     _check_transformed(results.get("transformed"), path)
+    try:
+        unpack(results.get("per_image", {}), results.get("images", 0))
+    except ValueError as error:
+        raise DataError(f"{path}: 'per_image' cannot be read: {error}") from error
     return results
 
 

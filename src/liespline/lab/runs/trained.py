@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ...nn import Ensemble, OverGrids
+from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.images import scaled, scaling
 from ..data.rows import Array
@@ -102,7 +102,7 @@ class Trained(nn.Module):
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
                 f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
-                "network with fewer --widths; one that averages over the whole image cannot be used in tiles"
+                "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
 
@@ -171,7 +171,7 @@ def _size(space: tuple[int, ...]) -> str:
 def ready(network: nn.Module, config: Config, signature: Signature, metric: str | None) -> Trained:
     """A network with the parameters that it was trained to, as it is used: on several grids if the run says so."""
     if config.network.tta_grids > 1:
-        network = OverGrids(network, config.network.tta_grids)
+        network = GridAverage(network, config.network.tta_grids)
     return Trained(network, config, signature, metric).eval()
 
 

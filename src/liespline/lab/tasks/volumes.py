@@ -24,7 +24,8 @@ def load(config: Config, split: str) -> Split:
         fold, folds = parts_of(config)
         found = load_scans(
             path, split, Reading(config.intensity_range, config.spacing),
-            labels=Path(config.labels) if config.labels else None, kind=config.label_type, size=config.size, fold=fold, folds=folds,
+            labels=Path(config.labels) if config.labels else None, kind=config.label_type, size=config.size,
+            fold=fold, folds=folds,
         )  # fmt: skip
     else:
         _only_for_folders(config, path)

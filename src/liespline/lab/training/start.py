@@ -107,9 +107,7 @@ def preflight(session: Session) -> list[str]:
     check_machine(config)
     task.augmentation(config)
     if config.training.train_on_val and task.data_path(config) and session.tested != "test":
-        raise ConfigError(
-            "--train-on-val: these data have no test images; the validation images are needed for scoring"
-        )
+        raise ConfigError("train_on_val: these data have no test images; the validation images are needed for scoring")
     remarks, split = session.validate(), session.train
     task.augmentation(config, len(split.space))
     network = session.network.eval()
@@ -118,7 +116,7 @@ def preflight(session: Session) -> list[str]:
             network(as_float(split.__getitems__([0])[0]))
     except ValueError as error:
         size = "×".join(map(str, split.space))
-        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
+        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
     network.train()
     remarks += [*session.remarks, *interval_words(split, session.valid)]
     if config.network.tta_grids > 1:
@@ -138,7 +136,7 @@ def check_machine(config: Config) -> None:
     if training.accelerator == "gpu" and gpus < training.devices:
         raise ConfigError(
             f"accelerator = gpu with devices = {training.devices}: this machine has {gpus or 'no'} GPU that torch can "
-            "use; leave --accelerator out, or lower --devices"
+            "use; leave --accelerator out, or lower devices"
         )
     if training.logger != "tensorboard" and importlib.util.find_spec(training.logger) is None:
         raise ConfigError(f"logger = {training.logger}: is not installed; `pip install {training.logger}` first")
