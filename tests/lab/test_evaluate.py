@@ -10,16 +10,16 @@ from torch import nn
 
 from liespline import SO2, SO3, Scale, uniform
 from liespline.lab.data import Split
+from liespline.lab.evaluation.elements import transforms_of
 from liespline.lab.evaluation.equivariance import layer_errors
-from liespline.lab.evaluation.moves import moves_of, under_moves
-from liespline.lab.evaluation.output_change import change_of_answers
+from liespline.lab.evaluation.invariance import accuracies, relative_change
 from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
-from liespline.lab.moving import moved
 from liespline.lab.runs.precision import in_precision
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Landmarks
+from liespline.lab.transforms import moved
 from liespline.models import classifier
 from liespline.testing.moving import interior
 
@@ -90,7 +90,7 @@ def test_accuracy_and_change_under_turns(upper):
     outputs, targets = predictions(trained, split)
     assert scores(trained, [(outputs, targets)])["accuracy"] == 1
     assert confusion(outputs, targets, 2) == [[3, 0], [0, 3]]
-    found = under_moves(trained, split, moves_of(trained), limit=4)
+    found = accuracies(trained, split, transforms_of(trained), limit=4)
     by_angle = dict(zip(found["labels"], found["accuracy"], strict=True))
     assert (by_angle["0°"], by_angle["45°"], by_angle["180°"], by_angle["330°"]) == (1, 1, 0, 1)
     assert found["images"] == 4
@@ -105,7 +105,7 @@ def known_change():
 
 
 def test_the_change_of_answers_is_that_of_all_pairs_of_copies(upper):
-    found = change_of_answers(*upper, limit=4)
+    found = relative_change(*upper, limit=4)
     names = ("relative_output_change", "relative_output_change_worst", "relative_output_change_between_grid")
     assert [found[name] for name in names] == pytest.approx([*known_change(), known_change()[0]], rel=2e-3)
     assert found["relative_output_change_on_grid"] is None, "a plain network has no pair on its grid"
@@ -132,10 +132,9 @@ def test_a_gpu_scores_as_it_trained_and_moves_images_exactly(upper, device, monk
         return moved(*how, **more)
 
     monkeypatch.setattr(trained.network, "forward", watched)
-    monkeypatch.setattr("liespline.lab.evaluation.moves.moved", turned)
-    monkeypatch.setattr("liespline.lab.evaluation.output_change.moved", turned)
-    under_moves(trained.to(device), split, moves_of(trained), limit=4)
-    found = change_of_answers(trained, split, limit=4)
+    monkeypatch.setattr("liespline.lab.transforms.moved", turned)
+    accuracies(trained.to(device), split, transforms_of(trained), limit=4)
+    found = relative_change(trained, split, limit=4)
     assert found["relative_output_change"] == pytest.approx(known_change()[0], rel=2e-3)
     assert set(inside) == {(device == "cuda", torch.float32)}
     assert set(outside) == {False}

@@ -13,7 +13,7 @@ from lab.matrix_sets import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
 from liespline.lab import load
 from liespline.lab.data import digits
-from liespline.lab.evaluation.moves import moves_of
+from liespline.lab.evaluation.elements import transforms_of
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
@@ -164,17 +164,14 @@ def test_every_command_takes_the_group(liespline, tmp_path, image_folder, group,
     )
     assert status == 0, text
     page = (run / "report.html").read_text()
-    words = {"o2": "mirrored", "sim2": "at scale 0.71", "gl2": "squeezed along an axis"}
+    words = {"o2": "reflected", "sim2": "at scale 0.71", "gl2": "squeezed along an axis"}
     assert words[group] in page
-    status, text = liespline("evaluate", run, "--json")
+    status, text = liespline("evaluate", run, "--layers", "--json")
     assert status == 0, text
-    moves = json.loads(text)["transformed"]
+    moves, rows = (json.loads(text)[name] for name in ("transformed", "equivariance"))
     assert len(moves["labels"]) == 48
     assert sum(words[group] in label for label in moves["labels"]) in (16, 24)
-    status, text = liespline("equivariance", run, "--json")
-    assert status == 0, text
-    rows = json.loads(text)
-    errors = {row["layer"]: row["worst error"] for row in rows if row["layer"] != "output"}
+    errors = {row["layer"]: row["worst error"] for row in rows}
     assert all(math.isfinite(error) for error in errors.values())
     assert (sum(row["left out"] for row in rows) > 0) == (group != "o2"), "scales and squeezes have ends"
     if group == "o2":  # quarter turns and their mirror images move pixels onto pixels
@@ -221,14 +218,14 @@ def test_images_are_moved_by_what_the_group_does(group, space):
         pass
 
     config = Config(task="images", network=Network(group=group))
-    moves = moves_of(Trained(Still(), config, Signature(1, (16,) * space, ("a", "b"))))
-    matrix = moves.group.matrix(moves.elements)
+    moves = transforms_of(Trained(Still(), config, Signature(1, (16,) * space, ("a", "b"))))
+    matrix = moves.group.matrix(moves.values)
     assert len(set(moves.labels)) >= len(moves.labels) - 6 * (space == 3)
     assert torch.allclose(matrix[0], torch.eye(space, dtype=torch.float64))
     det = torch.linalg.det(matrix)
     stretch = torch.linalg.matrix_norm(matrix, 2)
     for label, d, s in zip(moves.labels, det.tolist(), stretch.tolist(), strict=True):
-        expected = -1 if "mirrored" in label else 0.5 if "0.71" in label else 0.25 if "0.5" in label else 1
+        expected = -1 if "reflected" in label else 0.5 if "0.71" in label else 0.25 if "0.5" in label else 1
         assert d == pytest.approx(expected)
         assert s == pytest.approx(math.exp(0.3) if "squeezed" in label else math.sqrt(abs(expected)))
 

@@ -13,7 +13,7 @@ from liespline.lab.data import DataError
 from liespline.lab.data.large import open_windows, read_window
 from liespline.lab.data.large import tiff as tiff_module
 from liespline.lab.data.pictures import read_array
-from liespline.lab.evaluation.large import segment_large
+from liespline.lab.evaluation.mask_files import segment_large
 from liespline.lab.tiles import Tiling, halo_of, in_tiles
 
 

@@ -247,16 +247,16 @@ def test_a_warm_start_takes_no_kernels_of_another_width(numbered, tmp_path):
 
 
 def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numbered, tmp_path):
-    from liespline.lab.evaluation import equivariance
+    from liespline.lab.evaluation import external
 
     run = new_run(config_for(numbered, group="so2", elements=4, epochs=1), tmp_path / "run")
     manifest = run.manifest()
     (numbered / "a" / "00.png").rename(numbered / "a" / "zz.png")  # positions shift by one
     seen = []
-    monkeypatch.setattr(equivariance, "layer_errors", lambda trained, images: seen.append(images) or [])
+    monkeypatch.setattr(external, "layer_errors", lambda trained, images: seen.append(images) or [])
     try:
         if "a/00.png" not in manifest.splits["test"]:
-            equivariance.measure(run.path)
+            external.score_file(run.path, None, "test", layers=True)
             shades = {round(float(image.flatten()[0]) * 255) // 5 for image in seen[0]}
             assert shades == {int(name[2:4]) for name in manifest.splits["test"]}
     finally:

@@ -10,8 +10,9 @@ from sklearn.metrics import f1_score, jaccard_score, recall_score
 from liespline import SO2, SO3
 from liespline.lab.data.augment import Augmentation, Draws
 from liespline.lab.data.ragged import IGNORE
-from liespline.lab.evaluation.turned_masks import dice, in_view, turned_image, under_turns
-from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, soft_dice
+from liespline.lab.evaluation.mask_scores import under_rotations
+from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, dice, soft_dice
+from liespline.lab.transforms import Scene, in_view
 
 DRAW = torch.Generator().manual_seed(0)
 LOGITS = torch.randn(2, 3, 6, 7, generator=DRAW)
@@ -86,10 +87,10 @@ def test_weights():
 
 def test_no_black_corners():
     images = torch.full((1, 1, 33, 33), 0.7)
-    assert torch.allclose(turned_image(images, SO2(), torch.tensor([0.6])), images, atol=1e-3)
+    assert torch.allclose(Scene.mirrored(images, SO2()).copy(torch.tensor([0.6])), images, atol=1e-3)
     volumes = torch.full((1, 1, 13, 13, 13), 0.7)
     turn = SO3().exp(torch.tensor([0.4, -0.7, 0.5]))
-    assert torch.allclose(turned_image(volumes, SO3(), turn), volumes, atol=2e-2)
+    assert torch.allclose(Scene.mirrored(volumes, SO3()).copy(turn), volumes, atol=2e-2)
 
 
 def test_images_turn_about_their_centre_the_way_the_group_says():
@@ -102,7 +103,7 @@ def test_images_turn_about_their_centre_the_way_the_group_says():
     angle = torch.tensor([0.7], dtype=torch.float64)
     moved_to = SO2().matrix(angle) @ torch.tensor([6.0, -2.0], dtype=torch.float64)
     assert moved_to.tolist() != [6.0, -2.0]
-    found = turned_image(blob((6.0, -2.0))[None, None], SO2(), angle)[0, 0]
+    found = Scene.mirrored(blob((6.0, -2.0))[None, None], SO2()).copy(angle)[0, 0]
     inside = in_view((33, 33))
     assert torch.allclose(found[inside], blob(moved_to.tolist())[inside], atol=2e-3)
 
@@ -121,14 +122,14 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
     def slope(image):
         return torch.cat([0 * image, torch.gradient(image, dim=2)[0]], 1)
 
-    tables = under_turns(threshold, images, masks, SO2(), angles, 2)
+    tables = under_rotations(threshold, images, masks, SO2(), angles, 2)
     for kind in ("upright", "rotated", "rotation_consistency"):
         assert min(float(dice(table)[1]) for table in tables[kind]) > 0.98
         assert int(tables[kind][0].sum()) == int(in_view((65, 65)).sum())
     assert (
         max(
             float(dice(table)[1])
-            for table in under_turns(slope, images, masks, SO2(), angles, 2)["rotation_consistency"]
+            for table in under_rotations(slope, images, masks, SO2(), angles, 2)["rotation_consistency"]
         )
         < 0.9
     )

@@ -14,16 +14,16 @@ from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.split import in_colours
-from liespline.lab.evaluation.moves import copies_of, moves_of, under_moves
-from liespline.lab.evaluation.output_change import change_of_answers
+from liespline.lab.evaluation.elements import copies_of, transforms_of
+from liespline.lab.evaluation.invariance import accuracies, relative_change
 from liespline.lab.evaluation.scores import confusion
-from liespline.lab.moving import in_disc, moved, rim_colour
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
+from liespline.lab.transforms import in_disc, moved, rim_colour
 from liespline.models import classifier
 
 ROTATE = Augmentation({"rotate"})
@@ -194,17 +194,17 @@ def test_scale_moves_shrink_to_half_and_nothing_leaves_the_view():
     images[:, 3:30, 3:30] = np.stack([wide, wide // 2])
     split = Split(images, np.array([1, 1]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="scale")), Signature.of(split)).eval()
-    moves = moves_of(trained)
+    moves = transforms_of(trained)
     assert moves.group == Scale(2)
-    assert (float(moves.elements[0]), float(moves.elements[-1])) == pytest.approx((1.0, 0.5))
+    assert (float(moves.values[0]), float(moves.values[-1])) == pytest.approx((1.0, 0.5))
     assert list(moves.labels) == sorted(moves.labels, reverse=True)
-    found = under_moves(trained, split, moves, 2)
+    found = accuracies(trained, split, moves, 2)
     assert found["upright"] == 1
     # The light of a scaled image is s² of it: an image of light 1 and one of ½ differ by a half at s = 1.
-    squares = [float(s) ** 2 for s in copies_of(trained).elements[:, 0]]
+    squares = [float(s) ** 2 for s in copies_of(trained).values[:, 0]]
     spread = np.mean(np.square(squares)) / 16
     changes = [(a - b) ** 2 * (1 + 1 / 4) / 2 for a, b in itertools.combinations(squares, 2)]
-    change = change_of_answers(trained, split, 2)
+    change = relative_change(trained, split, 2)
     assert change["relative_output_change"] == pytest.approx(math.sqrt(np.mean(changes) / spread), rel=0.05)
     assert change["relative_output_change_worst"] == pytest.approx(math.sqrt(max(changes) / spread), rel=0.05)
 
@@ -215,14 +215,14 @@ def test_nothing_leaves_the_view_when_images_are_squeezed():
     images = torch.cat([200 * wide[:, 0], 100 * wide[:, 0]]).numpy().astype(np.uint8)
     split = Split(images, np.array([1, 0]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="gl2")), Signature.of(split)).eval()
-    assert change_of_answers(trained, split, 2)["relative_output_change_worst"] < 0.05
+    assert relative_change(trained, split, 2)["relative_output_change_worst"] < 0.05
 
 
 def test_a_bright_image_does_not_darken_when_it_is_turned():
     images = np.stack([np.full((15, 15), level, np.uint8) for level in (230, 200)])
     split = Split(images, np.array([1, 1]), ("dark", "light"))
     trained = Trained(Light(), Config(task="images", network=Network(group="so2")), Signature.of(split)).eval()
-    assert change_of_answers(trained, split, 2)["relative_output_change_worst"] < 1e-5, "nothing black moves in"
+    assert relative_change(trained, split, 2)["relative_output_change_worst"] < 1e-5, "nothing black moves in"
 
 
 def test_turned_accuracy_is_on_the_same_images_as_upright():
@@ -238,9 +238,9 @@ def test_turned_accuracy_is_on_the_same_images_as_upright():
     images = np.stack([np.full((9, 9), 250 if i % 2 == 0 else 5, np.uint8) for i in range(10)])
     split = Split(images, np.zeros(10, np.int64), ("a", "b"))
     trained = Trained(First(), Config(task="images", network=Network(group="none")), Signature.of(split)).eval()
-    found = under_moves(trained, split, moves_of(trained), 5)
+    found = accuracies(trained, split, transforms_of(trained), 5)
     assert (found["images"], found["upright"], found["mean_accuracy"]) == (5, 1.0, 1.0)
-    whole = under_moves(trained, split, moves_of(trained), 10)
+    whole = accuracies(trained, split, transforms_of(trained), 10)
     assert (whole["images"], whole["upright"], whole["mean_accuracy"]) == (10, 0.5, 0.5)
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from liespline import SO3, repulsion
-from liespline.lab.evaluation.moves import copies_of, moves_of
-from liespline.lab.evaluation.output_change import on_grid
+from liespline.lab.evaluation.elements import copies_of, transforms_of
+from liespline.lab.evaluation.invariance import on_grid
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
 from liespline.lab.tasks.grids import make_grid
@@ -21,8 +21,8 @@ def test_every_network_is_turned_to_the_same_angles_and_between_its_own():
     found = {}
     for group in ("so2", "o2", "none"):
         config = Config("images").updated(group=group, elements=1 if group == "none" else 12)
-        moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b"))))
-        matrix = moves.group.matrix(moves.elements)
+        moves = transforms_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b"))))
+        matrix = moves.group.matrix(moves.values)
         turns = matrix[torch.linalg.det(matrix) > 0]
         angles = torch.rad2deg(torch.atan2(turns[:, 1, 0], turns[:, 0, 0])) % 360
         found[group] = sorted(angles.round(decimals=6).tolist())
@@ -39,8 +39,8 @@ def test_networks_of_one_generated_set_are_moved_alike():
     found = {}
     for group, n_h in (("sim2", (8, 3)), ("so2", 16), ("none", 1)):
         config = Config("mnist").updated(moved="rotated-scaled", group=group, elements=n_h)
-        moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (28, 28), ("a", "b"))))
-        found[group] = moves.group.matrix(moves.elements)
+        moves = transforms_of(Trained(nn.Linear(1, 1), config, Signature(1, (28, 28), ("a", "b"))))
+        found[group] = moves.group.matrix(moves.values)
     assert torch.equal(found["so2"], found["sim2"])
     assert torch.equal(found["none"], found["sim2"])
     assert torch.linalg.det(found["so2"]).min() == pytest.approx(0.25)
@@ -50,7 +50,7 @@ def test_networks_of_one_generated_set_are_moved_alike():
 def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
     """Twelve rotations that lie evenly are those of a tetrahedron, planted as a fault: they cost nothing."""
     config = Config("volumes").updated(group=group, elements=1 if group == "none" else 24)
-    moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9, 9), ("a", "b"))))
+    moves = transforms_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9, 9), ("a", "b"))))
 
     def angle_to_the_voxels(turns):
         """The angle to the nearest of the 48 signed permutations of the axes."""
@@ -60,7 +60,7 @@ def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
         traces = torch.einsum("nij,mij->nm", turns, exact).amax(1)
         return torch.rad2deg(torch.arccos(((traces - 1) / 2).clamp(-1, 1)))
 
-    turned = moves.group.matrix(moves.elements)
+    turned = moves.group.matrix(moves.values)
     angles = angle_to_the_voxels(turned[turned[:, 0, 0].abs() < 1 - 1e-9])
     assert len(angles) >= 12
     assert angles.mean() > 25
@@ -79,7 +79,7 @@ def copies_and_grid(group, n_h):
 def test_copies_lie_on_and_between_the_orientations_of_a_grid(orientations):
     """By angles alone: which differ by a multiple of the grid's step."""
     copies, grid = copies_and_grid("so2", orientations)
-    angles = np.degrees(copies.elements[:, 0].numpy())
+    angles = np.degrees(copies.values[:, 0].numpy())
     step, off = 360 / orientations, np.abs(angles[:, None] - angles)
     on = np.isclose(off / step, np.round(off / step), atol=1e-9)
     assert (on_grid(grid, copies).numpy() == on).all()
@@ -93,25 +93,25 @@ def test_copies_lie_on_and_between_the_orientations_of_a_grid(orientations):
 )
 def test_copies_of_every_group_lie_on_and_between_its_grid(group, n_h):
     copies, grid = copies_and_grid(group, n_h)
-    pairs = on_grid(grid, copies)[torch.triu(torch.ones(len(copies.elements), len(copies.elements)), 1) > 0]
+    pairs = on_grid(grid, copies)[torch.triu(torch.ones(len(copies.values), len(copies.values)), 1) > 0]
     assert 0 < int(pairs.sum()) < 0.6 * len(pairs)
-    matrices = copies.group.matrix(copies.elements)
+    matrices = copies.group.matrix(copies.values)
     assert (matrices - matrices.round()).abs().amax((1, 2)).min() > 0.03, "none carries samples onto samples"
     if group in ("o2", "o3"):
         assert int((torch.linalg.det(matrices) < 0).sum()) * 2 == len(matrices)
     if group == "scale":
-        scales = copies.elements[:, 0].log2().numpy()
+        scales = copies.values[:, 0].log2().numpy()
         steps = np.subtract.outer(scales, scales)[np.triu_indices(len(scales), 1)] / 0.5
         assert (pairs.numpy() == np.isclose(steps, np.round(steps), atol=1e-9)).all()
 
 
 def test_networks_of_one_set_are_compared_on_the_same_copies():
     """A plain network on those of its data, one that is equivariant by a little on little ones."""
-    some = [copies_and_grid(group, n_h)[0].elements for group, n_h in (("so2", 8), ("none", 1), ("so2", 12))]
+    some = [copies_and_grid(group, n_h)[0].values for group, n_h in (("so2", 8), ("none", 1), ("so2", 12))]
     assert torch.equal(some[0], some[1])
     assert torch.equal(some[0], some[2])
     config = Config("images").updated(group="so2", elements=3, max_angle=27)
-    little = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b")))).elements
+    little = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b")))).values
     assert float(torch.rad2deg(little).abs().max()) <= 20
     assert float(torch.rad2deg(little).abs().min()) > 2
     scaled = Config("mnist").updated(moved="scaled", group="none", elements=1)

@@ -14,7 +14,8 @@ from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.data.turned import transformed
 from liespline.lab.evaluation import evaluate
-from liespline.lab.evaluation.moves import moves_of, under_moves
+from liespline.lab.evaluation.elements import transforms_of
+from liespline.lab.evaluation.invariance import accuracies
 from liespline.lab.runs.trained import Trained, load
 from liespline.lab.session import Session
 from liespline.lab.settings import ConfigError
@@ -141,7 +142,7 @@ def test_moved_scores_leave_the_upright_images_out():
     split = Split(images, np.repeat([0, 1], 4), ("right", "left"))
     config = find_task("images").defaults.updated(group="none", elements=1, kernel="dense")
     trained = Trained(RightOrLeft(), config, Signature.of(split))
-    found = under_moves(trained, split, moves_of(trained), 8)
+    found = accuracies(trained, split, transforms_of(trained), 8)
     # Of 24 turns, eleven leave the dot on its side, eleven bring it to the other, and two to the middle.
     assert found["accuracy"][0] == 1
     assert found["scores"]["accuracy"] == pytest.approx(sum(found["accuracy"][1:]) / 23)
@@ -150,7 +151,7 @@ def test_moved_scores_leave_the_upright_images_out():
     scaled = Trained(
         RightOrLeft(), find_task("mnist").defaults.updated(group="none", elements=1, moved="scaled"), trained.signature
     )
-    assert moves_of(scaled).axis == "scale", "a plain network is moved as its data are"
+    assert transforms_of(scaled).axis == "scale", "a plain network is moved as its data are"
 
 
 def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):

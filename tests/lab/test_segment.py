@@ -19,7 +19,8 @@ from lab.segment_folder import discs
 from lab.small_runs import new_run, resumed_run
 from liespline.lab.data import DataError
 from liespline.lab.data.large import open_windows
-from liespline.lab.evaluation import predict_masks
+from liespline.lab.evaluation import mask_files
+from liespline.lab.evaluation.predict import predict_files
 from liespline.lab.runs.trained import Trained, load
 from liespline.lab.tasks import find_task
 from liespline.lab.training.learner import EpochNumbers
@@ -98,7 +99,7 @@ def test_the_background_does_not_count_in_the_scores_of_turned_masks(segmented):
 
 def test_the_report_shows_truth_answer_and_error(segmented):
     page = segmented.report_file.read_text()
-    for words in ("Truth, answer and error", "how well masks follow", "Dice turned by 45°"):
+    for words in ("Truth, answer and error", "how consistently masks rotate", "Dice rotated by 45°"):
         assert words in page
 
 
@@ -232,9 +233,9 @@ def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented, liespline):
 def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_path, segmented, monkeypatch):
     keys = []
     monkeypatch.setattr(
-        predict_masks, "segment_large", lambda source, target, answer, tiling, key, told, values: keys.append(key)
+        mask_files, "segment_large", lambda source, target, network, tiling, key, told, values: keys.append(key)
     )
-    monkeypatch.setattr(predict_masks, "open_windows", lambda file, level: open_windows(file))  # it has one level
+    monkeypatch.setattr(mask_files, "open_windows", lambda file, level: open_windows(file))  # it has one level
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((32, 32), np.uint8), tile=(16, 16))
     models = [tmp_path / name / "model.safetensors" for name in ("one", "two")]
     for second, model in enumerate(models):
@@ -243,12 +244,12 @@ def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_pat
         os.utime(model, (second, second))  # as if one had been trained after the other
 
     def key(model, **options):
-        predict_masks.predict_masks(model, [tmp_path / "a.tif"], tmp_path / "out", **options)
+        list(predict_files(model, [tmp_path / "a.tif"], out=tmp_path / "out", **options))
         return keys.pop()
 
     first = key(models[0])
     assert key(models[0]) == first
-    others = [key(models[1]), key(models[0], side=64), key(models[0], level=1)]
+    others = [key(models[1]), key(models[0], tile=64), key(models[0], level=1)]
     assert len({first, *others}) == 4
 
 

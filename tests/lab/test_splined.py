@@ -7,7 +7,7 @@ from scipy import ndimage
 
 from liespline.groups import SO3
 from liespline.lab.data.augment import Augmentation, Draws
-from liespline.lab.moving import moved, resampled, splined
+from liespline.lab.transforms import moved, resampled, splined
 
 
 def blobs(d, count=2, side=19):

@@ -28,13 +28,12 @@ from ..session import Session
 from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
-from .map_change import change_of_maps
+from .elements import transforms_of
+from .invariance import accuracies, relative_change
 from .mask_scores import score_masks
-from .moves import moves_of, under_moves
-from .output_change import change_of_answers
+from .score_table import NAMES, rows_of
 from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
-from .words import NAMES, rows_of
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -71,7 +70,9 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
         masks = score_masks(trained, split)
-        return results | masks | {"rotated_masks": masks["rotated_masks"] | change_of_maps(trained, split)}
+        return (
+            results | masks | {"rotated_masks": masks["rotated_masks"] | relative_change(trained, split, MOVED_IMAGES)}
+        )
     if isinstance(objective, Classification):
         outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
@@ -81,12 +82,12 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results["mistakes"] = mistakes(outputs, targets)
         results["per_image"] = pack_classes(split.names, outputs, targets)
         results |= apart(trained, outputs, targets)
-        results["transformed"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
-        results["transformed"] |= change_of_answers(trained, split, MOVED_IMAGES)
+        results["transformed"] = accuracies(trained, split, transforms_of(trained), MOVED_IMAGES)
+        results["transformed"] |= relative_change(trained, split, MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
         outputs, targets = predictions(trained, split)
-        moves = {"images": min(len(split), MOVED_IMAGES), **change_of_answers(trained, split, MOVED_IMAGES)}
+        moves = {"images": min(len(split), MOVED_IMAGES), **relative_change(trained, split, MOVED_IMAGES)}
         results |= {"scores": scores(trained, [(outputs, targets)]), "transformed": moves}
         return results | apart(trained, outputs, targets)
     hits: list[Tensor] = []
@@ -99,7 +100,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
     results["scores"] = scores(trained, watched())
     results["interval"] = {"success": success_interval(torch.cat(hits))}
     results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
-    return results
+    return results | {"transformed": relative_change(trained, split, MOVED_IMAGES)}
 
 
 def report_run(session: Session) -> None:

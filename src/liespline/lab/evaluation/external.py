@@ -10,11 +10,12 @@ from ..data.files import grouped
 from ..data.split import ALL, SPLITS
 from ..runs.folder import Run, folds_in
 from ..runs.trained import Trained, load
+from ..segmentation import unlike_voxels
 from ..session import Session, compared
 from ..settings import Config, ConfigError, one_of
 from ..tasks import find_task
 from ..tasks.networks import Signature
-from ..whole import unlike_voxels
+from .equivariance import first_images, layer_errors
 from .evaluate import best_device, score
 from .predict import OtherSizes
 
@@ -27,8 +28,9 @@ def score_file(
     name: str,
     labels: Path | None = None,
     other_sizes: OtherSizes = "refuse",
+    layers: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Scores of a trained network, and what must be known to read them.
+    """Scores of a trained network, of its `layers` too, and what must be known to read them.
 
     A split of the run's own data is the one that the run kept, image by image: data that have changed are refused.
     """
@@ -70,7 +72,8 @@ def score_file(
                 f"{results['train_overlap']:,} of these {len(split):,} images were trained on: "
                 "the numbers are optimistic"
             )
-    return results | score(trained.to(best_device(config)), split), remarks
+    results |= score(trained.to(best_device(config)), split)
+    return results | ({"equivariance": layer_errors(trained, first_images(split))} if layers else {}), remarks
 
 
 def unlike_remarks(split: Split, signature: Signature) -> list[str]:

@@ -17,8 +17,8 @@ from ...testing.measure import compared, relative
 from ...testing.moving import interior
 from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
+from ..transforms import in_disc, magnification, moved
 from .page import Section
 from .svg import Pixels, picture, ring, strip
 

@@ -20,9 +20,9 @@ from ..data.patches import Drawn
 from ..data.whole import Whole, Wholes
 from ..runs.checkpoint import check_fit
 from ..runs.trained import Trained
+from ..segmentation import Scored, scored
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
-from ..whole import Scored, scored
 from .averaging import Averaged
 from .optimisers import optimiser, rate
 from .shifting import a_shift

@@ -1,16 +1,22 @@
-"""Images and volumes moved about their centre: the one place that turns and scales pixels."""
+"""Images and volumes transformed about their centre: the one place that rotates and scales pixels."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ..grids.regular import centred
 from ..groups import Group
 from ..testing.moving import coefficients as spline_coefficients
+from ..testing.moving import continued
 from ..testing.moving import moved as moved
+
+EDGE = 6  # samples: 0.27⁶ < 1e-3
 
 
 def resampled(
@@ -63,26 +69,29 @@ def splined(images: Tensor, matrix: Tensor) -> Tensor:
 
 def lattice_points(images: Tensor) -> Tensor:
     """The places of the samples of images (B, C, *space), counted from the centre: (samples, d)."""
-    axes = [torch.arange(n, device=images.device, dtype=images.dtype) - (n - 1) / 2 for n in images.shape[2:]]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)
+    return centred(images.shape[2:], dtype=images.dtype, device=images.device).flatten(0, -2)
 
 
 def rotations(angles: Tensor) -> Tensor:
-    """The matrices f(A x) that turn images counter-clockwise by these angles: (B, 2, 2)."""
+    """The matrices f(A x) that rotate images counter-clockwise by these angles: (B, 2, 2)."""
     return torch.stack([angles.cos(), angles.sin(), -angles.sin(), angles.cos()], -1).view(-1, 2, 2)
 
 
 def radii(space: Sequence[int]) -> Tensor:
     """The distance of each sample from the centre: (*space)."""
-    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in space]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).norm(dim=-1)
+    return centred(space).norm(dim=-1)
+
+
+def in_view(space: Sequence[int]) -> Tensor:
+    """The largest ball in the image, less a tenth of its radius, which rotations leave in view: booleans (*space)."""
+    return radii(space) <= 0.9 * (min(space) - 1) / 2
 
 
 def in_disc(images: Tensor, magnified: float = 1.0) -> tuple[Tensor, Tensor]:
     """Images (B, C, *space) as a part that is zero outside a disc, and the colour to lay under it.
 
-    The disc is the largest that stays in view however it is turned, and magnified so many times; its edge is one
-    sample wide. Moving the part and laying the same colour under it moves all that can be seen, and nothing else.
+    The disc is the largest that stays in view however it is rotated, and magnified so many times; its edge is one
+    sample wide. Transforming the part and laying the same colour under it transforms all that can be seen, and no more.
     """
     largest = (min(images.shape[2:]) - 1) / 2 / magnified
     disc = (largest + 0.5 - radii(images.shape[2:])).clamp(0, 1).to(images)
@@ -93,7 +102,7 @@ def in_disc(images: Tensor, magnified: float = 1.0) -> tuple[Tensor, Tensor]:
 def rim_colour(images: Tensor, largest: float | None = None) -> Tensor:
     """The mean colour of each image along the rim of its largest disc, two samples wide: (B, C, 1, …).
 
-    What most likely lies around an image that is turned: black around black, tissue around tissue.
+    What most likely surrounds an image that is rotated: black around black, tissue around tissue.
     """
     radius, largest = radii(images.shape[2:]), largest or (min(images.shape[2:]) - 1) / 2
     rim = ((radius <= largest) & (radius > largest - 2)).to(images)
@@ -103,3 +112,48 @@ def rim_colour(images: Tensor, largest: float | None = None) -> Tensor:
 def magnification(group: Group, elements: Tensor) -> float:
     """How many times longer the elements (N, …) make a line at most."""
     return float(torch.linalg.matrix_norm(group.matrix(elements.double().cpu()), 2).max())
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Images with something around them, so that none of their copies shows a black corner: new to any network."""
+
+    inside: Tensor
+    """(B, C, …), as large as the images or larger; it is transformed, and zeros move in."""
+    background: Tensor | float
+    """What is added to each copy."""
+    group: Group
+    space: tuple[int, ...]
+
+    @staticmethod
+    def disc(images: Tensor, group: Group, elements: Tensor) -> Scene:
+        """Images cut to the disc that all these elements leave in view, on the colour of its rim."""
+        return Scene(*in_disc(images, max(1.0, magnification(group, elements))), group, tuple(images.shape[2:]))
+
+    @staticmethod
+    def mirrored(images: Tensor, group: Group) -> Scene:
+        """Whole images to be rotated or reflected, with their own mirror images around them."""
+        space = tuple(images.shape[2:])
+        # Splines feel an edge for some samples more than the corners of the image reach beyond its sides.
+        far = [math.ceil((math.hypot(*space) - n) / 2) + EDGE for n in space]
+        around = [min(n - 1, more) for n, more in zip(space, far, strict=True)]
+        margins = [side for margin in reversed(around) for side in (margin, margin)]
+        return Scene(torch.nn.functional.pad(images, margins, mode="reflect"), 0.0, group, space)
+
+    def copy(self, element: Tensor, there_and_back: bool = False) -> Tensor:
+        """The images f(h⁻¹x); or transformed by h and then by h⁻¹, which only interpolation tells from the images."""
+        if not there_and_back:
+            return moved(self.inside, self.group, element, self.space) + self.background
+        there = moved(self.inside, self.group, element)
+        return moved(there, self.group, element, self.space, back=True) + self.background
+
+    def maps(self, network: Callable[[Tensor], Tensor], element: Tensor, there_and_back: bool = False) -> Tensor:
+        """The network's maps for a copy, brought back to where they lie in the image: h⁻¹·f(h·x).
+
+        Maps are brought back, not the masks that are made of them: they are smooth, and rotating a mask costs more than
+        what is to be measured. `there_and_back`: h⁻¹·h·f(h⁻¹·h·x).
+        """
+        maps = network(self.copy(element, there_and_back)).float()
+        if there_and_back:
+            maps = moved(continued(maps), self.group, element, self.space)
+        return moved(continued(maps), self.group, element, self.space, back=True)

@@ -1,4 +1,4 @@
-"""Masks of whole images and volumes: the one way that validation, `evaluate` and `predict` go."""
+"""Segmentation of whole images and volumes: the one way that validation, `evaluate` and `predict` go."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def unlike_voxels(signature: Signature, spacing: Sequence[float]) -> str | None:
     if usual is None or 1 / UNLIKE <= cube_side(spacing) / usual <= UNLIKE:
         return None
     return (
-        f"has voxels of {cube_side(spacing):.3g} mm, the network learned from voxels of {usual:.3g} mm: what it knows "
-        "has another size there; check the spacing and its unit before you use the prediction"
+        f"has voxels of {cube_side(spacing):.3g} mm, the network was trained on voxels of {usual:.3g} mm: what it can "
+        "recognise has another size there; check the spacing and its unit before you use the prediction"
     )

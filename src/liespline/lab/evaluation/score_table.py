@@ -1,4 +1,4 @@
-"""The final numbers of a run in words, the same on the screen and in the report."""
+"""The final numbers of a run with their names, the same on the screen and in the report."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
     if len(sensitivity) <= MOST_CLASSES:
         rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
-    moves = results.get("transformed", {})
-    if "accuracy" in moves:
-        these = f"the same {moves['images']:,} images"
-        if "upright" in moves:
-            rows.append((f"accuracy unrotated, {these}", percent(moves["upright"])))
-        rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
-        moved_scores = moves.get("scores", {})
-        for name in ("balanced_accuracy", "auc") if "auc" in moved_scores else ():
-            rows.append((f"{NAMES[name]}, moved", percent(moved_scores[name])))
-    rows += change_rows(moves)
-    if turned := results.get("rotated_masks"):
-        these = f"in the part that stays in view, {turned['images']:,} images"
-        rows.append((f"Dice unrotated, {these}", percent(turned["upright"])))
-        rows.append((f"Dice rotated by 45°, {these}", percent(turned["rotated"])))
-        rows.append(("how consistently masks rotate with their images (Dice)", percent(turned["rotation_consistency"])))
-        rows += change_rows(turned)
+    transformed = results.get("transformed", {})
+    if "accuracy" in transformed:
+        these = f"the same {transformed['images']:,} images"
+        if "upright" in transformed:
+            rows.append((f"accuracy unrotated, {these}", percent(transformed["upright"])))
+        rows.append((f"accuracy over every {transformed['axis']}, {these}", percent(transformed["mean_accuracy"])))
+        over_all = transformed.get("scores", {})
+        for name in ("balanced_accuracy", "auc") if "auc" in over_all else ():
+            rows.append((f"{NAMES[name]}, transformed", percent(over_all[name])))
+    rows += change_rows(transformed)
+    if rotated := results.get("rotated_masks"):
+        these = f"in the part that stays in view, {rotated['images']:,} images"
+        rows.append((f"Dice unrotated, {these}", percent(rotated["upright"])))
+        rows.append((f"Dice rotated by 45°, {these}", percent(rotated["rotated"])))
+        rows.append(
+            ("how consistently masks rotate with their images (Dice)", percent(rotated["rotation_consistency"]))
+        )
+        rows += change_rows(rotated)
     return [*rows, ("parameters", f"{results['parameters']:,}")]
 
 
@@ -91,3 +93,12 @@ def percent(value: float) -> str:
 
 def _range(interval: list[float] | None) -> str:
     return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"
+
+
+LAYER_COLUMNS = ("layer", "kind", "mean error", "worst error", "floor", "left out")
+
+
+def layer_cells(row: dict[str, Any]) -> list[str]:
+    """One of the layers' errors for people."""
+    numbers = ("undefined" if row[name] is None else f"{row[name]:.2e}" for name in LAYER_COLUMNS[2:5])
+    return [row["layer"], row["kind"], *numbers, f"{row['left out']} of {row['of']}" if row["left out"] else "–"]
