@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from ..data import Split, as_float
 from ..data.landmarks import found, locate
-from ..data.mask_split import MaskSplit
-from ..report.overlays import overlay_section
 from ..report.page import (
     Section,
     against_moves,
@@ -29,16 +28,18 @@ from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
 from .elements import transforms_of
-from .invariance import accuracies, relative_change
-from .mask_scores import score_masks
+from .invariance import MAP_IMAGES, accuracies, relative_change
 from .score_table import NAMES, rows_of
 from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 
+if TYPE_CHECKING:
+    from ..data.mask_split import MaskSplit
+
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
 WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
-WORDS |= {"sim2": "rotations and scales", "gl2": "turns, zooms and squeezes"}
+WORDS |= {"sim2": "rotations and scales", "gl2": "rotations, zooms and squeezes"}
 
 
 def best_device(config: Config) -> str:
@@ -65,31 +66,34 @@ def evaluate_run(session: Session) -> dict[str, Any]:
 
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
-    """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
-    results: dict[str, Any] = {"task": trained.config.task, "parameters": weights_in(trained)}
+    """The scores of a network, what is known of each class, and how it fares when images are transformed."""
+    about = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
-    if isinstance(split, MaskSplit):
-        masks = score_masks(trained, split)
-        return (
-            results | masks | {"rotated_masks": masks["rotated_masks"] | relative_change(trained, split, MOVED_IMAGES)}
-        )
-    if isinstance(objective, Classification):
-        outputs, targets = predictions(trained, split)
-        table = confusion(outputs, targets, len(trained.classes))
-        results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
-        results |= behind_accuracy(table, trained.classes)
-        results["interval"] = intervals(outputs, targets)
-        results["mistakes"] = mistakes(outputs, targets)
-        results["per_image"] = pack_classes(split.names, outputs, targets)
-        results |= apart(trained, outputs, targets)
-        results["transformed"] = accuracies(trained, split, transforms_of(trained), MOVED_IMAGES)
-        results["transformed"] |= relative_change(trained, split, MOVED_IMAGES)
-        return results
-    if not isinstance(objective, Landmarks):
-        outputs, targets = predictions(trained, split)
-        moves = {"images": min(len(split), MOVED_IMAGES), **relative_change(trained, split, MOVED_IMAGES)}
-        results |= {"scores": scores(trained, [(outputs, targets)]), "transformed": moves}
-        return results | apart(trained, outputs, targets)
+    change = partial(relative_change, trained, split, MOVED_IMAGES)
+    if split.kind == "masks":
+        from .mask_scores import score_masks  # only now: all that images with masks need comes with it
+
+        masks = score_masks(trained, cast("MaskSplit", split))
+        return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
+    if isinstance(objective, Landmarks):
+        shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}
+        return about | _of_landmarks(trained, split, objective) | {"transformed": shown | change()}
+    outputs, targets = predictions(trained, split)
+    results = about | {"scores": scores(trained, [(outputs, targets)]), **apart(trained, outputs, targets)}
+    if not isinstance(objective, Classification):
+        return results | {"transformed": {"images": min(len(split), MOVED_IMAGES), **change()}}
+    table = confusion(outputs, targets, len(trained.classes))
+    return results | {
+        **behind_accuracy(table, trained.classes),
+        "confusion": table,
+        "interval": intervals(outputs, targets),
+        "mistakes": mistakes(outputs, targets),
+        "per_image": pack_classes(split.names, outputs, targets),
+        "transformed": accuracies(trained, split, transforms_of(trained), MOVED_IMAGES) | change(),
+    }
+
+
+def _of_landmarks(trained: Trained, split: Split, objective: Landmarks) -> dict[str, Any]:
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -97,10 +101,10 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
             hits.append(found(locate(maps, objective.blur), landmarks))
             yield maps, landmarks
 
-    results["scores"] = scores(trained, watched())
-    results["interval"] = {"success": success_interval(torch.cat(hits))}
-    results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
-    return results | {"transformed": relative_change(trained, split, MOVED_IMAGES)}
+    results: dict[str, Any] = {"scores": scores(trained, watched())}
+    every = torch.cat(hits)
+    of_images = pack(split.names, found=every.double().mean(-1))
+    return results | {"interval": {"success": success_interval(every)}, "per_image": of_images}
 
 
 def report_run(session: Session) -> None:
@@ -118,8 +122,10 @@ def report_run(session: Session) -> None:
         sections.append(against_moves({"network": results["transformed"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
-    elif isinstance(split, MaskSplit):
-        sections.append(overlay_section(trained, split))
+    elif split.kind == "masks":
+        from ..report.overlays import overlay_section
+
+        sections.append(overlay_section(trained, cast("MaskSplit", split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
     sections += [kernel_section(trained), turning_section(trained, images[0]), speed_section({"network": epochs})]
