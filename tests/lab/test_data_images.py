@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from liespline.lab.data import DataError, as_float, images
-from liespline.lab.data.split import stratified
+from liespline.lab.data.folds import stratified
 
 RNG = np.random.default_rng(0)
 

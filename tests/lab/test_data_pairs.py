@@ -9,9 +9,8 @@ from PIL import Image
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
 from liespline.lab.data.mask_split import MaskSplit
+from liespline.lab.data.mask_store import IGNORE
 from liespline.lab.data.pairs import load_pairs
-from liespline.lab.data.patches import Drawn
-from liespline.lab.data.ragged import IGNORE
 from liespline.lab.data.scans import Reading
 
 DRAW = np.random.default_rng(0)

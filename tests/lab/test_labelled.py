@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, r2_score, roc_auc_score
 
 from lab.small_runs import new_run
 from liespline.lab.data import DataError
-from liespline.lab.data.labelled import load_labelled, load_points
+from liespline.lab.data.images import load, load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task

@@ -19,8 +19,8 @@ from ..settings import ConfigError
 from ..settings.old import AUGMENT
 from ..settings.words import unknown
 from .elastic import NODES, deformed
-from .ragged import IGNORE
-from .split import as_float
+from .mask_store import IGNORE
+from .samples import as_float
 
 NONE = "none"
 WORDS = ("rotate", "rotate-z", "flip", "mirror", "zoom-shear", "elastic")

@@ -2,12 +2,13 @@
 
 import io
 import struct
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import kornia_rs.io
 import numpy as np
 from PIL import Image
 
@@ -19,7 +20,6 @@ from .rows import Array
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")
 SUFFIXES = (".png", ".jpg", ".jpeg", *channels.SUFFIXES)
-_BITS_PER_SAMPLE = 258  # a TIFF tag
 
 
 @contextmanager
@@ -62,53 +62,70 @@ def read_array(path: Path) -> Array:
     Transparent pixels are shown on white. A file of several pages or frames is refused: one of them is not the file.
     A TIFF may have any channels, (H, W, C), and may hold float32.
     """
+    return read_picture(path)[0]
+
+
+def read_picture(path: Path) -> tuple[Array, bool]:
+    """The same, and whether any pixel of the file is not opaque."""
     if path.suffix.lower() in channels.SUFFIXES and (values := channels.read_channels(path)) is not None:
-        return values
+        return values, False
     with picture(path) as image:
+        deep = ";16" in _raw_mode(image)  # which is forgotten once the samples or EXIF have been read
         if image.format in ("PNG", "TIFF") and (frames := getattr(image, "n_frames", 1)) > 1:
             raise DataError(f"{path}: holds {frames} pages or frames; save each as an image of its own")
         orientation = int(image.getexif().get(ORIENTATION, 1))
         if image.format == "TIFF" and orientation != 1:
             # Pillow turns TIFFs while it decodes them, and mixes up the rows of those that lie on their side.
-            with Image.open(_as_stored(path), formats=("TIFF",)) as stored:
-                return _upright(_pixels(path, stored), orientation)
-        return _upright(_pixels(path, image), orientation)
+            source = _as_stored(path)
+            with Image.open(source, formats=("TIFF",)) as stored:
+                pixels, transparent = _pixels(path, stored, deep, source)
+        else:
+            pixels, transparent = _pixels(path, image, deep, path)
+        return _upright(pixels, orientation), transparent
 
 
-def has_transparency(path: Path) -> bool:
-    """Whether any pixel of the file is not opaque."""
-    if path.suffix.lower() in channels.SUFFIXES and channels.read_channels(path) is not None:
-        return False
-    with picture(path) as image:
-        return image.has_transparency_data and bool((np.asarray(image.convert("RGBA"))[..., 3] < 255).any())
-
-
-def _pixels(path: Path, image: Image.Image) -> Array:
-    """The samples as they are stored, transparency shown on white."""
-    deep = _depth(path, image) == 16
+def _pixels(path: Path, image: Image.Image, deep: bool, source: Path | io.BytesIO) -> tuple[Array, bool]:
+    """The samples as they are stored, and whether some are transparent, which are shown on white."""
     if image.has_transparency_data:
         if deep:
             raise DataError(f"{path}: has 16-bit colours with transparency; save it without transparency")
         return _on_white(image)
     if image.mode == "RGB" and deep:
-        # Pillow would drop the low byte of each colour without a word.
-        read = kornia_rs.io.read_image_png_u16 if image.format == "PNG" else kornia_rs.io.read_image_tiff_u16
-        return np.asarray(read(str(path), "rgb"))
+        return _deep_colours(image, source), False
     if image.mode.startswith("I;16"):
-        return np.asarray(image).astype(np.uint16)
+        return np.asarray(image).astype(np.uint16), False
     if image.mode in ("1", "L"):
-        return np.asarray(image.convert("L"))
+        return np.asarray(image.convert("L")), False
     if image.mode in ("RGB", "P", "CMYK", "YCbCr", "LAB"):
-        return np.asarray(image.convert("RGB"))
+        return np.asarray(image.convert("RGB")), False
     raise DataError(f"{path}: has pixels of kind {image.mode!r}; save it as 8- or 16-bit grey or RGB")
 
 
-def _on_white(image: Image.Image) -> Array:
-    """What an 8-bit image with transparency looks like on white paper; grey stays grey."""
+def _deep_colours(image: Image.Image, source: Path | io.BytesIO) -> Array:
+    """Colours of 16 bits: Pillow keeps their high bytes, and the low ones of a file whose bytes it takes as swapped."""
+    swapped = {"RGB;16B": "RGB;16L", "RGB;16L": "RGB;16B"}
+    swapped["RGB;16N"] = "RGB;16B" if sys.byteorder == "little" else "RGB;16L"
+    again: Any
+    with Image.open(source, formats=FORMATS) as again:
+        raw = swapped[_raw_mode(again)]
+        for number, tile in enumerate(again.tile):
+            again.tile[number] = tile._replace(args=raw if isinstance(tile.args, str) else (raw, *tile.args[1:]))
+        low = np.asarray(again).astype(np.uint16)
+    return np.asarray(image).astype(np.uint16) * 256 + low
+
+
+def _raw_mode(image: Any) -> str:
+    """How the samples of a file are packed, in Pillow's words."""
+    args = image.tile[0].args
+    return str(args if isinstance(args, str) else args[0])
+
+
+def _on_white(image: Image.Image) -> tuple[Array, bool]:
+    """What an 8-bit image with transparency looks like on white paper, and if any is; grey stays grey."""
     both = np.asarray(image.convert("RGBA")).astype(np.float64)
     alpha = both[..., 3:] / 255
     shown: Array = np.rint(alpha * both[..., :3] + (1 - alpha) * 255).astype(np.uint8)
-    return shown[..., 0] if image.mode in ("1", "L", "LA") else shown
+    return shown[..., 0] if image.mode in ("1", "L", "LA") else shown, bool((alpha < 1).any())
 
 
 def _upright(pixels: Array, orientation: int) -> Array:
@@ -135,13 +152,3 @@ def _as_stored(path: Path) -> io.BytesIO:
         if struct.unpack_from(order + "H", raw, place)[0] == ORIENTATION:
             struct.pack_into(order + "H", raw, place + value, 1)
     return io.BytesIO(raw)
-
-
-def _depth(path: Path, image: Image.Image) -> int:
-    """Bits per sample of a file."""
-    if image.format == "PNG":
-        with open(path, "rb") as stream:
-            return stream.read(25)[24]  # the byte after width and height in the header chunk
-    if image.format == "TIFF":
-        return int(image.tag_v2.get(_BITS_PER_SAMPLE, (8,))[0])  # type: ignore[attr-defined]
-    return 8

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from .split import Split, as_float
-from .value_range import STATISTICS, statistics
+from .split import Split
 
-_BLOCK_VALUES = 1 << 24
 # Unsigned integers come as shares of their largest value, floats as they are: beyond this factor they do not match.
 _UNLIKE = 8.0
 
@@ -49,23 +45,9 @@ class Survey:
 
 
 def survey(split: Split) -> Survey:
-    """Read every image once."""
-    labels: list[str] = []
-    marks: list[str] = []
-    found = [torch.zeros(0, len(STATISTICS), split.in_channels)]
-    dtype = ""
-    step = max(1, _BLOCK_VALUES // (split.in_channels * math.prod(split.space)))
-    for images, targets in split.blocks(step):
-        found.append(statistics(as_float(images)))
-        dtype = str(images.dtype).removeprefix("torch.")
-        marks += [_mark(image) for image in images]
-        labels += [split.classes[int(t)] if t.ndim == 0 else _mark(t) for t in targets]
-    return Survey(split, labels, marks, dtype, torch.cat(found))
-
-
-def _mark(values: Tensor) -> str:
-    raw = values.contiguous().flatten().view(torch.uint8).numpy()
-    return hashlib.blake2b(raw.data, digest_size=6).hexdigest()
+    """What is known of every image; what was not decoded into a store is read once."""
+    seen = split.seen
+    return Survey(split, split.labels, seen.marks, seen.dtype, seen.statistics)
 
 
 def unlike(surveys: Mapping[str, Survey], where: str) -> list[str]:

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from .centred import Centred, box_notes, box_of
 from .files import DataError, check_declared_size, existing
-from .rows import Array, cached_rows, file_key, npy_header, npy_rows
+from .rows import Array, npy_header, npy_rows
 from .split import SPLITS, Split, check_split
+from .store import Item, file_key, stored
 
 ARRAYS = (".npz", ".npy")
 _NAMES = {"train": "train", "valid": "val", "test": "test"}
@@ -45,13 +46,20 @@ def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> S
     if (bad := np.flatnonzero(~np.isin(labels, known))).size:
         raise DataError(f"{path}, {name}_labels row {bad[0]}: class {labels[bad[0]]} does not occur in train_labels")
     source = path.with_name(f"{path.name}.{name}")
-    rows = cached_rows(source, file_key(path), lambda: (shape, dtype, _stream(path, f"{name}_images", shape, dtype)))
+    images = stored(source, file_key(path), lambda: ({}, _items(path, f"{name}_images", shape, dtype)))
     classes, targets = [str(label) for label in known], np.searchsorted(known, labels)
     if size is None:
-        return Split(rows, targets, classes, channels_last=len(shape) == 5)
+        return Split(images, targets, classes, channels_last=True)
     space = box_of(size)
     notes = box_notes(space, [shape[1:4]] * shape[0])
-    return Split(Centred(rows, space), targets, classes, channels_last=True, notes=notes)
+    return Split(Centred(images, space, channels_last=True), targets, classes, channels_last=True, notes=notes)
+
+
+def _items(path: Path, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[tuple[int, Item]]:
+    """The volumes of an array, (D, H, W, C) each."""
+    volumes = (volume for block in _stream(path, key, shape, dtype) for volume in block)
+    for row, volume in enumerate(volumes):
+        yield row, Item.of(volume if len(shape) == 5 else volume[..., None], channels_last=True)
 
 
 def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:

@@ -76,8 +76,7 @@ def unlike_remarks(split: Split, signature: Signature) -> list[str]:
     """Warnings of volumes whose voxels are of another size altogether than those of training."""
     if not isinstance(split, MaskSplit):
         return []
-    wholes = split.to_pick_by()
-    spacings = zip(split.names, (wholes.items.spacings[int(row)] for row in wholes.rows), strict=True)
+    spacings = zip(split.names, split.spacings, strict=True)
     return grouped([f"{name}: {text}" for name, own in spacings if (text := unlike_voxels(signature, own))])
 
 

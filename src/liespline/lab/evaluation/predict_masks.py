@@ -20,10 +20,11 @@ from ..data.large import open_windows
 from ..data.large.slides import SLIDES
 from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
-from ..data.rows import Array, digest, file_key
+from ..data.rows import Array
+from ..data.samples import in_colours
 from ..data.scans import SCAN_FORMATS, Reading, is_scan, stem
 from ..data.scans.nifti import write_nifti
-from ..data.split import in_colours
+from ..data.store import digest, file_key
 from ..runs.trained import Trained, load, model_files
 from ..tasks.networks import Signature
 from ..whole import segmented, unlike_voxels

@@ -56,7 +56,6 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
     if problems:
         raise DataError([f"{config.labels or path or config.task}: {problem}" for problem in problems])
     notes = [note for found in surveys.values() for note in found.split.notes]
-    more += task.remarks(path) if task.remarks is not None and path is not None else []
     known = range_of(config, surveys["train"]) if "train" in surveys else None
     odd = [f"{name}: {remark}" for name, found in surveys.items() if (remark := compared(known, found).remark)]
     parts = [f"{len(found.labels):,} to {WORDS[name]}" for name, found in surveys.items()]

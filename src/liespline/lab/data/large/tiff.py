@@ -10,7 +10,6 @@ import tifffile
 
 from ..channels import ORIENTATION
 from ..files import DataError
-from ..ragged import DTYPES
 from ..rows import Array
 
 KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
@@ -83,7 +82,7 @@ class TiffWindows:
         page = self._pages[0]
         how = getattr(page.photometric, "name", str(page.photometric))
         side = page.tags.valueof(ORIENTATION, 1)
-        if how in ("PALETTE", "MINISWHITE") or side != 1 or self.dtype.name not in DTYPES:
+        if how in ("PALETTE", "MINISWHITE") or side != 1 or self.dtype.name not in ("uint8", "uint16", "float32"):
             raise DataError(
                 f"{self.path}: is stored as {how.lower()} of {self.dtype}, orientation {side}; an "
                 "image this large is read window by window: save it upright, as grey or RGB of uint8, uint16 or float32"
