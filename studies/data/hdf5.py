@@ -36,7 +36,7 @@ def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype
         ) from error
     if offsets is not None:
         return Rows(path, offsets, row_shape, dtype)
-    return stored(path, file_key(path), lambda: ({}, _items(path, name, count)))
+    return stored(path, file_key(path), lambda whole: _items(path, name, count))
 
 
 def _plain_dataset(path: Path, file: h5py.File, name: str) -> h5py.Dataset:

@@ -10,7 +10,7 @@ from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
 from lab.segment_folder import discs
 from liespline.lab.data import DataError
-from liespline.lab.data.pictures import has_transparency, read_array, strict_pillow
+from liespline.lab.data.pictures import read_array, read_picture, strict_pillow
 
 RNG = np.random.default_rng(0)
 
@@ -140,8 +140,8 @@ def test_transparency_is_shown_on_white_and_said(tmp_path, liespline):
     assert (seen[8:] == 255).all()
     half = colours[6:8] * 128 / 255 + 255 * 127 / 255
     assert np.abs(seen[6:8] - half).max() <= 0.5
-    assert has_transparency(data / "cat" / "0.png")
-    assert not has_transparency(data / "cat" / "1.png")
+    assert read_picture(data / "cat" / "0.png")[1]
+    assert not read_picture(data / "cat" / "1.png")[1]
     status, text = liespline("data", "check", "images", data)
     assert status == 0
     assert "1 image has transparent parts, which are shown on white: cat/0.png" in text

@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from liespline.lab.data import DataError, as_float, images
+from liespline.lab.data import DataError, as_float, image_store, images
 from liespline.lab.data.folds import stratified
 
 RNG = np.random.default_rng(0)
@@ -105,13 +105,13 @@ def test_changed_files_are_decoded_again_and_others_are_not(tmp_path, monkeypatc
     folder(data)
     images.load(data, "train")
     with monkeypatch.context() as patch:
-        patch.setattr(images, "read_array", lambda path: pytest.fail(f"{path} decoded again"))
+        patch.setattr(image_store, "read_picture", lambda path: pytest.fail(f"{path} decoded again"))
         images.load(data, "test")
     picture(data / "cat" / "new.png", value=7)
     assert sum(int(image.float().mean() == 7) for image, _ in everything(data)) == 1
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "elsewhere"))
     images.load(data, "train")
-    assert list((tmp_path / "elsewhere").glob("data.*.npy"))
+    assert list((tmp_path / "elsewhere").glob("data.*.items"))
 
 
 def test_what_is_left_out_is_said(tmp_path):

@@ -40,7 +40,7 @@ def decoded(folder: Path, files: Sequence[Path], names: Sequence[str], size: int
     """The images of `files`, (H, W) or (H, W, C) each; raises DataError naming each file that does not fit."""
     keys = [f"{name.rpartition('/')[0]}/{file_key(file)}" for name, file in zip(names, files, strict=True)]
     key = "\n".join([*keys, str(size)])
-    return stored(folder, key, lambda: ({}, _items(files, size)))
+    return stored(folder, key, lambda whole: _items(files, size))
 
 
 def _items(files: Sequence[Path], size: int | None) -> Iterator[tuple[int, Item]]:

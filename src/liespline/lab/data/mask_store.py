@@ -15,7 +15,7 @@ from .rows import Array
 from .samples import as_float
 from .scans import Reading, Scan
 from .spool import Spool
-from .store import Content, Item, Store, cache_folder, fingerprint
+from .store import Item, Store, cache_folder, fingerprint
 
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 IGNORE = 255  # the class number of voxels that are neither trained on nor scored
@@ -93,9 +93,9 @@ class Found:
     """What is wrong with images, or with masks beside their images."""
 
 
-def read_pairs(path: Path, pairs: Sequence[Pair], splits: Sequence[str]) -> Found:
+def read_pairs(path: Path, pairs: Sequence[Pair], splits: Sequence[str], spool: Spool) -> Found:
     """Read every image and every mask, once."""
-    found, spool, stated = Found(), Spool(cache_folder(path)), (path / CLASSES).exists()
+    found, stated = Found(), (path / CLASSES).exists()
     kinds: dict[tuple[int, int], list[Pair]] = {}
     for pair, split in zip(pairs, splits, strict=True):
         image = mask = None
@@ -186,32 +186,34 @@ def meaning_of(path: Path, found: Found, reading: Reading) -> Meaning:
     return Meaning(names, reading.for_all(volumes).side if volumes else None)
 
 
-def content(path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading: Reading) -> Content:
+def mask_items(
+    path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading: Reading, whole: dict[str, Array]
+) -> Iterator[tuple[int, Item]]:
     """All images and masks, volumes of them on cubes of one side."""
-    found = read_pairs(path, pairs, splits)
-    meaning = meaning_of(path, found, reading)
-    about = {"classes": np.array(meaning.classes), "values": np.array(meaning.values)}
-    return about | {"side": np.array(meaning.side or 0.0)}, _items(
-        found, meaning, Reading(reading.window, meaning.side)
+    with Spool(cache_folder(path)) as spool:
+        found = read_pairs(path, pairs, splits, spool)
+        meaning = meaning_of(path, found, reading)
+        reading = replace(reading, side=meaning.side)
+        whole |= {"classes": np.array(meaning.classes), "values": np.array(meaning.values)}
+        whole["side"] = np.array(meaning.side or 0.0)
+        for row, (scan, values, numbers) in enumerate(found.scans):
+            yield row, _item(replace(scan, values=values()), numbers(), meaning, reading, row + 1)
+
+
+def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading, seed: int) -> Item:
+    classes = np.full(mask.shape, IGNORE, np.uint8)
+    for value, number in meaning.numbers.items():
+        classes[mask == value] = number
+    samples, own = image.values, np.zeros((0,) * mask.ndim, np.uint8)
+    if mask.ndim == 3:
+        own = classes if reading.resamples(image.spacing) else own
+        samples, classes = reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0]
+    places, counts = _places(classes, len(meaning.classes), seed)
+    label = fingerprint(classes.astype(np.int64))
+    seen = Item.of(
+        as_float(torch.tensor(samples)).numpy(), label=label, spacing=image.spacing, places=places, counts=counts
     )
-
-
-def _items(found: Found, meaning: Meaning, reading: Reading) -> Iterator[tuple[int, Item]]:
-    for row, (scan, values, numbers) in enumerate(found.scans):
-        image, mask = replace(scan, values=values()), numbers()
-        classes = np.full(mask.shape, IGNORE, np.uint8)
-        for value, number in meaning.numbers.items():
-            classes[mask == value] = number
-        samples, own = image.values, np.zeros((0,) * mask.ndim, np.uint8)
-        if mask.ndim == 3:
-            own = classes if reading.resamples(image.spacing) else own
-            samples, classes = reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0]
-        places, counts = _places(classes, len(meaning.classes), row + 1)
-        label = fingerprint(classes.astype(np.int64))
-        seen = Item.of(
-            as_float(torch.tensor(samples)).numpy(), label=label, spacing=image.spacing, places=places, counts=counts
-        )
-        yield row, Item({"image": samples, "mask": classes, "own": own}, seen.about)
+    return Item({"image": samples, "mask": classes, "own": own}, seen.about)
 
 
 def _places(mask: Array, classes: int, seed: int) -> tuple[Array, Array]:

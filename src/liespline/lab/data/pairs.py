@@ -10,11 +10,12 @@ import numpy as np
 
 from .files import NAMED, DataError
 from .mask_split import MaskSplit
-from .mask_store import MaskStore, content, read_pairs
+from .mask_store import MaskStore, mask_items, read_pairs
 from .pair_files import CLASSES, Pair, find_pairs
 from .scans import Reading, stem
 from .split import SPLITS
-from .store import file_key, stored
+from .spool import Spool
+from .store import cache_folder, file_key, stored
 from .table import Table, read_table
 
 GIVEN = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}
@@ -70,11 +71,12 @@ def _decoded(path: Path, reading: Reading) -> tuple[MaskStore, list[Pair], tuple
         problems += wrong
         notes += remarks
     if problems:
-        read = read_pairs(path, pairs, splits)
+        with Spool(cache_folder(path)) as spool:
+            read = read_pairs(path, pairs, splits, spool)
         raise DataError([*problems, *read.masks, *read.others])
     stated = (path / CLASSES).read_bytes().hex() if (path / CLASSES).exists() else ""
     key = "\n".join(f"{p.name} {file_key(p.image)} {file_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
-    kept = stored(path, key, lambda: content(path, pairs, splits, reading))
+    kept = stored(path, key, lambda whole: mask_items(path, pairs, splits, reading, whole))
     return MaskStore(kept.path, kept.index), pairs, tuple(splits) if parts else None, notes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from .rows import Array
 from .scans import SCAN_FORMATS, Reading, Scan, is_scan, read_scan
 from .split import ALL, SPLITS, Split
 from .spool import Spool
-from .store import Content, Item, cache_folder, file_key, stored
+from .store import Item, cache_folder, file_key, stored
 from .table import Samples, Table, labels_of, relative
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
@@ -41,7 +41,7 @@ def load_scans(
     table = labels_of(Path(labels), path, kind, SCANS) if labels else _listed(path, 1 if split == ALL else FEWEST)
     names = [relative(file, path) for file in table.files]
     keys = [f"{name} {file_key(file)}" for name, file in zip(names, table.files, strict=True)]
-    scans = stored(path, "\n".join([*keys, str(reading)]), lambda: _read(path, table.files, reading))
+    scans = stored(path, "\n".join([*keys, str(reading)]), lambda whole: _items(path, table.files, reading, whole))
     rows = table.rows_of(split, names, scans.seen.marks, fold, folds)
     sizes = [shape[1:] for shape in scans.shapes]
     space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
@@ -74,27 +74,27 @@ def _listed(path: Path, fewest: int) -> Table:
     )  # fmt: skip
 
 
-def _read(path: Path, files: Sequence[Path], reading: Reading) -> Content:
+def _items(path: Path, files: Sequence[Path], reading: Reading, whole: dict[str, Array]) -> Iterator[tuple[int, Item]]:
     """All scans on cubes of one side; DataError, before any is kept, with every one that cannot be used."""
     problems: list[str] = []
     scans: dict[Path, tuple[Scan, Callable[[], Array]]] = {}
-    spool = Spool(cache_folder(path))
-    for file in files:
-        try:
-            scan = read_scan(file)
-        except DataError as error:
-            problems += error.problems
-        else:
-            scans[file] = replace(scan, values=np.empty((len(scan.values), 0))), spool.put(scan.values)
-    counts = Counter(len(scan.values) for scan, _ in scans.values())
-    usual, count = max(counts.items(), key=lambda own: own[1], default=(1, 0))
-    for file, (scan, _) in scans.items():
-        if (channels := len(scan.values)) != usual:
-            what = f"{channels} channels (a fourth axis)" if channels > 1 else "one channel"
-            problems.append(f"{file}: has {what} where {count} volumes have {usual}; save one volume per file")
-    if problems:
-        raise DataError(problems)
-    fixed = reading.for_all([scan.spacing for scan, _ in scans.values()])
-    return {"side": np.array(fixed.side)}, (
-        (row, Item.of(fixed.samples(replace(scan, values=again())))) for row, (scan, again) in enumerate(scans.values())
-    )
+    with Spool(cache_folder(path)) as spool:
+        for file in files:
+            try:
+                scan = read_scan(file)
+            except DataError as error:
+                problems += error.problems
+            else:
+                scans[file] = replace(scan, values=np.empty((len(scan.values), 0))), spool.put(scan.values)
+        counts = Counter(len(scan.values) for scan, _ in scans.values())
+        usual, count = max(counts.items(), key=lambda own: own[1], default=(1, 0))
+        for file, (scan, _) in scans.items():
+            if (channels := len(scan.values)) != usual:
+                what = f"{channels} channels (a fourth axis)" if channels > 1 else "one channel"
+                problems.append(f"{file}: has {what} where {count} volumes have {usual}; save one volume per file")
+        if problems:
+            raise DataError(problems)
+        fixed = reading.for_all([scan.spacing for scan, _ in scans.values()])
+        whole["side"] = np.array(fixed.side)
+        for row, (scan, values) in enumerate(scans.values()):
+            yield row, Item.of(fixed.samples(replace(scan, values=values())))

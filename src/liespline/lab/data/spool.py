@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -11,10 +12,16 @@ from .rows import Array
 
 
 class Spool:
-    """A nameless file that is gone with its last reader."""
+    """A nameless file, which is gone when the block ends."""
 
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
     def put(self, array: Array) -> Callable[[], Array]:
         """Put an array aside; what comes back reads it again."""

@@ -64,13 +64,13 @@ class Item:
     def of(image: Array, channels_last: bool = False, **about: Any) -> Item:
         """An image (C, *space), or (*space) or (*space, C) with `channels_last`, which is looked at here and now."""
         values = image if not channels_last else np.moveaxis(image, -1, 0)
-        seen = Seen.of(torch.from_numpy(np.ascontiguousarray(values))[None])
+        seen = Seen.of(torch.tensor(np.ascontiguousarray(values))[None])
         known = {"mark": seen.marks[0], "statistics": seen.statistics[0].numpy(), "dtype": seen.dtype}
         return Item({"image": image}, known | about)
 
 
-Content = tuple[dict[str, Array], Iterable[tuple[int, Item]]]
-"""What is known of the whole set, and the items with their rows; one that comes again replaces the first."""
+Build = Callable[[dict[str, Array]], Iterable[tuple[int, Item]]]
+"""Gives the items with their rows, one that comes again replaces the first, and notes what is known of all of them."""
 
 
 class Store:
@@ -126,7 +126,7 @@ class Store:
         return out
 
 
-def stored(source: Path, key: str, build: Callable[[], Content]) -> Store:
+def stored(source: Path, key: str, build: Build) -> Store:
     """What `build()` reads from `source`, decoded once and kept until `key`, whatever it depends on, changes.
 
     The files' names hold a digest of `key`, so that a changed source is decoded anew; its older files go.
@@ -138,7 +138,7 @@ def stored(source: Path, key: str, build: Callable[[], Content]) -> Store:
     if not index.exists():
         with lock(folder / f"{family}.lock", wait=True):
             if not index.exists():
-                _write(target, index, *build())
+                _write(target, index, build)
             for other in folder.iterdir():
                 if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
                     other.unlink(missing_ok=True)
@@ -146,10 +146,11 @@ def stored(source: Path, key: str, build: Callable[[], Content]) -> Store:
         return Store(target, {name: arrays[name] for name in arrays.files})
 
 
-def _write(target: Path, index: Path, whole: dict[str, Array], items: Iterable[tuple[int, Item]]) -> None:
+def _write(target: Path, index: Path, build: Build) -> None:
     entries: dict[int, dict[str, Any]] = {}
+    whole: dict[str, Array] = {}
     with replacing(target) as stream:
-        for row, item in items:
+        for row, item in build(whole):
             entries[row] = dict(item.about)
             for name, array in item.arrays.items():
                 entries[row] |= {f"{name} starts": stream.tell(), f"{name} shapes": array.shape}

@@ -46,7 +46,7 @@ def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> S
     if (bad := np.flatnonzero(~np.isin(labels, known))).size:
         raise DataError(f"{path}, {name}_labels row {bad[0]}: class {labels[bad[0]]} does not occur in train_labels")
     source = path.with_name(f"{path.name}.{name}")
-    images = stored(source, file_key(path), lambda: ({}, _items(path, f"{name}_images", shape, dtype)))
+    images = stored(source, file_key(path), lambda whole: _items(path, f"{name}_images", shape, dtype))
     classes, targets = [str(label) for label in known], np.searchsorted(known, labels)
     if size is None:
         return Split(images, targets, classes, channels_last=True)
