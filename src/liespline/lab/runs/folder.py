@@ -17,7 +17,7 @@ from ..data.files import DataError, lock, replacing, write_text
 from ..settings import Config, ConfigError
 from .records import read_metrics, read_results
 
-PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "kornia", "numpy", "roma")
+PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "numpy", "roma")
 
 
 @dataclass(frozen=True)
