@@ -1,7 +1,5 @@
 """Image files opened without trusting them: known formats only, bounded size, one kind of error."""
 
-import io
-import struct
 import sys
 import warnings
 from collections.abc import Iterator
@@ -10,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from . import channels
-from .channels import MOST_PIXELS, ORIENTATION
+from .channels import MOST_PIXELS
 from .files import DataError
 from .rows import Array
 
@@ -70,48 +68,43 @@ def read_picture(path: Path) -> tuple[Array, bool]:
     if path.suffix.lower() in channels.SUFFIXES and (values := channels.read_channels(path)) is not None:
         return values, False
     with picture(path) as image:
-        deep = ";16" in _raw_mode(image)  # which is forgotten once the samples or EXIF have been read
         if image.format in ("PNG", "TIFF") and (frames := getattr(image, "n_frames", 1)) > 1:
             raise DataError(f"{path}: holds {frames} pages or frames; save each as an image of its own")
-        orientation = int(image.getexif().get(ORIENTATION, 1))
-        if image.format == "TIFF" and orientation != 1:
-            # Pillow turns TIFFs while it decodes them, and mixes up the rows of those that lie on their side.
-            source = _as_stored(path)
-            with Image.open(source, formats=("TIFF",)) as stored:
-                pixels, transparent = _pixels(path, stored, deep, source)
-        else:
-            pixels, transparent = _pixels(path, image, deep, path)
-        return _upright(pixels, orientation), transparent
+        deep = ";16" in _raw_mode(image)
+        _turn_upright(image)
+        if image.has_transparency_data:
+            if deep:
+                raise DataError(f"{path}: has 16-bit colours with transparency; save it without transparency")
+            return _on_white(image)
+        if image.mode == "RGB" and deep:
+            return _deep_colours(path, image), False
+        if image.mode.startswith("I;16"):
+            return np.array(image, np.uint16), False
+        if image.mode in ("1", "L"):
+            return np.array(image.convert("L")), False
+        if image.mode in ("RGB", "P", "CMYK", "YCbCr", "LAB"):
+            return np.array(image.convert("RGB")), False
+        raise DataError(f"{path}: has pixels of kind {image.mode!r}; save it as 8- or 16-bit grey or RGB")
 
 
-def _pixels(path: Path, image: Image.Image, deep: bool, source: Path | io.BytesIO) -> tuple[Array, bool]:
-    """The samples as they are stored, and whether some are transparent, which are shown on white."""
-    if image.has_transparency_data:
-        if deep:
-            raise DataError(f"{path}: has 16-bit colours with transparency; save it without transparency")
-        return _on_white(image)
-    if image.mode == "RGB" and deep:
-        return _deep_colours(image, source), False
-    if image.mode.startswith("I;16"):
-        return np.asarray(image).astype(np.uint16), False
-    if image.mode in ("1", "L"):
-        return np.asarray(image.convert("L")), False
-    if image.mode in ("RGB", "P", "CMYK", "YCbCr", "LAB"):
-        return np.asarray(image.convert("RGB")), False
-    raise DataError(f"{path}: has pixels of kind {image.mode!r}; save it as 8- or 16-bit grey or RGB")
+def _turn_upright(image: Any) -> None:
+    """Decode an image and bring it into the orientation in which EXIF wants it seen."""
+    image.filename = ""  # else Pillow maps the file into memory and mixes up the rows of TIFFs that lie on their side
+    ImageOps.exif_transpose(image, in_place=True)  # TIFFs are upright once they are decoded, and say so
+    image.load()
 
 
-def _deep_colours(image: Image.Image, source: Path | io.BytesIO) -> Array:
+def _deep_colours(path: Path, image: Image.Image) -> Array:
     """Colours of 16 bits: Pillow keeps their high bytes, and the low ones of a file whose bytes it takes as swapped."""
     swapped = {"RGB;16B": "RGB;16L", "RGB;16L": "RGB;16B"}
     swapped["RGB;16N"] = "RGB;16B" if sys.byteorder == "little" else "RGB;16L"
     again: Any
-    with Image.open(source, formats=FORMATS) as again:
+    with picture(path) as again:
         raw = swapped[_raw_mode(again)]
         for number, tile in enumerate(again.tile):
             again.tile[number] = tile._replace(args=raw if isinstance(tile.args, str) else (raw, *tile.args[1:]))
-        low = np.asarray(again).astype(np.uint16)
-    return np.asarray(image).astype(np.uint16) * 256 + low
+        _turn_upright(again)
+        return np.array(image, np.uint16) * 256 + np.array(again, np.uint16)
 
 
 def _raw_mode(image: Any) -> str:
@@ -126,29 +119,3 @@ def _on_white(image: Image.Image) -> tuple[Array, bool]:
     alpha = both[..., 3:] / 255
     shown: Array = np.rint(alpha * both[..., :3] + (1 - alpha) * 255).astype(np.uint8)
     return shown[..., 0] if image.mode in ("1", "L", "LA") else shown, bool((alpha < 1).any())
-
-
-def _upright(pixels: Array, orientation: int) -> Array:
-    """The pixels as the EXIF orientation wants them seen."""
-    ways = {
-        2: lambda a: a[:, ::-1], 3: lambda a: a[::-1, ::-1], 4: lambda a: a[::-1], 5: lambda a: a.swapaxes(0, 1),
-        6: lambda a: np.rot90(a, -1), 7: lambda a: a[::-1, ::-1].swapaxes(0, 1), 8: lambda a: np.rot90(a),
-    }  # fmt: skip
-    turned: Array = ways[orientation](pixels) if orientation in ways else pixels
-    return np.ascontiguousarray(turned)
-
-
-def _as_stored(path: Path) -> io.BytesIO:
-    """A TIFF file whose first page says that it is upright already."""
-    if path.stat().st_size > 8 * MOST_PIXELS:
-        raise DataError(f"{path}: has over {8 * MOST_PIXELS:,} bytes; save it in a smaller file")
-    raw = bytearray(path.read_bytes())
-    order = "<" if raw[:2] == b"II" else ">"
-    big = struct.unpack_from(order + "H", raw, 2)[0] == 43
-    start = struct.unpack_from(order + ("Q" if big else "I"), raw, 8 if big else 4)[0]
-    count = struct.unpack_from(order + ("Q" if big else "H"), raw, start)[0]
-    entry, value = (20, 12) if big else (12, 8)
-    for place in range(start + (8 if big else 2), start + (8 if big else 2) + count * entry, entry):
-        if struct.unpack_from(order + "H", raw, place)[0] == ORIENTATION:
-            struct.pack_into(order + "H", raw, place + value, 1)
-    return io.BytesIO(raw)
