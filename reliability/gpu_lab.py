@@ -96,12 +96,12 @@ def _faces(folder: Path) -> None:
 
 # By task: who makes its data, where that lies, and what keeps the network small.
 TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
-    "digits": (None, "", ["--elements", "4", "--widths", "3,4"]),
-    "rotmnist": (_mnist, "mnist", ["--elements", "4", "--widths", "3,4"]),
-    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--elements", "2", "--widths", "3,4"]),
-    "images": (_images, "images", ["--elements", "4", "--widths", "3,4"]),
-    "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--elements", "12", "--widths", "3,4"]),
-    "segment": (_masks, "masks", ["--elements", "4", "--widths", "3,4"]),
+    "digits": (None, "", ["--elements", "4", "--set", "widths=3,4"]),
+    "rotmnist": (_mnist, "mnist", ["--elements", "4", "--set", "widths=3,4"]),
+    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--elements", "2", "--set", "widths=3,4"]),
+    "images": (_images, "images", ["--elements", "4", "--set", "widths=3,4"]),
+    "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--elements", "12", "--set", "widths=3,4"]),
+    "segment": (_masks, "masks", ["--elements", "4", "--set", "widths=3,4"]),
     "landmarks": (_points, "points", ["--labels", "{folder}/points/points.csv", "--elements", "2"]),
     "pcam": (_tissue, "tissue", ["--elements", "4", "--basis", "4"]),
     "celeba": (_faces, "faces", []),

@@ -105,11 +105,11 @@ RUNS: dict[str, dict[str, Crafted]] = {
         "no classes": model({}, {"classes": []}),
         "classes a number": model({}, {"classes": 7}),
         "10^6 classes": model({}, {"classes": ["c"] * 10**6}),
+        "no signature": model({}, {"space": "wide"}),
         "other weights": model({}, {}, {"0.weight": torch.zeros(3, 3)}),
         "unknown task": lambda p: describe(p, {"w": torch.zeros(1)}, asdict(CONFIG) | {"task": "../../etc"}),
         "no settings": lambda p: describe(p, {"w": torch.zeros(1)}, {"task": 3}),
     },
-    "replay": {"only weights": model(), "no signature": model({}, {"space": "wide"})},
     "config": {
         "code": text("!!python/object/apply:pathlib.Path.touch [CODE-HAS-RUN]"),
         "code in a value": text("task: !!python/object/apply:os.system ['touch CODE-HAS-RUN']\n"),

@@ -7,9 +7,10 @@ from importlib.metadata import version
 import pytest
 import yaml
 
+from liespline.lab.runs.folder import Run
 from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.defaults import DEFAULTS
+from liespline.lab.tasks.defaults import DEFAULTS, OPTIONS
 from liespline.lab.training.start import start_config
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
@@ -88,15 +89,19 @@ def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
         GOOD.updated(data=os.fsdecode(b"a\xff"))
 
 
-def test_every_setting_is_an_option_with_its_default_and_its_words(liespline):
+def test_options_have_the_words_of_their_settings(liespline):
     """Options, help and defaults follow from the one definition."""
     status, manual = liespline("train", "--help")
     assert status == 0
-    for name, setting in SETTINGS.items():
-        line = next(line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line)
-        assert setting.about in line
-        if setting.default is not None:
-            assert "[default: " in line
+    for name in (
+        name for names in ({n for n, one in SETTINGS.items() if not one.special}, *OPTIONS.values()) for name in names
+    ):
+        setting = SETTINGS[name]
+        lines = [line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line]
+        assert len(lines) == (not setting.advanced), name
+        assert all(setting.about in line for line in lines)
+        if setting.default is not None and setting.kind is not bool:
+            assert all("default: " in line for line in lines)
     assert "images 30" in next(line for line in manual.splitlines() if "--epochs " in line and "default" in line)
 
 
@@ -112,7 +117,10 @@ def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("task: segment\nnetwork: {stride: 2}", "--stride does nothing for task segment, only for digits, .*images"),
+        (
+            "task: segment\nnetwork: {stride: 2}",
+            "--set stride=… does nothing for task segment, only for digits, .*images",
+        ),
         ("task: digits\npreset: released", "--preset does nothing for task digits.*; leave out preset"),
         ("task: digits\nlabels: table.csv", "--labels does nothing for task digits, only for images, volumes, segment"),
         ("task: landmarks\nnetwork: {network: resnet}", "--network does nothing for task landmarks"),
@@ -145,6 +153,17 @@ def test_an_option_for_one_number_asks_for_one(name, kind):
     assert SETTINGS[name].kind is kind
 
 
-def test_the_help_asks_for_a_list_of_numbers_for_widths_alone(liespline):
-    page = liespline("train", "--help")[1]
-    assert [line.split()[1] for line in page.splitlines() if "N,N" in line] == ["--widths"]
+def test_the_help_asks_for_a_list_of_numbers_nowhere(liespline):
+    """Widths, the one setting that is a list, are no option."""
+    assert "N,N" not in liespline("train", "--help")[1]
+
+
+def test_the_file_of_a_run_holds_what_applies_to_it(tmp_path):
+    digits, volumes = (DEFAULTS[task].updated(data="x") for task in ("digits", "volumes"))
+    for config in (digits, volumes):
+        Run.create(tmp_path / config.task, config)
+        assert Run.open(tmp_path / config.task)[1] == config
+    kept = [yaml.safe_load((tmp_path / task / "config.yaml").read_text()) for task in ("digits", "volumes")]
+    assert ["spacing" in values for values in kept] == [False, True]
+    assert ["patch" in values for values in kept] == [False, False]
+    assert all("widths" in values["network"] for values in kept)

@@ -12,9 +12,9 @@ from liespline.lab.tasks import find_task
 
 TRAINING = {"epochs": 2, "batch_size": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
-    *("train", "digits", "--elements", "2", "--widths", "2,2,3", "--epochs", "2", "--batch-size", "128", "--quiet"),
+    *("train", "digits", "--elements", "2", "--set", "widths=2,2,3", "--epochs", "2", "--batch-size", "128", "--quiet"),
     *("--accelerator", "cpu", "--precision", "64-true", "--optimiser", "sgd"),
-    *("--dropout", "0"),  # which every process draws for itself
+    *("--set", "dropout=0"),  # which every process draws for itself
 )
 
 
@@ -35,7 +35,7 @@ def alone(folder, augment):
 @pytest.mark.parametrize("augment", ["none", "rotate"])
 def test_two_processes_have_the_loss_curve_of_one(tmp_path, augment):
     one = alone(tmp_path / "one", augment)
-    two, done = train(tmp_path / "two", "--devices", "2", "--augment", augment)
+    two, done = train(tmp_path / "two", "--set", "devices=2", "--augment", augment)
     assert [row["step"] for row in two] == [row["step"] for row in one] == [8, 16]
     # The training loss is float64 throughout; torchmetrics adds the validation's up in float32.
     for name, digits in (("train_loss", 1e-9), ("valid_loss", 1e-6), ("valid_accuracy", 1e-6)):

@@ -1,4 +1,4 @@
-"""`--ensemble`: networks that learn beside each other, each as it would alone, and answer with their mean."""
+"""`--set ensemble=…`: networks that learn beside each other, each as it would alone, and answer with their mean."""
 
 import copy
 

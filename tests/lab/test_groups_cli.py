@@ -22,7 +22,7 @@ from liespline.lab.tasks.grids import make_grid
 from liespline.lab.tasks.networks import Signature
 from liespline.models.kernels import h_basis
 
-SMALL = ["--widths", "2,2,3", "--epochs", "1", "--batch-size", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = "--set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 STEP = 0.5 * math.log(2)
 
 
@@ -234,7 +234,7 @@ def test_images_are_moved_by_what_the_group_does(group, space):
 
 
 def test_local_kernels_relate_mirror_images():
-    grid = uniform(O2(), 8)
+    grid = uniform(O2(), 16)
     mirror = torch.tensor([[0.0, -1.0]], dtype=torch.float64)
     basis = h_basis(grid, "local", 3)
     assert len(basis) == 6
@@ -259,19 +259,19 @@ def test_kernels_on_products_take_one_number_per_factor():
     assert h_basis(grid, "atrous", (4, 2)).widths == pytest.approx((math.pi / 4, STEP))
     assert (len(h_basis(grid, "local")), len(h_basis(grid, "local", (3, 3)))) == (5, 9)
     assert len(h_basis(grid, "dense")) == 32
-    with pytest.raises(ValueError, match=r"basis = 5 splines cannot be spread.*2 numbers, one per factor"):
+    with pytest.raises(ValueError, match=r"n_k = 5 splines cannot be spread.*2 numbers, one per factor"):
         h_basis(grid, "dense", 5)
 
 
 def test_kernels_on_other_groups():
-    assert len(h_basis(uniform(O2(), 8), "dense")) == 16
-    assert len(h_basis(uniform(O2(), 4), "dense", 8)) == 16  # of O(2) turns are counted
-    atrous = h_basis(uniform(O2(), 8), "atrous", 4)
+    assert len(h_basis(uniform(O2(), 16), "dense")) == 16
+    assert len(h_basis(uniform(O2(), 8), "dense", 16)) == 16
+    atrous = h_basis(uniform(O2(), 16), "atrous", 8)
     assert (len(atrous), atrous.widths) == (8, pytest.approx((math.pi / 4,)))
     affine = make_grid(Network(group="gl2", elements=(4, 1, 3, 1)), 2)
     assert len(h_basis(affine, "dense")) == 12
     assert isinstance(h_basis(affine, "local").grid.group, GL2)
-    with pytest.raises(ValueError, match="basis = 5 splines cannot be spread"):
+    with pytest.raises(ValueError, match="n_k = 5 splines cannot be spread"):
         h_basis(affine, "dense", 5)
 
 

@@ -16,7 +16,7 @@ from liespline.lab.data import DataError
 from liespline.lab.runs.records import read_metrics, read_results
 from liespline.lab.settings import Config, ConfigError
 
-READERS = ("checkpoint", "model", "replay", "config", "results", "metrics")
+READERS = ("checkpoint", "model", "config", "results", "metrics")
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),

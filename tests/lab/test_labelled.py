@@ -227,7 +227,19 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
         "--out",
         tmp_path / "runs",
     ]
-    small = ["--epochs", 1, "--elements", 2, "--widths", "2,2", "--kernel", "dense", "--quiet", "--accelerator", "cpu"]
+    small = [
+        "--epochs",
+        1,
+        "--elements",
+        2,
+        "--set",
+        "widths=2,2",
+        "--kernel",
+        "dense",
+        "--quiet",
+        "--accelerator",
+        "cpu",
+    ]
     status, said = liespline(*arguments, *small)
     assert status == 0, said
     tested, accuracy = [], []
@@ -265,8 +277,8 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--fold", 2), "say --folds too"),
-        (("--folds", 4, "--fold", 5), "it is at most 4"),
+        (("--set", "fold=2"), "say --folds too"),
+        (("--folds", 4, "--set", "fold=5"), "it is at most 4"),
         (("--folds", 2), "folds = 2"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Networks that are equivariant near the identity alone (`--max-angle`), and kernels that keep elements apart."""
+"""Networks that are equivariant near the identity alone (`--set max_angle=…`), and kernels that keep elements apart."""
 
 import math
 
@@ -76,7 +76,7 @@ def test_a_digit_moved_by_an_element_is_told_as_it_was():
 
 
 def test_a_kernel_that_keeps_apart_is_one_spline():
-    with pytest.raises(ValueError, match=r"n_k = 3: a kernel that keeps elements apart is one spline"):
+    with pytest.raises(ValueError, match=r"n_k = 3: a pointwise kernel is one spline"):
         h_basis(uniform(SO2(), 8), "pointwise", 3)
 
 

@@ -22,7 +22,7 @@ from liespline.lab.training.start import start_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "runs.md"
 (CODE,) = re.findall(r"```text\n(\"{3}Stripes.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-SMALL = ["--elements", "2", "--widths", "2,3", "--epochs", "1", "--batch-size", "64", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 64 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture

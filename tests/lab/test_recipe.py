@@ -261,7 +261,7 @@ def test_the_residual_network_is_one_word_away(tmp_path):
         assert made.stages[-1][-1].branch[-1].weight.shape[0] == 48
     asked = find_task("rotmnist").make(config.updated(elements=4, widths=(2, 3)), signature)
     assert asked.stages[-1][-1].branch[-1].weight.shape[0] == 3
-    with pytest.raises(ConfigError, match="--stride does nothing with --network resnet"):
+    with pytest.raises(ConfigError, match="stride does nothing with --network resnet"):
         find_task("images").defaults.given(network="resnet", stride=2)
     run = new_run(SMALL.updated(network="resnet", widths=(2, 3), epochs=1), tmp_path / "run")
     assert load(run.path).network.stages[0] is not None

@@ -14,19 +14,7 @@ from liespline.lab.data.split import Joined, Split
 from liespline.lab.runs.data import look_at, splits_of
 from liespline.lab.tasks import find_task
 
-SMALL = [
-    "--elements",
-    "2",
-    "--widths",
-    "2,2,3",
-    "--epochs",
-    "1",
-    "--batch-size",
-    "8",
-    "--accelerator",
-    "cpu",
-    "--quiet",
-]
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 RNG = np.random.default_rng(0)
 
 

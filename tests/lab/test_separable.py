@@ -1,4 +1,4 @@
-"""`--separable` reaches every network of the lab that can be built of separable layers."""
+"""`--set separable=true` reaches every network of the lab that can be built of separable layers."""
 
 import pytest
 import torch
@@ -44,5 +44,5 @@ def test_it_is_kept_in_the_run_s_file_and_refused_by_the_paper_s_network():
     config = find_task("digits").defaults.updated(separable=True)
     assert Config.from_yaml(config.to_yaml(), "config.yaml").network.separable
     task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--separable does nothing with the paper's network"):
+    with pytest.raises(ConfigError, match="--set separable=… does nothing with the paper's network"):
         task.make(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))

@@ -75,7 +75,7 @@ def test_seeds_come_round_by_round():
 def test_the_paper_network_takes_no_sizes():
     with pytest.raises(ConfigError, match="--parameters does nothing with the paper's network"):
         PCAM.make(PCAM.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
-    with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
+    with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
         PCAM.make(PCAM.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 

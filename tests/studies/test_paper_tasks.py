@@ -83,12 +83,12 @@ def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
     # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
     monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
     monkeypatch.setattr(pcam, "PCAM", replace(pcam.PCAM, epoch_images=32))
-    monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
+    monkeypatch.setattr(optimisers, "HALVED_EVERY", 50)
     tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
     small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))
     rows = new_run(small, tmp_path / "run").read_metrics()
     assert [row["step"] for row in rows] == [4, 8, 12]
-    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.005]  # as it stands after each epoch
+    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.0025]  # as it stands after each epoch
 
 
 def steps_per_epoch(config, folder):

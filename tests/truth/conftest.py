@@ -142,7 +142,7 @@ def volumes(tmp_path_factory) -> Road:
     for name, count, width in (("small", 17, 1.5), ("large", 13, 2.2)):
         (root / "data" / name).mkdir(parents=True)
         for i, file in enumerate(shuffled(count, draw)):
-            scan = blob(draw, (7, 9 - i % 2, 8), width + draw.uniform(-0.4, 0.4), draw.uniform(60, 200))
+            scan = blob(draw, (7, 9 - i % 3, 8), width + draw.uniform(-0.4, 0.4), draw.uniform(60, 200))
             stored, affine = (scan[::-1], np.diag([-2.0, 2, 2, 1])) if i % 3 else (scan, np.diag([2.0, 2, 2, 1]))
             file = f"{name}/{file.replace('png', 'nii.gz')}"
             nibabel.save(nibabel.Nifti1Image(np.ascontiguousarray(stored), affine), root / "data" / file)

@@ -167,7 +167,7 @@ def slopes(folder, suffix, space):
     return folder
 
 
-SMALL = ["--epochs", 1, "--batch-size", 5, "--accelerator", "cpu", "--quiet", "--widths", "2,2,2"]
+SMALL = "--epochs 1 --batch-size 5 --accelerator cpu --quiet --set widths=2,2,2".split()
 
 
 @pytest.mark.parametrize("name", ["rotate+flip", "affine+elastic", "flip"])

@@ -29,11 +29,11 @@ from liespline.lab.runs.trained import load
 Array = NDArray[Any]
 ANGLES = (0, 22.5, 30, 45, 60, 67.5, 90, 112.5, 120, 135, 150, 157.5, 180)
 GROUPS = {
-    "four": ("--group", "so2", "--elements", 4, "--widths", "3,4,5"),
-    "eight": ("--group", "so2", "--elements", 8, "--widths", "3,4,5"),
-    "plain": ("--group", "none", "--widths", "6,8,10"),
+    "four": ("--group", "so2", "--elements", 4, "--set", "widths=3,4,5"),
+    "eight": ("--group", "so2", "--elements", 8, "--set", "widths=3,4,5"),
+    "plain": ("--group", "none", "--set", "widths=6,8,10"),
 }
-SMALL = ("--epochs", 4, "--batch-size", 8, "--accelerator", "cpu", "--lr", 0.02, "--seed", 1, "--quiet")
+SMALL = tuple("--epochs 4 --batch-size 8 --accelerator cpu --lr 0.02 --seed 1 --quiet".split())
 
 
 def liespline(*arguments: object) -> str:
@@ -231,7 +231,18 @@ def test_numbers_and_tags_are_measured_and_not_centred(folder, tmp_path):
     with open(tmp_path / "table.csv", "w", newline="") as stream:
         csv.writer(stream).writerows([("file", "light"), *rows])
     run = tmp_path / "run"
-    options = ("--labels", tmp_path / "table.csv", "--group", "so2", "--elements", 4, "--widths", "3,4", "--out", run)
+    options = (
+        "--labels",
+        tmp_path / "table.csv",
+        "--group",
+        "so2",
+        "--elements",
+        4,
+        "--set",
+        "widths=3,4",
+        "--out",
+        run,
+    )
     liespline("train", "images", "--data", tmp_path / "data", *options, *SMALL)
     said = moves_of(run)
     assert "accuracy" not in said
@@ -282,7 +293,7 @@ def test_masks_are_measured_point_by_point(tmp_path):
         Image.fromarray(image.astype(np.uint8)).save(tmp_path / "data" / "images" / f"{i}.png")
         Image.fromarray(mask.astype(np.uint8)).save(tmp_path / "data" / "masks" / f"{i}.png")
     found = {}
-    for group, sizes in (("so2", ("--elements", 8, "--widths", "2,3")), ("none", ("--widths", "6,8"))):
+    for group, sizes in (("so2", ("--elements", 8, "--set", "widths=2,3")), ("none", ("--set", "widths=6,8"))):
         options = ("--group", group, *sizes, "--patch", 24, "--augment", "none")
         liespline("train", "segment", "--data", tmp_path / "data", *options, *SMALL, "--out", tmp_path / group)
         found[group] = json.loads((tmp_path / group / "results.json").read_text())["rotated_masks"]

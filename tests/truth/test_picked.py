@@ -10,12 +10,12 @@ from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.folder import Run
 
 RESULTS = Path(__file__).parents[2] / "studies" / "results"
-SMALL = ["--elements", 2, "--widths", "2,2,2", "--epochs", 1, "--batch-size", 100, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,2 --epochs 1 --batch-size 100 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture
 def last(tmp_path, liespline):
-    status, said = liespline("train", "digits", "--train-on-val", "--out", tmp_path / "run", *SMALL)
+    status, said = liespline("train", "digits", "--set", "train_on_val=true", "--out", tmp_path / "run", *SMALL)
     assert status == 0, said
     return Run(tmp_path / "run")
 

@@ -23,20 +23,7 @@ from liespline.lab import load
 from liespline.lab.tasks.columns import MeanOver, areas, areas_of_classes, f1s, r2s
 from liespline.lab.tasks.labelled import Tags
 
-SMALL = [
-    "--elements",
-    2,
-    "--widths",
-    "2,2",
-    "--kernel",
-    "dense",
-    "--epochs",
-    2,
-    "--batch-size",
-    8,
-    "--accelerator",
-    "cpu",
-]
+SMALL = "--elements 2 --set widths=2,2 --kernel dense --epochs 2 --batch-size 8 --accelerator cpu".split()
 SMALL += ["--quiet"]
 
 
@@ -101,7 +88,7 @@ def test_a_class_without_an_image_is_refused_before_training(without, tmp_path, 
     assert not run.exists()
     assert liespline("data", "check", "images", tmp_path, "--labels", labels)[0] == 2
     if without == "valid":  # none is picked by them, and they are learned too
-        assert train(liespline, tmp_path, labels, "--train-on-val")[0] == 0
+        assert train(liespline, tmp_path, labels, "--set", "train_on_val=true")[0] == 0
 
 
 def test_dealt_splits_are_looked_at_too(tmp_path, liespline):

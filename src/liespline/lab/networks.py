@@ -117,7 +117,7 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     """
     choice = config.network
     if choice.kernel_size not in (5, 7):
-        raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
+        raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
     for name in ("separable", "widths", "parameters", "circular_mask", "dropout"):
         if config[name] != SETTINGS[name].default:
             option = SETTINGS[name].option

@@ -48,7 +48,7 @@ def options(
 
 
 app.add_typer(data_app, name="data")
-app.command(cls=opt.Renamed)(sweep)
+app.command()(sweep)
 app.command()(predict)
 console = Screen()
 
@@ -73,24 +73,10 @@ def demo(
         raise ConfigError(problem)
 
 
-@app.command()
-def tasks() -> None:
-    """List what can be trained."""
-    from ..tasks import SUMMARIES
-
-    table = Table(box=None)
-    table.add_column("task", style="bold")
-    table.add_column("what it is")
-    for name, summary in SUMMARIES.items():
-        table.add_row(name, summary)
-    table.add_row("module:NAME", "a task of your own: a Python module, or a file as in tasks.py:NAME")
-    console.print(table)
-
-
-@app.command(cls=opt.Renamed)
-@opt.with_settings()
+@app.command(cls=opt.OptionsOfTask)
+@opt.with_settings
 def train(
-    task: opt.MaybeTask = None,
+    task: opt.Task = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
@@ -106,7 +92,7 @@ def train(
     *,
     given: dict[str, Any],
 ) -> None:
-    """Train a network, test it, and write its report.
+    """Train a network, test it, and write its report. `liespline train TASK --help` shows the options of a task.
 
     Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
     network by validation), results.json and report.html. A run that was killed continues with

@@ -57,6 +57,11 @@ class Centred:
         spaces = {shape[:3] if self._channels_last else shape[1:] for shape in self.volumes.shapes}
         return self.volumes.seen if spaces == {self.space} else None
 
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """The size of each volume's own voxels."""
+        return self.volumes.spacings
+
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
         """These volumes, each cut to a window: (B, *space, C)."""
         read = [centred(self._volume(int(row)), self.space)[(slice(None), *window)] for row in rows]

@@ -34,11 +34,6 @@ class MaskStore(Store):
         """Flat positions of some voxels of each class, −1 for none: (N, K, PLACES)."""
         return self.index["places"]
 
-    @property
-    def spacings(self) -> list[tuple[float, ...]]:
-        """The size of the voxels of each image as it is stored in its file, in millimetres."""
-        return [tuple(spacing) for spacing in self.index["spacing"].tolist()]
-
     def image(self, row: int, window: Sequence[slice] = ()) -> Array:
         """An image as float32, integers as shares of the largest: (C, *window)."""
         return as_float(torch.tensor(self.array(row, (slice(None), *window)))).numpy()

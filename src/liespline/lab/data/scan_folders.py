@@ -13,7 +13,7 @@ from .centred import Centred, box_notes, box_of
 from .class_folders import FEWEST, check_same_classes, has_splits, list_classes, split_folder
 from .files import DataError
 from .rows import Array
-from .scans import SCAN_FORMATS, Reading, Scan, is_scan, read_scan
+from .scans import SCAN_FORMATS, Reading, Scan, cube_side, is_scan, read_scan
 from .split import ALL, SPLITS, Split
 from .spool import Spool
 from .store import Item, cache_folder, file_key, stored
@@ -51,7 +51,7 @@ def load_scans(
         Centred(scans, space), table.targets[rows], table.names, rows=rows, channels_last=True, names=names,
         dealt=table.splits is None, kind=table.kind, notes=[*table.notes, said, *box_notes(space, sizes)],
     )  # fmt: skip
-    found.side = side
+    found.side, found.voxels = side, float(np.median([cube_side(own) for own in scans.spacings]))
     return found
 
 
@@ -97,4 +97,4 @@ def _items(path: Path, files: Sequence[Path], reading: Reading, whole: dict[str,
         fixed = reading.for_all([scan.spacing for scan, _ in scans.values()])
         whole["side"] = np.array(fixed.side)
         for row, (scan, values) in enumerate(scans.values()):
-            yield row, Item.of(fixed.samples(replace(scan, values=values())))
+            yield row, Item.of(fixed.samples(replace(scan, values=values())), spacing=scan.spacing)

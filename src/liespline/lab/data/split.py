@@ -52,7 +52,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     values: tuple[int, ...] = ()
     """For masks: what files hold for each class."""
     voxels: float | None = None
-    """For masks of volumes: the side in millimetres of the usual voxel, before it was resampled."""
+    """For volumes that state it: the side in millimetres of the usual voxel, before it was resampled."""
     whole: tuple[int, ...] = ()
     """Sides of the stored images, where a window in their middle is all that is read."""
     _found: Seen | None = None
@@ -115,6 +115,12 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     def has_names(self) -> bool:
         """Whether images are files, not rows of one."""
         return self._names is not None
+
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """The size of each volume's own voxels in millimetres, where files state it; else none."""
+        known: list[tuple[float, ...]] = getattr(self._images, "spacings", [])
+        return [known[int(row)] for row in self._rows] if known else []
 
     @property
     def labels(self) -> list[str]:
@@ -204,7 +210,7 @@ class Joined(Split):
             channels_last=True, synthetic=first.synthetic, notes=first.notes, kind=first.kind,
             names=[f"{name}: {image}" for name, part in parts.items() for image in part.names],
         )  # fmt: skip
-        self.side, self.whole = first.side, first.whole
+        self.side, self.voxels, self.whole = first.side, first.voxels, first.whole
 
 
 class _Chain:
@@ -213,6 +219,11 @@ class _Chain:
     def __init__(self, parts: Sequence[Split]) -> None:
         self.parts, self._starts = parts, np.cumsum([0, *map(len, parts)])
         self.shape = (int(self._starts[-1]), *parts[0].space, parts[0].in_channels)
+
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """Those of all parts."""
+        return [own for part in self.parts for own in part.spacings]
 
     def __len__(self) -> int:
         return self.shape[0]

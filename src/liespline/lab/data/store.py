@@ -99,6 +99,11 @@ class Store:
         """(N, …) of images that are all alike."""
         return (len(self), *self.shapes[0])
 
+    @cached_property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """The size of each image's voxels in millimetres, as it is stored in its file; none where files state none."""
+        return [tuple(spacing) for spacing in self.index["spacing"].tolist()] if "spacing" in self.index else []
+
     @property
     def seen(self) -> Seen:
         """What was found when the images were decoded."""

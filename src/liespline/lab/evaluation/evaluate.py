@@ -25,6 +25,7 @@ from ..report.page import (
 from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
 from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
+from ..runs.per_image import pack, pack_classes
 from ..runs.trained import Trained, load
 from ..settings import Config, written
 from ..tasks import find_task
@@ -87,6 +88,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
+        results["per_image"] = pack_classes(split.names, outputs, targets)
         results |= apart(trained, outputs, targets)
         results["transformed"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
         results["transformed"] |= change_of_answers(trained, split, MOVED_IMAGES)
@@ -105,6 +107,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 
     results["scores"] = scores(trained, watched())
     results["interval"] = {"success": success_interval(torch.cat(hits))}
+    results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
     return results
 
 
@@ -130,7 +133,7 @@ def report_run(run: Run, config: Config) -> None:
     sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     environment = (run.path / "environment.json").read_text(encoding="utf-8")
-    sections.append(settings_section(config.to_yaml(), environment))
+    sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..data import DataError, Split
 from ..data.files import grouped
-from ..data.mask_split import MaskSplit
 from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
@@ -74,10 +73,8 @@ def score_file(
 
 def unlike_remarks(split: Split, signature: Signature) -> list[str]:
     """Warnings of volumes whose voxels are of another size altogether than those of training."""
-    if not isinstance(split, MaskSplit):
-        return []
-    spacings = zip(split.names, split.spacings, strict=True)
-    return grouped([f"{name}: {text}" for name, own in spacings if (text := unlike_voxels(signature, own))])
+    known = zip(split.names, split.spacings, strict=False)  # nothing for images
+    return grouped([f"{name}: {text}" for name, own in known if (text := unlike_voxels(signature, own))])
 
 
 def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[str]]:

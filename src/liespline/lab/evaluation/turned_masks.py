@@ -42,8 +42,8 @@ def under_turns(
     """Three tables (K, K) of voxels per turn h, all counted inside the disc: rows truth, columns answer.
 
     "upright": the prediction f(x) against the truth. "rotated": h⁻¹·f(h·x) against the truth.
-    "rotation_consistency": h⁻¹·f(h·x) against f(x), which is the equivariance of the masks and needs no truth. Logits are turned back, not masks: they
-    are smooth, and turning a mask costs more than what is to be measured.
+    "rotation_consistency": h⁻¹·f(h·x) against f(x), which is the equivariance of the masks and needs no truth.
+    Logits are rotated back, not masks: they are smooth, and rotating a mask costs more than what is to be measured.
     """
     inside = in_view(images.shape[2:]).to(images.device)
     upright = answer(images).argmax(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data.files import DataError, existing
 from .old import results_renamed
+from .per_image import unpack
 
 # Far above any real run: what is larger is some other file.
 MOST_BYTES = 50_000_000
@@ -37,6 +38,7 @@ RESULTS: dict[str, Any] = {
     "confusion": [[int]],
     "rotated_masks": {str: MAYBE},
     "mistakes": [[NUMBER]],
+    "per_image": {str: str},
     "transformed": {str: object},
 }
 MOVES: dict[str, Any] = {
@@ -72,6 +74,10 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
     if "transformed" in results:
         _check_moves(results["transformed"], path)
+    try:
+        unpack(results.get("per_image", {}), results.get("images", 0))
+    except ValueError as error:
+        raise DataError(f"{path}: 'per_image' cannot be read: {error}") from error
     return results
 
 

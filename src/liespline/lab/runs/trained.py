@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ...nn import Ensemble, OverGrids
+from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.rows import Array
 from ..data.scaling import scaled, scaling
@@ -103,7 +103,7 @@ class Trained(nn.Module):
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
                 f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
-                "network with fewer --widths; one that averages over the whole image cannot be used in tiles"
+                "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
 
@@ -190,7 +190,7 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     if len(each) > 1:
         network = Ensemble(other for other, _, _ in each)
     if config.network.tta_grids > 1:
-        network = OverGrids(network, config.network.tta_grids)
+        network = GridAverage(network, config.network.tta_grids)
     trained = Trained(network, config, signature).to(device).eval()
     if trained.checkpoint_metric is not None:  # files of before name a score even where none was picked
         trained.checkpoint_metric = str(

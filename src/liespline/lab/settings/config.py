@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -58,7 +58,7 @@ class Config:
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        special=True,
+        special=True, advanced=True,
     )  # fmt: skip
     patch: int | None = setting(
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, special=True
@@ -128,7 +128,7 @@ class Config:
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
         if config.network.network == "resnet" and "stride" in options:
-            raise ConfigError("--stride does nothing with --network resnet, which halves by itself; leave out stride")
+            raise ConfigError("stride does nothing with --network resnet, which halves by itself; leave it out")
         return config
 
     def plain(self) -> dict[str, Any]:
@@ -146,8 +146,8 @@ class Config:
             return {"elements": 2 * self.network.elements}  # as many rotations, and their reflections
         return USUAL.get(group or "", {})
 
-    def to_yaml(self) -> str:
-        """The configuration as the text that is saved beside its results."""
+    def to_yaml(self, without: Iterable[str] = ()) -> str:
+        """The configuration as the text that is saved beside its results, `without` some settings."""
         values = self.plain()
         values["network"]["widths"] = list(self.network.widths)
         for name in ("elements", "basis"):
@@ -156,6 +156,9 @@ class Config:
         values["size"] = written(self.size) if isinstance(self.size, tuple) else self.size
         range_ = self.intensity_range
         values["intensity_range"] = None if range_ is None else list(range_)
+        for name in without:
+            part = SETTINGS[name].part
+            del (values[part] if part else values)[name]
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

@@ -19,10 +19,10 @@ class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
-        "so2", "What the network is equivariant to."
+        "so2", "Group that the network is equivariant to."
     )
     network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
-        "classifier", "A chain, or residual blocks; other tasks have networks of their own.", special=True
+        "classifier", "A chain of layers, or residual blocks.", special=True
     )
     architecture: int = 1
     """The version of the function that makes it, of lab/networks.py."""
@@ -35,31 +35,40 @@ class Network:
     max_angle: Number | None = setting(
         None,
         "Only rotations of at most so many degrees; of sim2 and gl2 also only scales and stretches near 1.",
-        gt=0, le=180, metavar="DEGREES", special=True,
+        gt=0, le=180, metavar="DEGREES", special=True, advanced=True,
     )  # fmt: skip
     kernel: Literal["dense", "local", "atrous", "deformable", "pointwise"] = setting(
         "dense", "Kernel on the group; pointwise: each element sees itself alone, and all are pooled in the end."
     )
     basis: Counts | None = setting(
-        None, "Splines on the group, N_k, counted as elements; local: about the identity, and for o2 and o3 as many again "
+        None, "Splines on the group, N_k, counted as elements; local: about the identity, and of o2 and o3 as many "
         "about the reflection.", metavar="N|NxN",
     )  # fmt: skip
     separable: bool = setting(
         False,
         "Kernels that are products of one in space and one on the group: faster, with fewer parameters.",
         special=True,
+        advanced=True,
     )
-    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, special=True)
-    stride: int = setting(1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, special=True)
+    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, special=True, advanced=True)
+    stride: int = setting(
+        1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, special=True, advanced=True
+    )
     scale: Number = setting(
         1.0,
         "The smallest of the scales, and the only one of the 2-D network.",
         gt=0,
         le=16,
         special=True,
+        advanced=True,
     )
     widths: Widths = setting(
-        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", min_length=1, max_length=64, special=True
+        (8, 12, 16, 24),
+        "Channels of each layer, such as 8,12,16.",
+        min_length=1,
+        max_length=64,
+        special=True,
+        advanced=True,
     )
     parameters: int | None = setting(
         None, "Scale the widths so that the network has about this many parameters.", ge=1, le=10**9, special=True
@@ -74,9 +83,9 @@ class Network:
     )  # fmt: skip
     ensemble: int = setting(
         1, "Train so many networks side by side and average their predictions; parameters are counted over all.",
-        ge=1, le=16,
+        ge=1, le=16, advanced=True,
     )  # fmt: skip
-    dropout: Number = setting(0.3, "Dropout of the last features.", ge=0, lt=1, special=True)
+    dropout: Number = setting(0.3, "Dropout of the last features.", ge=0, lt=1, special=True, advanced=True)
 
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
@@ -98,16 +107,18 @@ class Training:
         "adamw", "Optimiser; spectral-adamw steps in the modes of the splines, for data that come rotated."
     )
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
-    weight_decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False)
+    weight_decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False, advanced=True)
     schedule: Literal["cosine", "one-cycle"] = setting(
-        "cosine", "Learning rate: warm-up and cosine (of sgd halvings), or torch's OneCycleLR."
+        "cosine",
+        "Learning rate: warm-up and cosine (sgd: halved every 12 % of the epochs), or torch's OneCycleLR.",
+        advanced=True,
     )
     ema: Number = setting(
         0.0, "Keep and score a moving average of the parameters with this decay, such as 0.99; 0: none.",
-        ge=0, lt=1,
+        ge=0, lt=1, advanced=True,
     )  # fmt: skip
     label_smoothing: Number = setting(
-        0.0, "Share of the target that is spread over all classes.", ge=0, lt=1, special=True
+        0.0, "Share of the target that is spread over all classes.", ge=0, lt=1, special=True, advanced=True
     )
     grid_jitter: Number = setting(
         0.0, "Offset all grids of the network by one random element per step, up to this share of half a step of the "
@@ -119,32 +130,45 @@ class Training:
         metavar="WORDS",
     )  # fmt: skip
     train_fraction: Number = setting(
-        1.0, "Train on this fraction of the training images, of each class alike.", gt=0, le=1, special=True
+        1.0,
+        "Train on this fraction of the training images, of each class alike.",
+        gt=0,
+        le=1,
+        special=True,
+        advanced=True,
     )
     train_on_val: bool = setting(
-        False, "Train on the validation images too, and keep the last epoch: none is picked.", special=True
+        False,
+        "Train on the validation images too, and keep the last epoch: none is picked.",
+        special=True,
+        advanced=True,
     )
-    class_weights: bool = setting(False, "Weigh each class by one over its number of images in the loss.", special=True)
+    class_weights: bool = setting(
+        False, "Weigh each class by one over its number of images in the loss.", special=True, advanced=True
+    )
     patience: int | None = setting(
         None,
         "Stop after this many epochs without a better one: a higher validation score, or the same with a lower loss.",
         ge=1,
         le=10**9,
         later=True,
+        advanced=True,
     )
     init_from: str | None = setting(None, "Begin with the parameters of this run (its folder or file).", metavar="RUN")
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = setting("32-true", "Number format.")
     accelerator: Literal["auto", "cpu", "gpu"] = setting("auto", "Where to compute.", machine=True)
-    devices: int = setting(1, "Processes (GPUs) on this machine.", ge=1, le=1024, machine=True)
-    nodes: int = setting(1, "Machines, when started by torchrun or srun.", ge=1, le=10_000, machine=True)
-    workers: int = setting(0, "DataLoader workers; 0 loads between steps.", ge=0, le=512, machine=True)
+    devices: int = setting(1, "Processes (GPUs) on this machine.", ge=1, le=1024, machine=True, advanced=True)
+    nodes: int = setting(1, "Machines, when started by torchrun or srun.", ge=1, le=10_000, machine=True, advanced=True)
+    workers: int = setting(0, "DataLoader workers; 0 loads between steps.", ge=0, le=512, machine=True, advanced=True)
     compile: bool = setting(False, "Compile the network with torch.compile.", machine=True)
     deterministic: bool | None = setting(
-        None, "The same numbers every time, at some cost; by default on CPUs only.", machine=True
+        None, "The same numbers every time, at some cost; by default on CPUs only.", machine=True, advanced=True
     )
-    nan_guard: bool = setting(True, "Stop at the first value that is not finite, and keep its batch.", machine=True)
+    nan_guard: bool = setting(
+        True, "Stop at the first value that is not finite, and keep its batch.", machine=True, advanced=True
+    )
     logger: Literal["tensorboard", "wandb", "mlflow"] = setting(
-        "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", machine=True
+        "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", machine=True, advanced=True
     )
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
 """What each task is, and its own defaults: light, so that `--help` can show them at once."""
 
-from ..settings import Config
+from ..settings import SETTINGS, Config
 
 SUMMARIES = {
     "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
@@ -42,6 +42,12 @@ DEFAULTS = {
         network="celeba", group="scale", elements=3, basis=1, kernel="local", epochs=40, batch_size=8, lr=0.004
     ),
 }
+
+
+def of_other_tasks(config: Config) -> list[str]:
+    """The special settings that do nothing for a task, and that nobody changed."""
+    takes = OPTIONS.get(config.task, ())
+    return [n for n, one in SETTINGS.items() if one.special and n not in takes and config[n] == one.default]
 
 
 def takers(setting: str) -> list[str]:

@@ -42,12 +42,12 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         return similarities(*numbers) if group == "sim2" else affine(*numbers)
     n = single(network)
     if group in ("o2", "o3"):
-        _halves("elements", n, group)
+        _require_even("elements", n, group)
     match group:
         case "so2":
             return uniform(SO2(), n)
-        case "o2":  # the library counts rotations
-            return uniform(O2(), n // 2)
+        case "o2":
+            return uniform(O2(), n)
         case "scale":
             return uniform(Scale(space_dim), n, spacing=SCALE_STEP)
         case _:
@@ -58,19 +58,18 @@ def make_grid(network: Network, space_dim: int) -> Grid:
 
 
 def splines(network: Network) -> int | tuple[int, ...] | None:
-    """N_k as the library takes it: of splines all over O(2) it counts rotations."""
+    """N_k as the library takes it."""
     n_k = None if network.group == "none" else network.basis
-    if network.group != "o2" or network.kernel not in ("dense", "atrous") or not isinstance(n_k, int):
-        return n_k
-    return _halves("basis", n_k, "o2")
+    if network.group == "o2" and network.kernel in ("dense", "atrous") and isinstance(n_k, int):
+        _require_even("basis", n_k, "o2")
+    return n_k
 
 
-def _halves(name: str, count: int, group: str) -> int:
-    """Half of the elements of a group with reflections."""
+def _require_even(name: str, count: int, group: str) -> None:
+    """Say that half of the elements of a group with reflections are reflections."""
     if count % 2:
         right = f"take an even number, such as {count + 1}"
         raise ConfigError(f"{name} = {count}: half of the elements of {group} are reflections; {right}")
-    return count // 2
 
 
 def near(network: Network) -> Grid:

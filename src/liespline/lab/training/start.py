@@ -118,9 +118,7 @@ def preflight(config: Config) -> Look:
     task = find_task(config)
     task.augmentation(config)
     if config.training.train_on_val and task.data_path(config) and "test" not in task.splits(config):
-        raise ConfigError(
-            "--train-on-val: these data have no test images; the validation images are needed for scoring"
-        )
+        raise ConfigError("train_on_val: these data have no test images; the validation images are needed for scoring")
     look = look_at(config)
     split = look.surveys["train"].split
     task.augmentation(config, len(split.space))
@@ -131,7 +129,7 @@ def preflight(config: Config) -> Look:
             network(images)
     except ValueError as error:
         size = "×".join(map(str, split.space))
-        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
+        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
     remarks = [*look.remarks, *warm_start(network, config)]
     remarks += interval_words(split, look.surveys["valid"].split)
     if config.network.tta_grids > 1:
@@ -151,7 +149,7 @@ def check_machine(config: Config) -> None:
     if training.accelerator == "gpu" and gpus < training.devices:
         raise ConfigError(
             f"accelerator = gpu with devices = {training.devices}: this machine has {gpus or 'no'} GPU that torch can "
-            "use; leave --accelerator out, or lower --devices"
+            "use; leave --accelerator out, or lower devices"
         )
     if training.logger != "tensorboard" and importlib.util.find_spec(training.logger) is None:
         raise ConfigError(f"logger = {training.logger}: is not installed; `pip install {training.logger}` first")

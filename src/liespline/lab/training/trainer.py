@@ -43,7 +43,7 @@ def make_trainer(
     folder = run.last_checkpoint.parent
     callbacks: list[Callback] = [EpochLog(run), Validated(every)]
     if settings.nan_guard:
-        callbacks.insert(0, StopAtNaN(run.path, config, signature))
+        callbacks.insert(0, StopAtNaN())
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor, settings.patience), KeepLast(folder)]
     if progress:
