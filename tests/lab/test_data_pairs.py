@@ -8,9 +8,9 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.mask_store import IGNORE
 from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.patches import RandomPatches
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.data.scans import Reading
 
 DRAW = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, jaccard_score, recall_score
 
 from liespline import SO2, SO3
 from liespline.lab.data.augment import Augmentation, Draws
-from liespline.lab.data.mask_store import IGNORE
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.evaluation.turned_masks import dice, in_view, turned_image, under_turns
 from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, soft_dice
 

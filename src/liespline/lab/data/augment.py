@@ -19,8 +19,7 @@ from ..settings import ConfigError
 from ..settings.old import AUGMENT
 from ..settings.words import unknown
 from .elastic import NODES, deformed
-from .mask_store import IGNORE
-from .samples import as_float
+from .samples import IGNORE, as_float
 
 NONE = "none"
 WORDS = ("rotate", "rotate-z", "flip", "mirror", "zoom-shear", "elastic")

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .files import DataError
-from .pictures import read_picture, strict_pillow
+from .pictures import in_16_bits, read_picture, scaled, strict_pillow
 from .rows import Array
-from .scaling import in_16_bits, scaled
 from .store import Item, Store, file_key, stored
 
 _BLOCK = 64

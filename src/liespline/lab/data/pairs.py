@@ -10,9 +10,11 @@ import numpy as np
 
 from .files import NAMED, DataError
 from .mask_split import MaskSplit
-from .mask_store import MaskStore, mask_items, read_pairs
+from .mask_store import MaskStore
 from .pair_files import CLASSES, Pair, find_pairs
-from .scans import Reading, stem
+from .pair_items import mask_items, read_pairs
+from .scans import Reading
+from .scans.read import stem
 from .split import SPLITS
 from .spool import Spool
 from .store import cache_folder, file_key, stored

@@ -7,6 +7,8 @@ from .files import DataError
 
 GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue count in grey."""
+IGNORE = 255
+"""The class number of pixels and voxels of a mask that are neither trained on nor scored."""
 
 
 def as_float(images: Tensor) -> Tensor:

@@ -13,7 +13,8 @@ from .centred import Centred, box_notes, box_of
 from .class_folders import FEWEST, check_same_classes, has_splits, list_classes, split_folder
 from .files import DataError
 from .rows import Array
-from .scans import SCAN_FORMATS, Reading, Scan, cube_side, is_scan, read_scan
+from .scans import Reading, Scan, cube_side
+from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import ALL, SPLITS, Split
 from .spool import Spool
 from .store import Item, cache_folder, file_key, stored

@@ -15,10 +15,10 @@ from torch import Tensor
 from ..data import DataError, as_float
 from ..data.centred import centred
 from ..data.files import grouped
-from ..data.pictures import SUFFIXES, read_array, strict_pillow
+from ..data.pictures import SUFFIXES, in_16_bits, read_array, scaled, strict_pillow
 from ..data.samples import in_colours
-from ..data.scaling import in_16_bits, scaled
-from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
+from ..data.scans import Reading
+from ..data.scans.read import SCAN_FORMATS, is_scan, read_scan
 from ..data.value_range import Comparison, statistics
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import ONE_ANSWER, Trained, load

@@ -22,8 +22,9 @@ from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
 from ..data.rows import Array
 from ..data.samples import in_colours
-from ..data.scans import SCAN_FORMATS, Reading, is_scan, stem
+from ..data.scans import Reading
 from ..data.scans.nifti import write_nifti
+from ..data.scans.read import SCAN_FORMATS, is_scan, stem
 from ..data.store import digest, file_key
 from ..runs.trained import Trained, load, model_files
 from ..tasks.networks import Signature

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...groups import Group
-from ..data.mask_store import IGNORE
+from ..data.samples import IGNORE
 from ..moving import moved
 
 EDGE = 6  # samples: 0.27⁶ < 1e-3

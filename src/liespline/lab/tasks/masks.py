@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torchmetrics import MetricCollection
 from torchmetrics.classification import MulticlassConfusionMatrix
 
-from ..data.mask_store import IGNORE
+from ..data.samples import IGNORE
 from .objectives import Objective
 
 SMOOTH = 1.0  # voxel: a class that is neither there nor answered counts as found
