@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liespline.lab.data.files import DataError, check_declared_size, existing
-from liespline.lab.data.rows import Array, Rows
+from liespline.lab.data.rows import Array
 from liespline.lab.data.store import Item, Store, file_key, stored
+
+from .npy import mapped
 
 BLOCK = 1024
 
 
-def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype[Any]) -> Rows | Store:
+def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype[Any]) -> Store:
     """Data set `name` of `path`, which must be (N, *row_shape) of `dtype`, as rows.
 
     Stored plainly (contiguous, or in unfiltered chunks of whole rows) it is mapped where it lies. Compressed,
@@ -35,7 +37,7 @@ def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype
             f"{path}: cannot be read as HDF5 ({error}); it is truncated or damaged: fetch it again"
         ) from error
     if offsets is not None:
-        return Rows(path, offsets, row_shape, dtype)
+        return mapped(path, offsets, row_shape, dtype)
     return stored(path, file_key(path), lambda whole: _items(path, name, count))
 
 

@@ -56,7 +56,7 @@ def load(
         raise DataError(problems)
     if given:
         check_same_classes(folder, table, list_classes(split_folder(path, "train"), PICTURES)[0])
-    rows = table.rows_of(ALL if given else split, names, images.seen.marks, fold, folds)
+    rows = table.rows_of(ALL if given else split, names, images.marks, fold, folds)
     return Split(
         images, table.targets[rows], table.names, rows=rows, channels_last=True, names=names,
         dealt=table.splits is None and not given, kind=table.kind, notes=[*table.notes, *_shown(images, table, path)],

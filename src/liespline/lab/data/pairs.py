@@ -49,7 +49,7 @@ def load_pairs(
     if labels is not None:
         table = _as_in(labels, path, table, names)
     rows = replace(table, splits=table.splits if folds is None else None).rows_of(
-        split, names, items.seen.marks, fold, folds
+        split, names, items.marks, fold, folds
     )
     notes += _remarks(items, reading)
     return MaskSplit(items, names, rows, patch, notes, dealt=table.splits is None)

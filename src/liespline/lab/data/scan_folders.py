@@ -43,7 +43,7 @@ def load_scans(
     names = [relative(file, path) for file in table.files]
     keys = [f"{name} {file_key(file)}" for name, file in zip(names, table.files, strict=True)]
     scans = stored(path, "\n".join([*keys, str(reading)]), lambda whole: _items(path, table.files, reading, whole))
-    rows = table.rows_of(split, names, scans.seen.marks, fold, folds)
+    rows = table.rows_of(split, names, scans.marks, fold, folds)
     sizes = [shape[1:] for shape in scans.shapes]
     space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
     side = float(scans.index["side"])

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset
 
 from .files import DataError
 from .rows import Array
@@ -217,13 +217,9 @@ class _Chain:
     """The images of several splits, one after the other."""
 
     def __init__(self, parts: Sequence[Split]) -> None:
-        self.parts, self._starts = parts, np.cumsum([0, *map(len, parts)])
-        self.shape = (int(self._starts[-1]), *parts[0].space, parts[0].in_channels)
-
-    @property
-    def spacings(self) -> list[tuple[float, ...]]:
-        """Those of all parts."""
-        return [own for part in self.parts for own in part.spacings]
+        self.parts = parts
+        self._images: ConcatDataset[tuple[Tensor, Tensor]] = ConcatDataset(parts)
+        self.shape = (len(self._images), *parts[0].space, parts[0].in_channels)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -233,17 +229,15 @@ class _Chain:
         """What is known of all parts."""
         return Seen.joined([part.seen for part in self.parts], self.shape[-1])
 
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """Those of all parts."""
+        return [own for part in self.parts for own in part.spacings]
+
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
         """These images, (B, *space, C)."""
-        places = np.asarray(rows)
-        owner = np.searchsorted(self._starts, places, side="right") - 1
-        read: list[Array] = [np.empty(0)] * len(places)
-        for number in np.unique(owner):
-            here = np.flatnonzero(owner == number)
-            images, _ = self.parts[number].__getitems__((places[here] - self._starts[number]).tolist())
-            for place, image in zip(here, images.movedim(1, -1).numpy(), strict=True):
-                read[place] = image[(*window, ...)]
-        return np.stack(read)
+        images = torch.stack([self._images[int(row)][0] for row in rows])
+        return images.movedim(1, -1).numpy()[(slice(None), *window)]
 
 
 def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

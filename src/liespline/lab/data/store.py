@@ -97,7 +97,18 @@ class Store:
     @property
     def shape(self) -> tuple[int, ...]:
         """(N, …) of images that are all alike."""
-        return (len(self), *self.shapes[0])
+        return (len(self), *self.index["image shapes"][0].tolist())
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of images that are all alike."""
+        return np.dtype(str(self.index["image dtypes"][0]))
+
+    @property
+    def marks(self) -> list[str]:
+        """Fingerprints of the images as they were decoded."""
+        found: list[str] = self.index["mark"].tolist()
+        return found
 
     @cached_property
     def spacings(self) -> list[tuple[float, ...]]:
@@ -105,30 +116,33 @@ class Store:
         return [tuple(spacing) for spacing in self.index["spacing"].tolist()] if "spacing" in self.index else []
 
     @property
-    def seen(self) -> Seen:
-        """What was found when the images were decoded."""
+    def seen(self) -> Seen | None:
+        """What was found when the images were decoded; None for files that are read as they are."""
         index = self.index
-        return Seen(index["mark"].tolist(), torch.from_numpy(index["statistics"]), str(index["dtype"][0]))
+        if "mark" not in index:
+            return None
+        return Seen(self.marks, torch.from_numpy(index["statistics"]), str(index["dtype"][0]))
 
     def array(self, row: int, window: Sequence[slice] = (), name: str = "image") -> Array:
         """One of an item's arrays, a view that must not be written to, cut to a window."""
-        if self._bytes is None:
-            self._bytes = np.memmap(self.path, mode="r").view(np.ndarray)
-        start, shape = int(self.index[f"{name} starts"][row]), tuple(self.index[f"{name} shapes"][row])
-        kind = np.dtype(str(self.index[f"{name} dtypes"][row]))
-        view = np.ndarray(shape, kind, self._bytes[start : start + int(np.prod(shape)) * kind.itemsize])
-        found: Array = view[tuple(window)]
-        return found
+        index, start = self.index, int(self.index[f"{name} starts"][row])
+        kind = np.dtype(str(index[f"{name} dtypes"][row]))
+        view: Array = np.ndarray(tuple(index[f"{name} shapes"][row]), kind, self._mapped(), start)
+        return view[tuple(window)]
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
         """Images that are all alike, in the order asked for, freshly allocated: (B, …)."""
-        if not len(rows):
-            return np.empty((0, *self.shapes[0]), str(self.index["image dtypes"][0]))
-        first = self.array(int(rows[0]), window)
-        out = np.empty((len(rows), *first.shape), first.dtype)
+        shape, kind = self.shape[1:], self.dtype
+        starts, cut, mapped = self.index["image starts"], tuple(window), self._mapped()
+        out = np.empty((len(rows), *np.empty(shape, np.uint8)[cut].shape), kind)
         for target, row in zip(out, rows, strict=True):
-            target[...] = self.array(int(row), window)
+            target[...] = np.ndarray(shape, kind, mapped, int(starts[row]))[cut]
         return out
+
+    def _mapped(self) -> Array:
+        if self._bytes is None:
+            self._bytes = np.memmap(self.path, mode="r").view(np.ndarray)
+        return self._bytes
 
 
 def stored(source: Path, key: str, build: Build) -> Store:
@@ -140,9 +154,9 @@ def stored(source: Path, key: str, build: Build) -> Store:
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.items"
     index = target.with_suffix(".npz")
-    if not index.exists():
+    if not (index.exists() and target.exists()):
         with lock(folder / f"{family}.lock", wait=True):
-            if not index.exists():
+            if not (index.exists() and target.exists()):
                 _write(target, index, build)
             for other in folder.iterdir():
                 if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:

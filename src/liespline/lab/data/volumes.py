@@ -13,7 +13,8 @@ from torch import Tensor
 
 from .centred import Centred, box_notes, box_of
 from .files import DataError, check_declared_size, existing
-from .rows import Array, npy_header, npy_rows
+from .rows import Array, npy_header
+from .scans.arrays import read_npy
 from .split import SPLITS, Split, check_split
 from .store import Item, file_key, stored
 
@@ -65,10 +66,9 @@ def read_volumes(path: Path) -> Iterator[tuple[str, Tensor]]:
     """Every volume of a file by name, (C, D, H, W): a .npy of one or more, or each array of images in an .npz."""
     existing(path, "volumes in an .npy or .npz file")
     if path.suffix.lower() == ".npy":
-        rows = npy_rows(path)
-        one = len(rows.shape) == 2 or (len(rows.shape) == 3 and rows.shape[-1] <= 4)
-        volumes = [rows.read(range(len(rows)))] if one else (rows.read([row])[0] for row in range(len(rows)))
-        yield from _named(str(path), volumes)
+        values = read_npy(path, mapped=True)
+        one = values.ndim == 3 or (values.ndim == 4 and values.shape[-1] <= 4)
+        yield from _named(str(path), values[None] if one else values)
         return
     try:
         with zipfile.ZipFile(path) as archive:
