@@ -82,7 +82,10 @@ _RECORDS = [
         "volumes spun off their feet",
     ),
     Fault(
-        "lab/tasks/own.py::fills_corners", "varied > inside / 2", "varied > 2 * inside", "corners that are full unseen"
+        "lab/tasks/fitting.py::fills_corners",
+        "varied > inside / 2",
+        "varied > 2 * inside",
+        "corners that are full unseen",
     ),
     Fault(
         "lab/runs/precision.py::in_precision", "if name in _KINDS else", "if False else", "tested in another precision"

@@ -14,7 +14,7 @@ import pytest
 # Not Hypothesis, which pytest wants to import itself.
 for slow in ("torch", "roma", "scipy.interpolate", "scipy.linalg", "scipy.spatial.transform", "scipy.stats"):
     importlib.import_module(slow)
-for slow in ("lightning.pytorch", "torchmetrics", "kornia", "sklearn.metrics"):  # the lab's
+for slow in ("lightning.pytorch", "torchmetrics", "sklearn.metrics"):  # the lab's
     importlib.import_module(slow)
 
 for line in sys.stdin:

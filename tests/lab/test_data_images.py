@@ -4,14 +4,14 @@ import struct
 import zlib
 from pathlib import Path
 
-import kornia_rs.io
 import numpy as np
 import pytest
+import tifffile
 import torch
 from PIL import Image
 
-from liespline.lab.data import DataError, as_float, images
-from liespline.lab.data.split import stratified
+from liespline.lab.data import DataError, as_float, image_store, images
+from liespline.lab.data.folds import stratified
 
 RNG = np.random.default_rng(0)
 
@@ -52,8 +52,8 @@ def test_kinds_of_files(tmp_path):
     (data / "b").mkdir()
     Image.fromarray(wide).save(data / "b" / "grey16.png")
     Image.fromarray(wide).save(data / "b" / "grey16.tif")
-    kornia_rs.io.write_image_png_u16(str(data / "b" / "rgb16.png"), colour, "rgb")
-    kornia_rs.io.write_image_tiff_u16(str(data / "b" / "rgb16.tif"), colour, "rgb")
+    deep_png(data / "b" / "rgb16.png", colour)
+    tifffile.imwrite(data / "b" / "rgb16.tif", colour, photometric="rgb")
     picture(data / "b" / "photo.JPG", (12, 16, 3), 200, quality=95)
     found = {}
     for image, label in everything(data):
@@ -105,13 +105,13 @@ def test_changed_files_are_decoded_again_and_others_are_not(tmp_path, monkeypatc
     folder(data)
     images.load(data, "train")
     with monkeypatch.context() as patch:
-        patch.setattr(images, "read_array", lambda path: pytest.fail(f"{path} decoded again"))
+        patch.setattr(image_store, "read_picture", lambda path: pytest.fail(f"{path} decoded again"))
         images.load(data, "test")
     picture(data / "cat" / "new.png", value=7)
     assert sum(int(image.float().mean() == 7) for image, _ in everything(data)) == 1
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "elsewhere"))
     images.load(data, "train")
-    assert list((tmp_path / "elsewhere").glob("data.*.npy"))
+    assert list((tmp_path / "elsewhere").glob("data.*.items"))
 
 
 def test_what_is_left_out_is_said(tmp_path):
@@ -124,12 +124,28 @@ def test_what_is_left_out_is_said(tmp_path):
     assert notes[0].startswith("2 entries are left out, not PNG, JPEG or TIFF")
 
 
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A piece of a PNG."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png(path: Path, width: int, height: int, depth: int, rest: bytes) -> None:
+    """A PNG of colours of so many bits."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + rest)
+
+
 def bomb(path: Path) -> None:
-    """A PNG of a few hundred bytes that declares 100,000 × 100,000 pixels."""
-    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
-    chunk = b"IHDR" + header
-    crc = struct.pack(">I", zlib.crc32(chunk))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + crc + bytes(200))
+    """A few hundred bytes that declare 100,000 × 100,000 pixels."""
+    png(path, 100_000, 100_000, 8, bytes(200))
+
+
+def deep_png(path: Path, pixels: np.ndarray) -> None:
+    """Colours of 16 bits, which Pillow cannot write: every second row as what is added to the one above."""
+    rows = pixels.astype(">u2").view(np.uint8).reshape(len(pixels), -1)
+    rows[1::2] -= rows[: len(rows) // 2 * 2 : 2]
+    body = np.insert(rows, 0, 2 * (np.arange(len(rows)) % 2), axis=1).tobytes()
+    png(path, pixels.shape[1], pixels.shape[0], 16, chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
 
 
 def cut(path: Path) -> None:

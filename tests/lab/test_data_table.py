@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from liespline.lab.data import DataError
-from liespline.lab.data.folds import assign, rows_of
+from liespline.lab.data.folds import assign
 from liespline.lab.data.table import read_table
 
 
@@ -128,8 +128,8 @@ def test_names_decide_and_not_their_order():
     assert list(splits.values()) != assign(NAMES, LABELS, seed=1)
 
 
-def test_too_few_groups():
+def test_too_few_groups(folder):
     with pytest.raises(DataError, match="2 groups cannot be cut into 5 parts"):
         assign(["a", "b", "c"], None, ["p", "p", "q"], folds=5)
     with pytest.raises(DataError, match="no row is of split 'valid'"):
-        rows_of("valid", ["train", "test"])
+        table(folder, "file,split\na.png,train\nb.png,test\n").rows_of("valid", ["a", "b"], ["1", "2"], 0, None)

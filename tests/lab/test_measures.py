@@ -13,7 +13,7 @@ from torch import nn
 from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.data.augment import Augmentation, Draws, words_of
-from liespline.lab.data.split import in_colours
+from liespline.lab.data.samples import in_colours
 from liespline.lab.evaluation.elements import copies_of, transforms_of
 from liespline.lab.evaluation.invariance import accuracies, relative_change
 from liespline.lab.evaluation.scores import confusion

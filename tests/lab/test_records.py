@@ -12,7 +12,7 @@ from torch import nn
 from lab.mnist_files import idx
 from lab.small_runs import new_run
 from liespline.lab.data import Split
-from liespline.lab.data.turned import transformed
+from liespline.lab.data.resample import transformed
 from liespline.lab.evaluation import evaluate
 from liespline.lab.evaluation.elements import transforms_of
 from liespline.lab.evaluation.invariance import accuracies

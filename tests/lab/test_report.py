@@ -21,7 +21,7 @@ from PIL import Image
 from lab.conftest import HOSTILE
 from liespline.lab.data import Split
 from liespline.lab.data.images import load as load_images
-from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.evaluation.scores import mistakes
 from liespline.lab.report.overlays import errors
 from liespline.lab.report.page import against_moves, confusion_section, write_page

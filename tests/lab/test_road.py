@@ -54,7 +54,8 @@ try:
 finally:
     sys.setprofile(None)
     names = [name for name in sys.modules if name.startswith("liespline.lab")]
-    counts = {"opened": opened, "decoded": len(decoded), "built": built, "hashed": len(hashed), "ran": sorted(ran), "imported": sorted(names)}
+    counts = {"opened": opened, "decoded": len(decoded), "hashed": len(hashed)}
+    counts |= {"built": built, "ran": sorted(ran), "imported": sorted(names)}
     json.dump(counts, open("counts.json", "w"))
 """
 SIDE = 19

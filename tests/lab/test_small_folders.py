@@ -16,8 +16,8 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.fitting import fitting_widths, with_notes
 from liespline.lab.tasks.networks import Signature
-from liespline.lab.tasks.own import fitting_widths, with_notes
 from liespline.lab.training.start import preflight
 from liespline.models.kit import AtLeast
 

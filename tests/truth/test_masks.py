@@ -451,9 +451,9 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
         patch.setattr("liespline.lab.data.ragged.FORMAT", 1)
         patch.setattr("liespline.lab.data.ragged.Ragged.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
-    before = set((tmp_path / "cache").glob("*.pairs"))
+    before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]
-    after = set((tmp_path / "cache").glob("*.pairs"))
+    after = set((tmp_path / "cache").glob("*.items"))
     assert len(before) == len(after) == 1
     assert before != after
     assert scores["dice"] == pytest.approx(picked(coarse)["valid_dice"], abs=1e-6)

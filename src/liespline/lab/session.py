@@ -112,8 +112,6 @@ class Session:
             raise DataError([f"{self.config.labels or where}: {problem}" for problem in problems])
         odd = [f"{name}: {text}" for name, split in splits.items() if (text := compared(known, split).remark)]
         notes = [note for split in splits.values() for note in split.notes]
-        if self.task.remarks is not None and self.config.data is not None:
-            missing += self.task.remarks(Path(self.config.data))
         return list(dict.fromkeys([*self._dealt(splits), *notes, *missing, *remarks, *odd]))
 
     def _value_range(self, train: Split | None) -> ValueRange | None:

@@ -11,7 +11,8 @@ from .channels import ORIENTATION
 from .files import DataError
 from .pictures import SUFFIXES, picture, read_array
 from .rows import Array
-from .scans import Scan, is_scan, read_scan, stem
+from .scans import Scan
+from .scans.read import is_scan, read_scan, stem
 
 MASKS = ("masks", "labels")
 CLASSES = "classes.csv"

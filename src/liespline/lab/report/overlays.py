@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..data.mask_split import MaskSplit
-from ..data.ragged import IGNORE
+from ..data.samples import IGNORE
 from ..runs.trained import Trained
 from .page import Section
 from .svg import Pixels, picture, strip

@@ -19,7 +19,7 @@ from ..settings import Config, ConfigError
 from ..tasks.defaults import of_other_tasks
 from .results import read_metrics, read_results
 
-PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "kornia", "numpy", "roma")
+PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "numpy", "roma")
 
 
 @dataclass(frozen=True)

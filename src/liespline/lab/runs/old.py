@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..settings import Config, Network
+from ..tasks.fitting import fitting_widths
 from ..tasks.networks import Signature
-from ..tasks.own import fitting_widths
 
 WIDTHS = {
     "digits": (6, 8, 12, 16), "rotmnist": (16, 24, 32, 48), "mnist": (16, 24, 32, 48),

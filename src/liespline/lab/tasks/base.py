@@ -45,8 +45,6 @@ class Task:
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
     """Every problem that would stop training, file by file."""
-    remarks: Callable[[Path], list[str]] | None = None
-    """Remarks on the data that do not stop training."""
     whole: Callable[[Config], Split] | None = None
     """Every image of the data, for those that need not come with splits; else all splits are joined."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS

@@ -4,28 +4,23 @@ from functools import partial
 from pathlib import Path
 
 from ..data import DataError, Split, images
-from ..data.labelled import load_labelled
 from ..data.split import ALL, SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import fitting, parts_of, with_notes
 from .labelled import by_labels
-from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["images"].network
 
 
 def load(config: Config, split: str) -> Split:
     """A split of the folder."""
-    if config.labels is None:
-        found = images.load(Path(str(config.data)), split, side_of(config), *parts_of(config))
-    else:
-        kind, (fold, folds) = config.label_type, parts_of(config)
-        found = load_labelled(
-            Path(str(config.data)), Path(config.labels), split, kind=kind, size=side_of(config), fold=fold,
-            folds=folds,
-        )  # fmt: skip
+    labels = Path(config.labels) if config.labels else None
+    found = images.load(
+        Path(str(config.data)), split, side_of(config), *parts_of(config), labels=labels, kind=config.label_type
+    )
     return with_notes(NETWORK, config, found) if split == "train" else found
 
 
@@ -47,14 +42,6 @@ def check(path: Path, config: Config) -> list[str]:
     return []
 
 
-def transparent(path: Path) -> list[str]:
-    """A remark on the images of class folders that are not opaque everywhere."""
-    try:
-        return images.transparent(path)
-    except DataError:  # the images of a table lie in any folders
-        return []
-
-
 def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split an image is of may leave testing out."""
     if config.labels is None:
@@ -67,7 +54,6 @@ TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
     check=check,
-    remarks=transparent,
     whole=lambda config: load(config, ALL),
     splits=splits,
     load_split=load,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
-from ..data.labelled import load_points
+from ..data.images import load_points
 from ..data.split import ALL
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import parts_of
 from .objectives import Landmarks
-from .own import parts_of
 
 
 def load(config: Config, split: str) -> Split:

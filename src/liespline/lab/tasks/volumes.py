@@ -4,14 +4,15 @@ from functools import partial
 from pathlib import Path
 
 from ..data import DataError, Split, volumes
-from ..data.scan_folders import load_scans, table_of
+from ..data.scan_folders import SCANS, load_scans
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
+from ..data.table import labels_of
 from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import fitting, parts_of, with_notes
 from .labelled import by_labels
-from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
 OF_FOLDERS = ("labels", "label_type", "folds", "fold", "intensity_range", "spacing")
@@ -58,7 +59,7 @@ def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split a scan is of may leave testing out."""
     if config.labels is None:
         return SPLITS
-    table = table_of(Path(str(config.data)), Path(config.labels), config.label_type)
+    table = labels_of(Path(config.labels), Path(str(config.data)), config.label_type, SCANS)
     return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 

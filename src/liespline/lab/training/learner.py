@@ -16,8 +16,8 @@ from torchmetrics import MeanMetric
 from ...nn import Ensemble, shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
-from ..data.patches import Drawn
-from ..data.whole import Whole, Wholes
+from ..data.mask_split import Whole, Wholes
+from ..data.patches import RandomPatches
 from ..runs.checkpoint import check_fit
 from ..runs.trained import Trained
 from ..segmentation import Scored, scored
@@ -155,7 +155,7 @@ class Batches(LightningDataModule):
     def train_dataloader(self) -> Any:
         """Shuffled by seed and epoch; images that do not fill a batch wait for another epoch."""
         split, world = self.splits["train"].to_learn_from(self.seed), self._world
-        kind = EpochNumbers if isinstance(split, Drawn) else DistributedSampler
+        kind = EpochNumbers if isinstance(split, RandomPatches) else DistributedSampler
         shuffled: Sampler[int] = kind(
             split, world, self._trainer.global_rank, shuffle=True, seed=self.seed, drop_last=True
         )

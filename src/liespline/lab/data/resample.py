@@ -1,4 +1,4 @@
-"""Small grey images moved in one interpolation, for sets that are moved once."""
+"""Small grey images transformed in one interpolation, for sets that are transformed once."""
 
 import numpy as np
 import torch
@@ -38,13 +38,13 @@ def transformed(
     return out
 
 
-def turned(
+def rotated(
     images: Array,
     angles: NDArray[np.float64],
     side: int,
     magnification: float | NDArray[np.float64] = 1.0,
 ) -> NDArray[np.uint8]:
-    """Images (N, H, W) in [0, 1], magnified by one factor or each by its own, turned by `angles`, centred on black.
+    """Images (N, H, W) in [0, 1], magnified by one factor or each by its own, rotated by `angles`, centred on black.
 
     Counter-clockwise, about their centre: (N, side, side).
     """
