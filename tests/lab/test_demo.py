@@ -41,7 +41,7 @@ def test_table_and_report_show_every_network(shown):
         assert word in text
     page = (out / "report.html").read_text()
     assert all(row.name in page for row in rows)
-    assert "Feature maps that move with the image" in page
+    assert "Feature maps under transformations" in page
 
 
 def test_a_run_without_the_advantage_is_called_that(shown):
