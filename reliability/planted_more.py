@@ -85,7 +85,7 @@ _CORE = [
     Fault("_convert.py::_Converter._norm", "layer.num_features, layer.eps,", "layer.num_features, 1e-5,",
           "convert: norms forget their eps",
           "test_converting"),
-    Fault("_export.py::_depthwise", "layer.bias.repeat_interleave(shape[1])", "layer.bias.repeat(shape[1])",
+    Fault("_export/layers.py::depthwise", "layer.bias.repeat_interleave(shape[1])", "layer.bias.repeat(shape[1])",
           "export: depthwise biases of other channels",
           "test_separable::test_export_and_onnx"),
     Fault("groups/product.py::Product.uniform_elements", "(weights.unsqueeze(-1) * grid.weights).flatten()",
