@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torch.utils.data import DataLoader, DistributedSampler
 from torchmetrics import MeanMetric
 
 from ...nn import Ensemble, shift
@@ -33,7 +33,7 @@ Batch = tuple[Tensor, Tensor]
 class Learner(LightningModule):
     """A network with its loss, its scores and its optimiser.
 
-    `averaged` is the moving average of weights and norms' statistics, where one is asked for: it is scored and kept.
+    `averaged` is the moving average of parameters and norms' statistics, where one is asked for: it is scored and kept.
     `used` makes of a network what it is once it is trained, where images are scored whole.
     """
 
@@ -60,13 +60,13 @@ class Learner(LightningModule):
         network = self.network
         # On a GPU the graph is recorded and replayed: at the paper's batch sizes launching takes longer than computing.
         mode = "reduce-overhead" if torch.cuda.is_available() else "default"
-        self._compiled = torch.compile(lambda x: answers(network, x), mode=mode)
+        self._compiled = torch.compile(lambda x: outputs(network, x), mode=mode)
 
     def output(self, x: Tensor) -> Tensor:
-        """What the network makes of a batch."""
+        """The network's output of a batch."""
         # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
         if self.training:
-            return self._compiled(x) if self._compiled else answers(self.network, x)
+            return self._compiled(x) if self._compiled else outputs(self.network, x)
         output: Tensor = (self.averaged or self.network)(x)
         return output
 
@@ -82,10 +82,10 @@ class Learner(LightningModule):
         count = len(output) // len(targets)
         loss = self.objective.loss(output, torch.cat([targets] * count))
         self._losses.append(loss.detach())
-        return loss * count  # the sum of the losses of all, so that each learns as it would alone
+        return loss * count  # the sum of the losses of all, so that each is trained as it would be alone
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Take the new weights into their average."""
+        """Take the new parameters into their average."""
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
 
@@ -102,11 +102,11 @@ class Learner(LightningModule):
         if self.settings.grid_jitter:
             shift(self.network, None)
         if self._used is not None:
-            # Anew for each validation: how far tiles must overlap is measured, and depends on the weights.
+            # Anew for each validation: how far tiles must overlap is measured, and depends on the parameters.
             self._whole = partial(scored, self._used(self.averaged or self.network), self.objective)
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
-        """Loss and scores on images that the network does not learn from."""
+        """Loss and scores of held-out images."""
         if self._whole is not None:
             loss, count, output, target = self._whole(batch)
         else:
@@ -134,8 +134,8 @@ class Learner(LightningModule):
         return {"optimizer": chosen, "lr_scheduler": {"scheduler": moves, "interval": "step"}}
 
 
-def answers(network: nn.Module, x: Tensor) -> Tensor:
-    """What a loss is taken of: a network's answers, or those of each of an ensemble, one after the other."""
+def outputs(network: nn.Module, x: Tensor) -> Tensor:
+    """What a loss is taken of: a network's output, or those of each network of an ensemble, one after the other."""
     output: Tensor = network.each(x).flatten(0, 1) if isinstance(network, Ensemble) else network(x)
     return output
 
@@ -147,32 +147,32 @@ class Batches(LightningDataModule):
     to step, so a run that is killed and resumed draws what it would have drawn anyway.
     """
 
+    trainer: Trainer
+
     def __init__(self, splits: Mapping[str, Split], augment: nn.Module, training: Training, seed: int) -> None:
         super().__init__()
         self.splits, self.augment, self.settings, self.seed = splits, augment, training, seed
-        self._generator: torch.Generator | None = None
 
     def train_dataloader(self) -> Any:
         """Shuffled by seed and epoch; images that do not fill a batch wait for another epoch."""
-        split, world = self.splits["train"].to_learn_from(self.seed), self._world
+        split, trainer = self.splits["train"].to_learn_from(self.seed), self.trainer
         kind = EpochNumbers if isinstance(split, Drawn) else DistributedSampler
-        shuffled: Sampler[int] = kind(
-            split, world, self._trainer.global_rank, shuffle=True, seed=self.seed, drop_last=True
-        )
+        rank, world = trainer.global_rank, trainer.world_size
+        shuffled: Iterable[int] = kind(split, world, rank, shuffle=True, seed=self.seed, drop_last=True)
         return self._loader(split, shuffled, drop_last=True)
 
     def val_dataloader(self) -> Any:
-        """All images once, in order."""
+        """All images once, in order, each on one of the processes."""
         split: Any = self.splits["valid"].to_pick_by()
-        return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
+        return self._loader(
+            split, range(self.trainer.global_rank, len(split), self.trainer.world_size), drop_last=False
+        )
 
-    def _loader(self, split: Any, sampler: Sampler[int], drop_last: bool) -> Any:
-        batch = min(self.settings.batch_size, len(split)) // self._world
+    def _loader(self, split: Any, sampler: Iterable[int], drop_last: bool) -> Any:
+        batch = min(self.settings.batch_size, len(split)) // self.trainer.world_size
         if batch < 1:
-            raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
-        batch = 1 if isinstance(split, Wholes) else batch
-        workers = self.settings.workers
-        on_gpu = self._trainer.strategy.root_device.type == "cuda"
+            raise ConfigError(f"{len(split)} images cannot be shared by {self.trainer.world_size} processes; use fewer")
+        batch, workers = 1 if isinstance(split, Wholes) else batch, self.settings.workers
         return DataLoader(
             split,
             batch,
@@ -180,7 +180,7 @@ class Batches(LightningDataModule):
             drop_last=drop_last,
             collate_fn=batched,  # type: ignore[arg-type]
             num_workers=workers,
-            pin_memory=on_gpu,
+            pin_memory=self.trainer.strategy.root_device.type == "cuda",
             persistent_workers=workers > 0,
         )
 
@@ -188,26 +188,14 @@ class Batches(LightningDataModule):
         """Turn stored bytes into floats and augment them, on the device, a batch at a time."""
         if isinstance(batch, Whole):
             return batch
-        trainer, (images, targets) = self._trainer, batch
+        trainer, (images, targets) = self.trainer, batch
         dtype = trainer.lightning_module.dtype
         if not trainer.training:
             return as_float(images).to(dtype), targets
-        if self._generator is None or self._generator.device != images.device:
-            self._generator = torch.Generator(images.device)
-        self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
-        draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
+        generator = torch.Generator(images.device).manual_seed(stable_hash(self.seed, trainer.global_step))
+        draws = Draws(generator, trainer.world_size, trainer.global_rank)
         images, targets = self.augment(images, targets, draws)
         return images.to(dtype), targets
-
-    @property
-    def _trainer(self) -> Trainer:
-        if self.trainer is None:
-            raise RuntimeError("batches are made for a trainer: call Trainer.fit with them")
-        return self.trainer
-
-    @property
-    def _world(self) -> int:
-        return self._trainer.world_size
 
 
 class EpochNumbers(DistributedSampler[Any]):
@@ -216,19 +204,6 @@ class EpochNumbers(DistributedSampler[Any]):
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)  # type: ignore[arg-type]
         return (self.epoch * count + index for index in super().__iter__())
-
-
-class Shared(Sampler[int]):
-    """Every world-th image, beginning at the rank: each image once, whatever the number of processes."""
-
-    def __init__(self, count: int, world: int, rank: int) -> None:
-        self.indices = range(rank, count, world)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.indices)
-
-    def __len__(self) -> int:
-        return len(self.indices)
 
 
 def stable_hash(*numbers: int) -> int:
