@@ -69,7 +69,7 @@ FAULTS = [
           "test_ensemble"),
     Fault("lab/training/learner.py::Learner.training_step", "return loss * count", "return loss",
           "ensemble: each learns more slowly", _ENSEMBLE),
-    Fault("lab/training/learner.py::answers", "network.each(x).flatten(0, 1) if", "network(x) if",
+    Fault("lab/training/learner.py::outputs", "network.each(x).flatten(0, 1) if", "network(x) if",
           "ensemble: a loss of the mean", _ENSEMBLE),
     Fault("lab/networks.py::build.one", "max(1, weights // count) if", "weights if", "ensemble: each has all weights",
           _ENSEMBLE),

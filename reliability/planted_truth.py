@@ -121,4 +121,15 @@ _ROWS = [
           "lab/test_groups_cli::test_one_number_counts_the_elements_of_every_group"),
 ]  # fmt: skip
 
-FAULTS = [*_CONNECTIONS, *_ROWS]
+_PER_IMAGE = [
+    Fault("lab/runs/per_image.py::pack_classes", "logits.scatter(1, at, float(\"-inf\"))", "logits",
+          "log odds are log probabilities", "truth/test_per_image"),
+    Fault("lab/runs/per_image.py::pack_classes", "true=targets", "true=outputs.argmax(1)",
+          "all images of a run are right", "truth/test_per_image"),
+    Fault("lab/runs/per_image.py::pack", "json.dumps(list(names))", "json.dumps(sorted(names))",
+          "images in another order have the same fingerprint", "truth/test_per_image"),
+    Fault("lab/evaluation/mask_scores.py::score_masks", "dice=torch.stack(single)", "dice=torch.stack(single).flip(0)",
+          "Dice of another image", "truth/test_per_image"),
+]  # fmt: skip
+
+FAULTS = [*_CONNECTIONS, *_ROWS, *_PER_IMAGE]

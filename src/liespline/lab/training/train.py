@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import seed_everything
-from torch import distributed
+from torch import distributed, nn
 
 from ..evaluation.evaluate import evaluate_run, report_run
 from ..runs.checkpoint import SafeCheckpoints
@@ -22,6 +23,10 @@ from .interval import validation_interval
 from .learner import Batches, Learner
 from .shifting import compiled_once
 from .trainer import lightning_manners, make_trainer
+
+if TYPE_CHECKING:
+    from ..data.mask_split import Whole
+    from ..segmentation import Scored
 
 # Lightning starts the other processes of this machine with our command line; here they find the folder.
 SHARED_FOLDER = "LIESPLINE_RUN"
@@ -51,10 +56,9 @@ def train(session: Session, *, progress: bool = True) -> None:
 def fit(session: Session, *, progress: bool) -> None:
     """Train the network of a session, from the last checkpoint of its run if there is one."""
     config, signature, objective = session.config, session.signature, session.objective
-    used = partial(Trained, config=session.settled, signature=signature) if signature.kind == "masks" else None
     network = session.network
     seed_everything(config.seed, verbose=False)
-    learner = Learner(network, objective, config.training, config.seed, used)
+    learner = Learner(network, objective, config.training, config.seed, scored_whole(session))
     if config.training.compile and compiled_once(network, config.training):
         learner.compile_network()
     every = validation_interval(session.train, session.valid)
@@ -63,6 +67,15 @@ def fit(session: Session, *, progress: bool) -> None:
     batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
     begun = session.run.last_checkpoint
     trainer.fit(learner, datamodule=batches, ckpt_path=begun if begun.is_file() else None, weights_only=True)
+
+
+def scored_whole(session: Session) -> Callable[[nn.Module], Callable[[Whole], Scored]] | None:
+    """For images with masks: what scores whole ones by a network as it will be used."""
+    if session.signature.kind != "masks":
+        return None
+    from ..segmentation import scored
+
+    return lambda network: partial(scored, Trained(network, session.settled, session.signature), session.objective)
 
 
 def keep_best(session: Session) -> None:
