@@ -88,7 +88,10 @@ _RECORDS = [
         "corners that are full unseen",
     ),
     Fault(
-        "lab/runs/precision.py::in_precision", "if name in _KINDS else", "if False else", "tested in another precision"
+        "lab/evaluation/scores.py::in_precision",
+        "if name in AUTOCAST else",
+        "if False else",
+        "tested in another precision",
     ),
     Fault(
         "lab/evaluation/moves.py::_how",

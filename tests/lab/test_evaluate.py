@@ -13,8 +13,7 @@ from liespline.lab.data import Split
 from liespline.lab.evaluation.elements import transforms_of
 from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.invariance import accuracies, relative_change
-from liespline.lab.evaluation.scores import batches, confusion, predictions, scores
-from liespline.lab.runs.precision import in_precision
+from liespline.lab.evaluation.scores import batches, confusion, in_precision, predictions, scores
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
 from liespline.lab.tasks.networks import Signature

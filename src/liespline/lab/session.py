@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .data import DataError, Split
 from .data.manifest import Changes, Manifest
-from .data.split import ALL, Joined
+from .data.split import ALL, SPLITS, Joined
 from .data.validate import validate
 from .data.value_range import Comparison, ValueRange
 from .networks import build
@@ -84,8 +84,24 @@ class Session:
             self.loaded |= self._unchanged(self.manifest, new) if self.manifest else self._now(new)
         return {name: self.loaded[name] for name in names}
 
+    def _names(self) -> tuple[str, ...]:
+        try:
+            return self.task.splits(self.config)
+        except DataError:
+            self.load(*SPLITS)  # says all that is wrong, with the files too
+            raise
+
     def _now(self, names: list[str]) -> dict[str, Split]:
-        return {name: self.task.load(self.config, name) for name in names}
+        path, splits = self.task.data_path(self.config), {}
+        problems = self.task.check(path, self.config) if self.task.check is not None and path is not None else []
+        for name in names:
+            try:
+                splits[name] = self.task.load(self.config, name)
+            except DataError as error:  # one report of all that is wrong
+                problems = [*problems, *error.problems]
+        if problems:
+            raise DataError(list(dict.fromkeys(problems)))
+        return splits
 
     def _unchanged(self, manifest: Manifest, names: list[str]) -> dict[str, Split]:
         now = self._now([ALL] if manifest.dealt else names)
@@ -97,11 +113,7 @@ class Session:
 
     def validate(self) -> list[str]:
         """Look at every image: remarks on them; DataError with all that would stop training or spoil its numbers."""
-        if not self.loaded:
-            path = self.task.data_path(self.config)
-            if self.task.check is not None and path is not None and (problems := self.task.check(path, self.config)):
-                raise DataError(problems)
-            self.load(*(self.manifest.splits if self.manifest else self.task.splits(self.config)))
+        self.load(*(self.manifest.splits if self.manifest else self._names()))
         splits, where = self.loaded, str(self.config.data or self.config.task)
         remarks = validate(splits, where)
         known = self._value_range(splits.get("train"))

@@ -25,7 +25,6 @@ def check(
     labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`.")] = None,
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
-    from ..data import DataError
     from ..data.validate import value_limits
     from ..session import Session
     from ..tasks import find_task
@@ -34,18 +33,7 @@ def check(
     if chosen.data_help is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
     config = chosen.defaults.updated(data=str(path), size=size, labels=None if labels is None else str(labels))
-    if chosen.check is not None and (problems := chosen.check(path, config)):
-        raise DataError(problems)
-    session, missing = Session(config), {}
-    for name in ("train", "valid", "test"):
-        try:
-            session.load(name)
-        except DataError as error:
-            missing[name] = error.problems
-    if len(missing) == 3:
-        raise DataError(list(dict.fromkeys(problem for found in missing.values() for problem in found)))
-    for name, problems in missing.items():
-        console.print(f"{name}: not there ({problems[0]})")
+    session = Session(config)
     remarks = session.validate()
     for name, split in session.loaded.items():
         shape, counts = "×".join(map(str, (split.in_channels, *split.space))), Counter(split.labels)

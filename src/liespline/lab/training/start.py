@@ -17,9 +17,8 @@ from ..screen import Screen
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from .interval import interval_words
 from .shifting import compiled_once
-from .train import SHARED_FOLDER, is_first
+from .train import SHARED_FOLDER, is_first, validation_interval
 
 
 def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
@@ -118,7 +117,12 @@ def preflight(session: Session) -> list[str]:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
     network.train()
-    remarks += [*session.remarks, *interval_words(split, session.valid)]
+    remarks += session.remarks
+    if (every := validation_interval(split, session.valid)) > 1:
+        remarks.append(
+            f"the validation images have {session.valid.samples:,} samples, the patches of an epoch "
+            f"{split.samples_drawn:,}: validated every {every} epochs, and after the last"
+        )
     if config.network.tta_grids > 1:
         remarks.append(
             f"--tta-grids {config.network.tta_grids}: epochs are scored on one grid, the one that is trained; "

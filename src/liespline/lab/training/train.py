@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Callable, Iterator
@@ -13,13 +14,13 @@ from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import seed_everything
 from torch import distributed, nn
 
+from ..data import Split
 from ..evaluation.evaluate import evaluate_run, report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.folder import Run
 from ..runs.trained import Trained, save_trained
 from ..screen import Screen
 from ..session import Session
-from .interval import validation_interval
 from .learner import Batches, Learner
 from .shifting import compiled_once
 from .trainer import lightning_manners, make_trainer
@@ -67,6 +68,16 @@ def fit(session: Session, *, progress: bool) -> None:
     batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
     begun = session.run.last_checkpoint
     trainer.fit(learner, datamodule=batches, ckpt_path=begun if begun.is_file() else None, weights_only=True)
+
+
+def validation_interval(train: Split, valid: Split) -> int:
+    """After how many epochs to validate: ⌈samples of the validation images / samples of an epoch's patches⌉.
+
+    Images with masks are trained on in patches and validated whole, which can be a hundred times as much. A step of
+    training costs about three passes over its samples, so validation takes a quarter of the time at most. It is
+    counted and not timed: a resumed run validates when the uninterrupted one would have.
+    """
+    return max(1, math.ceil(valid.samples / train.samples_drawn)) if train.kind == "masks" else 1
 
 
 def scored_whole(session: Session) -> Callable[[nn.Module], Callable[[Whole], Scored]] | None:
