@@ -21,7 +21,7 @@ FAULTS = [
           "what lies beyond an image is scored as background", "lab/test_data_pairs"),
     Fault("lab/data/pair_items.py::_misfit", "if not image.same_place(mask):", "if False:",
           "masks that lie elsewhere are taken", "lab/test_data_pairs"),
-    Fault("lab/data/pair_items.py::meaning_of", "raise DataError([*problems, *found.others])", "raise DataError(problems)",
+    Fault("lab/data/pair_items.py::names_of", "raise DataError([*problems, *found.others])", "raise DataError(problems)",
           "what is wrong is said one kind at a time", "lab/test_data_pairs"),
     Fault("lab/evaluation/mask_scores.py::score_masks", "trained.signature).eval()", "trained.signature)",
           "a test loss of smoothed masks", "lab/test_segment::test_the_scores_are_those_of_the_files"),
