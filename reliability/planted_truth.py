@@ -91,7 +91,7 @@ _ROWS = [
     Fault("lab/data/images.py::load", "images.marks, fold, folds", "names, fold, folds",
           "14: copies in tables are dealt apart",
           _FOLDS + "every_image_is_tested_once_and_copies_with_their_likes"),
-    Fault("lab/data/pairs.py::load_pairs", "items.marks, fold, folds", "names, fold, folds",
+    Fault("lab/data/pairs.py::load_pairs", "items.marks, fold", "names, fold",
           "14: copies with masks are dealt apart", _COPIES),
     Fault("lab/data/scan_folders.py::load_scans", "scans.marks, fold, folds",
           "names, fold, folds", "14: copies of scans are dealt apart", _COPIES),
