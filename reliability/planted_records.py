@@ -16,8 +16,8 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/volumes.py::load",
-        "Split(Centred(rows, space), targets",
-        "Split(rows, targets",
+        "Split(Centred(images, space, channels_last=True), targets",
+        "Split(images, targets",
         "no box around volumes",
     ),
     Fault(
@@ -59,8 +59,8 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/split.py::Joined.__init__",
-        "self.kind, self.side = first.kind, first.side",
-        "self.kind = first.kind",
+        "self.side, self.voxels, self.whole = first.side, first.voxels, first.whole",
+        "self.voxels, self.whole = first.voxels, first.whole",
         "joined scans forget their spacing",
     ),
     Fault(
@@ -128,10 +128,10 @@ _RECORDS = [
         "affine digits leave the view",
     ),
     Fault(
-        "lab/data/turned.py::transformed", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"
+        "lab/data/resample.py::transformed", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"
     ),
     Fault(
-        "lab/data/turned.py::transformed",
+        "lab/data/resample.py::transformed",
         "images[rows].astype(np.float64)",
         "images[rows].astype(np.float32)",
         "other digits on other processors",

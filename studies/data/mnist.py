@@ -70,7 +70,7 @@ def outside(path: Path) -> Split:
 
 
 def _state(path: Path) -> object:
-    files = [(file.name, file.stat()) for file in sorted(path.glob("*ubyte*"))]
+    files = [(file.name, file.stat()) for file in sorted(path.glob("*ubyte*")) if file.is_file()]
     return (*((name, status.st_size, status.st_mtime_ns) for name, status in files), *_COUNTS.values())
 
 

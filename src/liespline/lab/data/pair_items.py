@@ -20,29 +20,6 @@ from .store import Item, cache_folder, fingerprint
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 
 
-@dataclass(frozen=True)
-class Meaning:
-    """What the masks of a set mean: class names by value, and the side of the cubes that its voxels become."""
-
-    names: dict[int, str]
-    side: float | None
-
-    @property
-    def classes(self) -> list[str]:
-        """The classes that are trained on, in the order of their values."""
-        return [name for name in self.names.values() if name != IGNORED]
-
-    @property
-    def values(self) -> list[int]:
-        """The value that masks hold for each of the classes."""
-        return [value for value, name in self.names.items() if name != IGNORED]
-
-    @property
-    def numbers(self) -> dict[int, int]:
-        """Class numbers by value."""
-        return {v: IGNORE if name == IGNORED else self.classes.index(name) for v, name in self.names.items()}
-
-
 @dataclass
 class Found:
     """What the files of a set hold, and what is wrong with them."""
@@ -132,14 +109,15 @@ def size_words(space: Sequence[int]) -> str:
     return "×".join(map(str, reversed(space) if len(space) == 2 else space))
 
 
-def meaning_of(path: Path, found: Found, reading: Reading) -> Meaning:
+def names_of(path: Path, found: Found) -> dict[int, str]:
     """Class names by value, from `classes.csv` or else from the training masks; DataError with all that is wrong."""
     problems, held = list(found.masks), found.holders
     try:
         stated = read_classes(path)
     except DataError as error:  # one report of all that is wrong
         raise DataError([*error.problems, *problems, *found.others]) from error
-    names = stated or {value: "background" if value == 0 else str(value) for value in sorted(held.keys() & found.known)}
+    known = sorted(held.keys() & found.known)
+    names = stated or {value: "background" if value == 0 else str(value) for value in known}
     if not problems:
         where = f"{CLASSES} lists" if stated else "the training masks hold"
         for value in sorted(held.keys() - names.keys()):
@@ -149,33 +127,34 @@ def meaning_of(path: Path, found: Found, reading: Reading) -> Meaning:
             problems.append(f"{path}: all masks hold the one value {sorted(names)}; two or more are needed")
     if problems or found.others:
         raise DataError([*problems, *found.others])
-    volumes = [spacing for spacing in found.spacings if len(spacing) == 3]
-    return Meaning(names, reading.for_all(volumes).side if volumes else None)
+    return names
 
 
 def mask_items(
     path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading: Reading, whole: dict[str, Array]
 ) -> Iterator[tuple[int, Item]]:
-    """All images and masks, volumes of them on cubes of one side."""
+    """All images and masks, volumes of them on cubes of one side; classes are numbered in the order of their values."""
     with Spool(cache_folder(path)) as spool:
         found = read_pairs(path, pairs, splits, spool)
-        meaning = meaning_of(path, found, reading)
-        reading = replace(reading, side=meaning.side)
-        whole |= {"classes": np.array(meaning.classes), "values": np.array(meaning.values)}
-        whole["side"] = np.array(meaning.side or 0.0)
-        for row, (scan, values, numbers) in enumerate(found.scans):
-            yield row, _item(replace(scan, values=values()), numbers(), meaning, reading, row + 1)
+        names = names_of(path, found)
+        volumes = [spacing for spacing in found.spacings if len(spacing) == 3]
+        reading = reading.for_all(volumes) if volumes else replace(reading, side=None)
+        values = [value for value, name in names.items() if name != IGNORED]
+        whole |= {"classes": np.array([names[value] for value in values]), "values": np.array(values)}
+        whole["side"] = np.array(reading.side or 0.0)
+        for row, (scan, samples, numbers) in enumerate(found.scans):
+            yield row, _item(replace(scan, values=samples()), numbers(), values, reading, row + 1)
 
 
-def _item(image: Scan, mask: Array, meaning: Meaning, reading: Reading, seed: int) -> Item:
+def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, seed: int) -> Item:
     classes = np.full(mask.shape, IGNORE, np.uint8)
-    for value, number in meaning.numbers.items():
+    for number, value in enumerate(values):
         classes[mask == value] = number
     samples, own = image.values, np.zeros((0,) * mask.ndim, np.uint8)
     if mask.ndim == 3:
         own = classes if reading.resamples(image.spacing) else own
         samples, classes = reading.samples(image), reading.on_cubes(image, classes[None], nearest=True)[0]
-    places, counts = _places(classes, len(meaning.classes), seed)
+    places, counts = _places(classes, len(values), seed)
     label = fingerprint(classes.astype(np.int64))
     seen = Item.of(
         as_float(torch.tensor(samples)).numpy(), label=label, spacing=image.spacing, places=places, counts=counts

@@ -48,9 +48,9 @@ def load_pairs(
     table = Table((), "masks", (), np.zeros(0), splits, None)
     if labels is not None:
         table = _as_in(labels, path, table, names)
-    rows = replace(table, splits=table.splits if folds is None else None).rows_of(
-        split, names, items.marks, fold, folds
-    )
+    if folds is not None:
+        table = replace(table, splits=None)
+    rows = table.rows_of(split, names, items.marks, fold, folds, some=False)
     notes += _remarks(items, reading)
     return MaskSplit(items, names, rows, patch, notes, dealt=table.splits is None)
 

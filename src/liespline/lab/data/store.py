@@ -154,15 +154,25 @@ def stored(source: Path, key: str, build: Build) -> Store:
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.items"
     index = target.with_suffix(".npz")
-    if not (index.exists() and target.exists()):
+    kept = _kept(target, index)
+    if kept is None:
         with lock(folder / f"{family}.lock", wait=True):
-            if not (index.exists() and target.exists()):
+            kept = _kept(target, index)
+            if kept is None:
                 _write(target, index, build)
             for other in folder.iterdir():
                 if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
                     other.unlink(missing_ok=True)
+    return kept if kept is not None else stored(source, key, build)
+
+
+def _kept(target: Path, index: Path) -> Store | None:
+    """What was decoded before, if all of it is there."""
+    if not (index.exists() and target.exists()):
+        return None
     with np.load(index, allow_pickle=False) as arrays:
-        return Store(target, {name: arrays[name] for name in arrays.files})
+        store = Store(target, {name: arrays[name] for name in arrays.files})
+    return store if target.stat().st_size == int(store.index["bytes"]) else None
 
 
 def _write(target: Path, index: Path, build: Build) -> None:
@@ -176,6 +186,7 @@ def _write(target: Path, index: Path, build: Build) -> None:
                 entries[row] |= {f"{name} dtypes": array.dtype.str}
                 stream.write(np.ascontiguousarray(array).tobytes())
                 stream.write(bytes(-stream.tell() % 8))  # the next array begins where its dtype may
+        whole["bytes"] = np.array(stream.tell())
     names = entries[0] if entries else ()
     columns: dict[str, Any] = {name: np.array([entries[row][name] for row in range(len(entries))]) for name in names}
     with replaced(index) as part, open(part, "wb") as file:

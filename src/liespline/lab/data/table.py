@@ -44,14 +44,16 @@ class Table:
     groups: tuple[str, ...] | None
     notes: tuple[str, ...] = ()
 
-    def rows_of(self, split: str, names: Sequence[str], marks: Sequence[str], fold: int, folds: int | None) -> Array:
-        """Row numbers of one split, as the table says or dealt out; DataError if there are none."""
+    def rows_of(
+        self, split: str, names: Sequence[str], marks: Sequence[str], fold: int, folds: int | None, some: bool = True
+    ) -> Array:
+        """Row numbers of one split, as the table says or dealt out; DataError if there must be `some` and are none."""
         if split == ALL:
             return np.arange(len(names))
         labels = self.targets if self.kind == "classes" and len(self.targets) else None
         splits = self.splits or deal(names, labels, self.groups, marks, fold, folds)
         rows = np.flatnonzero([own == split for own in splits])
-        if not rows.size:
+        if some and not rows.size:
             raise DataError(f"no row is of split {split!r}; every one of {', '.join(SPLITS)} needs some")
         return rows
 
