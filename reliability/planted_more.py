@@ -50,7 +50,7 @@ _LAB = [
     Fault("lab/evaluation/scores.py::mistakes", "wrong[confidence[wrong].argsort(descending=True, stable=True)]",
           "confidence[wrong].argsort(descending=True, stable=True)", "mistakes are shown with other images",
           "truth/test_images::test_what_stands_behind_the_accuracy"),
-    Fault("lab/evaluation/predict.py::_answers", "zip(batch, outputs.softmax(-1)",
+    Fault("lab/evaluation/predict.py::_rows", "zip(batch, outputs.softmax(-1)",
           "zip(batch[::-1], outputs.softmax(-1)", "predict: answers of other files in the batch",
           "truth/test_images::test_predict_says_what_the_network_says"),
     Fault("lab/evaluation/external.py::score_file", "labels=None if labels is None else str(labels)", "labels=None",

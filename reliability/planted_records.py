@@ -9,9 +9,9 @@ STUDIES = "../../studies"
 
 _RECORDS = [
     Fault(
-        "lab/evaluation/moves.py::moves_of",
-        'turns = 16 if group in ("sim2", "gl2") else 24',
-        'turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)',
+        "lab/evaluation/elements.py::transforms_of",
+        'count = 16 if group in ("sim2", "gl2") else 24',
+        'count = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)',
         "every network turned to angles of its own",
     ),
     Fault(
@@ -21,7 +21,7 @@ _RECORDS = [
         "no box around volumes",
     ),
     Fault(
-        "lab/evaluation/predict.py::_images",
+        "lab/evaluation/predict.py::images_of",
         "space)) if boxed else volume",
         "space)) if False else volume",
         "volumes predicted without their box",
@@ -94,7 +94,7 @@ _RECORDS = [
         "tested in another precision",
     ),
     Fault(
-        "lab/evaluation/moves.py::_how",
+        "lab/evaluation/elements.py::_how",
         "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
         "str(trained.config.network.group)",
         "generated images moved by the network's group",
@@ -172,7 +172,12 @@ _RECORDS = [
         "}) if training.train_on_val",
         "--train-on-val learns from nothing more",
     ),
-    Fault("lab/evaluation/moves.py::under_moves", "if i:", "if True:", "upright images among the moved ones"),
+    Fault(
+        "lab/evaluation/invariance.py::accuracies",
+        "for own in outputs[1:]",
+        "for own in outputs",
+        "upright images among the moved ones",
+    ),
     Fault(
         "../../studies/recipes.py::PCAM",
         '"plain": {**PLAIN, "parameters": 117_000}',

@@ -99,7 +99,10 @@ def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():
     [
         (["digits", "--elements", "8x4"], ["elements = 8x4", "so2 takes one number, such as 8", "sim2"]),
         (["digits", "--group", "o2", "--elements", "8x2"], ["elements = 8x2", "o2 takes one number"]),
-        (["digits", "--group", "sim2", "--elements", "8"], ["elements = 8", "sim2 takes turns x scales, such as 8x4"]),
+        (
+            ["digits", "--group", "sim2", "--elements", "8"],
+            ["elements = 8", "takes rotations x scales, such as 8x4"],
+        ),
         (["digits", "--group", "sim2", "--elements", "8x4x2"], ["8x4x2", "such as 8x4"]),
         (["digits", "--group", "gl2", "--elements", "8x3"], ["elements = 8x3", "such as 8x1x3x3"]),
         (["digits", "--group", "sim2", "--elements", "8y4"], ["elements = '8y4'", "or for products 8x4"]),

@@ -36,7 +36,7 @@ def test_within_means_about_the_identity_alone():
         assert same_sets(grid.group.matrix(grid.elements), elements), group
         # Of these groups all but GL(2), in its chart, have a Haar measure that is constant in the algebra.
         assert torch.allclose(grid.weights, torch.ones(len(grid), dtype=torch.float64), rtol=0.02)
-    with pytest.raises(ConfigError, match=r"within = 27.* for so2, sim2 and gl2; leave it out for scale"):
+    with pytest.raises(ConfigError, match=r"max_angle = 27.* for so2, sim2 and gl2; leave it out for scale"):
         make_grid(Network(group="scale", elements=3, max_angle=27), 2)
 
 

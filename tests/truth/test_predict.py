@@ -390,7 +390,7 @@ def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path, comman
         nibabel.save(nibabel.Nifti1Image(values.astype(np.float32), spacing), folder / f"{name}.nii.gz")
         predicted = command("predict", scans / "windowed", folder, "--out", tmp_path / "a.csv")
         scored = command("evaluate", scans / "windowed", "--data", tmp_path / name, "--split", "all")
-        own = f"has voxels of {side * 1.5 ** (1 / 3):.3g} mm, the network learned from voxels of 1.14 mm"
+        own = f"has voxels of {side * 1.5 ** (1 / 3):.3g} mm, the network was trained on voxels of 1.14 mm"
         for status, _, errors in (predicted, scored):
             assert (status, own in errors) == (0, name not in ("alike", "coarse")), errors
         assert len(rows_of(tmp_path / "a.csv")) == 1
