@@ -96,9 +96,9 @@ def test_the_background_does_not_count_in_the_scores_of_turned_masks(segmented):
     assert segmented.read_results("rotated_masks")["rotated_masks"]["upright"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_report_shows_truth_answer_and_error(segmented):
+def test_the_report_shows_truth_prediction_and_error(segmented):
     page = segmented.report_file.read_text()
-    for words in ("Truth, answer and error", "how well masks follow", "Dice turned by 45°"):
+    for words in ("Truth, prediction and error", "how consistently masks rotate", "Dice rotated by 45°"):
         assert words in page
 
 
