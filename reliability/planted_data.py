@@ -49,6 +49,6 @@ FAULTS = [
     Fault("lab/evaluation/predict.py::images_of", "Reading(trained.config.intensity_range, side)",
           "Reading(None, side)",
           "predict forgets the window", "lab/test_volume_folders"),
-    Fault("lab/evaluation/external.py::as_learned", "config.updated(spacing=signature.spacing, size",
+    Fault("lab/evaluation/external.py::as_trained", "config.updated(spacing=signature.spacing, size",
           "config.updated(size", "another set has voxels of its own size", "lab/test_volume_folders"),
 ]  # fmt: skip

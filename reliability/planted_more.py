@@ -12,7 +12,7 @@ _LAB = [
     Fault("lab/training/trainer.py::EpochLog.on_train_start", "self.run.keep_metrics_before(trainer.current_epoch)",
           "pass", "epochs that are done again are written twice",
           "lab/test_resume::test_every_attempt_was_killed_and_resumed"),
-    Fault("lab/training/train.py::train", 'Signature.of(splits["train"])', 'Signature.of(splits["valid"])',
+    Fault("lab/session.py::Session.signature", "Signature.of(self.train)", "Signature.of(self.valid)",
           "numbers are standardised as in validation",
           "truth/test_table_order::test_scores_are_those_of_the_files"),
     Fault("lab/data/images.py::load", "table.targets[rows]", "table.targets[: len(rows)]",

@@ -78,7 +78,7 @@ FAULTS = [
           "Ensemble([make(one, signature)] * count)", "ensemble: one network several times", _ENSEMBLE),
     Fault("lab/runs/trained.py::last_layers", "if isinstance(network, Ensemble):", "if False:",
           "ensemble: one last layer alone begins anew", _ENSEMBLE),
-    Fault("lab/runs/trained.py::load", "config.network.tta_grids > 1", "config.network.tta_grids > 99",
+    Fault("lab/runs/trained.py::ready", "config.network.tta_grids > 1", "config.network.tta_grids > 99",
           "grids: one, whatever was asked for", "lab/test_grids"),
     Fault("functional/border.py::disc_pad", "+ mean * (1 - F.pad(inside, sides))",
           "+ 0 * mean * (1 - F.pad(inside, sides))", "disc: zeros beyond its rim", _DISC),

@@ -162,12 +162,12 @@ _RECORDS = [
     ),
     Fault(
         "lab/training/train.py::keep_best.kept",
-        "run.last_checkpoint if config.training.train_on_val else run.best_checkpoint",
+        "run.last_checkpoint if training.train_on_val else run.best_checkpoint",
         "run.best_checkpoint",
         "an epoch picked by images that were learned",
     ),
     Fault(
-        "lab/training/train.py::to_learn_from",
+        "lab/session.py::Session.train",
         '"valid": splits["valid"]}) if training.train_on_val',
         "}) if training.train_on_val",
         "--train-on-val learns from nothing more",

@@ -8,26 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.test_sweep import TWO
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep.plan import find_engine, plan, sweep
-from liespline.lab.sweep.study import Study
 
 GOOD, BAD = "good seed 0", "bad seed 0"
-
-
-TWO = Study(
-    task="digits",
-    recipe={
-        "group": "so2",
-        "elements": 2,
-        "widths": (2, 2, 2),
-        "epochs": 1,
-        "batch_size": 128,
-        "accelerator": "cpu",
-        "workers": 2,
-    },
-    networks={"good": {}, "bad": {}},
-)
 
 
 @pytest.fixture

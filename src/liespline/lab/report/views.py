@@ -71,12 +71,12 @@ def continuous_kernel(layer: GConv) -> Tensor:
 
 
 def _at(layer: GConv, axis: str, points: Tensor) -> Tensor:
-    """A layer's basis on space ("x") or on H ("h") at points, with learned centres where it has them."""
+    """A layer's basis on space ("x") or on H ("h") at points, with trained centres where it has them."""
     basis = layer.x_basis if axis == "x" else layer.h_basis
     if basis is None:
         raise ValueError(f"layer {layer} has no basis on H to draw")
-    learned = getattr(layer, f"{axis}_centres", None)
-    return basis(points, None if learned is None else basis.centres(learned.double().cpu()))
+    trained = getattr(layer, f"{axis}_centres", None)
+    return basis(points, None if trained is None else basis.centres(trained.double().cpu()))
 
 
 def turning_section(trained: Trained, image: Tensor) -> Section | None:
@@ -129,9 +129,9 @@ def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Secti
 def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:
     """The wrong predictions of highest probability."""
     shown = []
-    for index, answer, confidence in mistakes:
+    for index, predicted, confidence in mistakes:
         images, targets = split.__getitems__([int(index)])
-        words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
+        words = f"{classes[int(targets[0])]} taken for {classes[int(predicted)]}, {100 * confidence:.0f} %"
         shown.append((picture(image_pixels(as_float(images)[0]), words), words))
     text = "The wrong predictions of highest probability." if mistakes else "None."
     return Section("mistakes", "Mistakes", text, part("figures", "faces", shown))
@@ -174,7 +174,7 @@ def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:
-    """How far the maps, moved back, are from the first one, over the standard deviation of that one."""
+    """How far the maps, transformed back, are from the first one, over the standard deviation of that one."""
     parts = []
     for values, move in zip(maps[1:], moves[1:], strict=True):
         inside = interior(maps.shape[1:], group, group.inverse(move))

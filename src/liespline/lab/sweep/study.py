@@ -57,7 +57,7 @@ class Study:
     seeds: int = 3
     rows: Sequence[Row] = ()
     protocol: str = ""
-    """What is asked, and how the answer is measured."""
+    """What is asked, and how it is measured."""
     data: str = ""
     """What `--data` names, and what is made of it."""
 

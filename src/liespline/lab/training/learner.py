@@ -70,7 +70,7 @@ class Learner(LightningModule):
         return output
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a batch, on grids that are moved anew if asked for."""
+        """The loss of a batch, on grids that are jittered anew if asked for."""
         # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
         torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
         if self.settings.grid_jitter:

@@ -39,7 +39,7 @@ class StopAtNaN(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Keep what the step began with, ask whether it is finite, and look at the answer to an earlier step.
+        """Keep what the step began with, ask whether it is finite, and look at what was found of an earlier step.
 
         After the last batch of an epoch at all that are left, before anything is made of the network.
         """
