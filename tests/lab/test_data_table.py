@@ -1,6 +1,5 @@
 """Labels from a table, and splits that keep groups together."""
 
-
 import numpy as np
 import pytest
 
