@@ -251,7 +251,7 @@ class _Chain:
 
 
 def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The `collate_fn` for data sets that already answer with batches."""
+    """The `collate_fn` for data sets that give whole batches."""
     return batch
 
 
