@@ -126,7 +126,11 @@ FAULTS = [
         _TRUTH + "test_numbers_and_tags_are_measured_and_not_centred",
     ),
     Fault(
-        "lab/evaluation/elements.py::BASE", "BASE = 11.0", "BASE = 0.0", "change: a copy is upright", "lab/test_moves"
+        "lab/evaluation/elements.py::BASE",
+        "BASE = 11.0",
+        "BASE = 0.0",
+        "change: a copy is upright",
+        "lab/test_elements",
     ),
     Fault(
         "lab/transforms.py::Scene.maps",
@@ -147,14 +151,14 @@ FAULTS = [
         "scene.copy(base)",
         "scene.inside + scene.background",
         "layers: beside the image that was not interpolated",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",
         '"worst error": max(each)',
         '"worst error": min(each)',
         "layers: the best move is the worst",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",

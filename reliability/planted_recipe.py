@@ -8,7 +8,7 @@ _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those
 _OWN = "test_converting_own"
 _DISC = "test_disc_pad"
 _GRIDS = "test_over_grids"
-_SPLINED = "lab/test_splined"
+_SPLINED = "lab/test_transforms"
 _ENSEMBLE = "lab/test_ensemble"
 
 _EQUAL = "lab/test_learned::test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept"
