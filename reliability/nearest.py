@@ -27,7 +27,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/": ["test_paths_cuda", "test_decide", "test_paths", "test_layers", "test_paths_triton"],
     "hopper/": ["test_hopper_tiles", "test_paths_triton", "test_hopper"],
     "optim": ["test_optim"],
-    "export": ["test_export", "test_export_networks"],
+    "_export/": ["test_export", "test_export_networks"],
     "models/celeba": ["test_models_parts", "test_models"],
     "models/pcam": ["test_models_parts", "test_models"],
     "models/classifier": ["test_models_parts", "test_models", "test_classifier"],
@@ -71,7 +71,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
     "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
     "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
-    "converting": ["test_converting_own", "test_converting"],
+    "_convert": ["test_converting_own", "test_converting"],
     "testing": ["test_check_group", "test_equivariance", "test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.

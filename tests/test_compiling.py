@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from liespline.compiling import without_gaps
+from liespline._compiling import without_gaps
 
 NAME = "TORCHINDUCTOR_COMPREHENSIVE_PADDING"
 
@@ -28,7 +28,7 @@ def test_gaps(monkeypatch: pytest.MonkeyPatch, version: str, given: str | None, 
     config.comprehensive_padding = True
     monkeypatch.setitem(sys.modules, "torch._inductor.config", config)
     environment = {} if given is None else {NAME: given}
-    monkeypatch.setattr("liespline.compiling.os.environ", environment)
+    monkeypatch.setattr("liespline._compiling.os.environ", environment)
     without_gaps(version)
     assert config.comprehensive_padding is kept
     assert environment.get(NAME) == (given if kept else "0")

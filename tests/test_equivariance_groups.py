@@ -29,7 +29,7 @@ def network(grid: ls.Grid, k: int, out: ls.Grid | None = None, **given: object) 
 def test_reflections_and_quarter_turns_are_exact(group: ls.Group) -> None:
     torch.manual_seed(0)
     flips = isinstance(group, ls.O2)
-    grid = ls.uniform(group, 8) if flips else ls.uniform(group, (4, 2), spacing=(None, 0.3))
+    grid = ls.uniform(group, 16) if flips else ls.uniform(group, (8, 2), spacing=(None, 0.3))
     net = network(grid, 5, padding=2)
     x = torch.randn(1, 1, 9, 9, dtype=torch.float64)
     still = net(x)
@@ -72,7 +72,7 @@ CROSS = ls.Grid(ls.Translation(2), torch.tensor([[0.0, 0], [1, 0], [-1, 0], [0, 
 @pytest.mark.parametrize(("k", "centres"), [(5, CROSS), (7, None)], ids=["5", "7"])
 def test_flips_about_axes_at_22_degrees(k: int, centres: ls.Grid | None) -> None:
     """8 rotations × 2. In 5×5 with the five centres that stay inside; the default nine there have twice as much."""
-    grid = ls.uniform(ls.O2(), 8)
+    grid = ls.uniform(ls.O2(), 16)
     flips = torch.tensor([[EIGHTH, -1], [3 * EIGHTH, -1]], dtype=torch.float64)
     errors = []
     for seed in range(12):

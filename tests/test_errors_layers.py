@@ -60,6 +60,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ls.GConv(1, 1, None, SO3, x_basis=ls.SplineBasis(ls.disc(3, 3))),
         "x_basis is given, but kernel_size = None leaves no space for it",
     ),
+    "kernel": (lambda: ls.models.unet(1, 1, SO2, kernel="wide"), "'wide', must be one of dense, local, .*pointwise"),
+    "kernel's old word": (lambda: ls.models.unet(1, 1, SO2, kernel="apart"), "'apart', is called \"pointwise\" now"),
     "no grid": (lambda: ls.Lift(1, 1, 5, 12), "grid is a int, must be a Grid"),  # type: ignore[arg-type]
     "stride": (lambda: ls.Lift(1, 1, 5, SO2, stride=0), "stride = 0, must be a whole number ≥ 1"),
     "strides": (lambda: ls.Lift(1, 1, 5, SO2, stride=(1, 2, 3)), r"stride = \(1, 2, 3\).*or 2 of them"),

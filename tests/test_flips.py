@@ -14,7 +14,7 @@ from liespline import models
 from test_backbones import SMALL, small
 from test_converting import ResNet18
 
-FLIPS = ls.uniform(ls.O2(), 4)
+FLIPS = ls.uniform(ls.O2(), 8)
 MOVES: dict[str, Callable[[Tensor], Tensor]] = {
     "turn": quarter_turn,
     "flip": lambda t: t.flip(-1),

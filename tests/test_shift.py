@@ -37,7 +37,7 @@ def test_there_and_back_is_the_same_to_the_bit(name: str) -> None:
     assert bool(changed > 1e-6) == (name != "Trivial")
 
 
-@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 4)], ids=repr)
+@pytest.mark.parametrize("grid", [SO2, SCALES, LINE, CUBE, SPHERE, ls.uniform(ls.O2(), 8)], ids=repr)
 def test_a_shifted_layer_is_one_built_there(grid: ls.Grid) -> None:
     torch.manual_seed(0)
     h = a_step(grid)
@@ -115,7 +115,7 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
 @pytest.mark.parametrize("grid", [SO2, CUBE], ids=repr)
 def test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does(grid: ls.Grid) -> None:
     d = grid.group.space_dim
-    layer = ls.GConv(2, 2, 5, grid, h_basis=h_basis(grid, "apart", None)).eval()
+    layer = ls.GConv(2, 2, 5, grid, h_basis=h_basis(grid, "pointwise", None)).eval()
     x = torch.randn(1, 2, len(grid), *d * (9,))
     assert layer.plan is not None
     assert (d == 3) == any(part.rank for part in layer.plan.parts)  # turns of the voxels leave splines in a few planes

@@ -183,13 +183,13 @@ def test_a_folder_of_folds_predicts_with_the_mean_of_its_networks(crossed, tmp_p
     scores = json.loads(
         liespline("evaluate", runs, "--data", other, "--labels", labels_of(other), "--split", "all", "--json")
     )
-    assert scores["seen"] == 0
+    assert scores["train_overlap"] == 0
     assert scores["images"] == 7
 
 
 def test_folds_of_masks_say_what_is_trained_on_and_predict_with_the_mean(tmp_path):
     data, runs = pairs_with_copies(tmp_path / "data", 15, copies=0), tmp_path / "runs"
-    small = ("--folds", 3, "--group", "none", "--widths", "3,4", "--patch", 16, "--epochs", 1, "--accelerator", "cpu")
+    small = "--folds 3 --group none --set widths=3,4 --patch 16 --epochs 1 --accelerator cpu".split()
     said = liespline("train", "segment", "--data", data, "--out", runs, *small, "--quiet")
     held, logits = [splits_of(runs / f"fold-{number}") for number in (1, 2, 3)], []
     for number, splits in enumerate(held, 1):

@@ -28,8 +28,8 @@ from liespline.lab.evaluation import onnx_file
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.screen import Screen
 
-SMALL = ["--n-h", 2, "--widths", "2,3", "--epochs", 1, "--batch", 8, "--accelerator", "cpu", "--quiet"]
-PLAIN = ["--group", "none", "--widths", "2,3", "--epochs", 1, "--batch", 4, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+PLAIN = "--group none --set widths=2,3 --epochs 1 --batch-size 4 --accelerator cpu --quiet".split()
 GREY = np.array([0.299, 0.587, 0.114])
 DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 
@@ -180,7 +180,7 @@ def scans(tmp_path_factory):
         values = ball(draw)
         scan(root / "alike" / f"{i}.nii.gz", values)
         scan(root / "inverted" / f"{i}.nii.gz", -1000 - values)
-    train("volumes", "--data", root / "data", "--out", root / "windowed", "--window", "-1000,1000", *PLAIN)
+    train("volumes", "--data", root / "data", "--out", root / "windowed", "--intensity-range", "-1000,1000", *PLAIN)
     train("volumes", "--data", root / "data", "--out", root / "by-itself", *PLAIN)
     return root
 
@@ -257,7 +257,7 @@ def labelled(folder, kind, columns, shape, draw):
         lines.append([f"{i}.png", split, *values])
     with open(folder / f"{kind}.csv", "w", newline="") as stream:
         csv.writer(stream).writerows([["file", "split", *columns], *lines])
-    data = ("--data", folder / kind, "--labels", folder / f"{kind}.csv", "--labels-are", kind)
+    data = ("--data", folder / kind, "--labels", folder / f"{kind}.csv", "--label-type", kind)
     train("images", *data, "--out", folder / f"run-{kind}", *SMALL)
     return folder / f"run-{kind}"
 
@@ -680,7 +680,7 @@ def test_the_metadata_say_all_of_it(mixed, spots, scans, command, tmp_path):
     for found, run in ((colour, mixed / "colour"), (plain, spots / "run")):
         known = json.loads(found["training_range"])
         assert known == json.loads((run / "data.json").read_text())["value_range"]
-    assert json.loads(windowed["window"]) == [-1000, 1000]
+    assert json.loads(windowed["intensity_range"]) == [-1000, 1000]
     assert json.loads(alone["percentiles"]) == [0.5, 99.5]
     for found in (windowed, alone):
         assert float(found["spacing_mm"]) == pytest.approx(1.5 ** (1 / 3), abs=1e-3)

@@ -62,10 +62,11 @@ def score_file(
         remarks.append(f"Warning: {remark}")
     if not own and (kept := [one for one in records if one is not None]):
         learned = set().union(*(one.marks("train") | one.marks("valid") for one in kept))
-        results["seen"] = sum(mark in learned for mark in looked.marks)
-        if results["seen"]:
+        results["train_overlap"] = sum(mark in learned for mark in looked.marks)
+        if results["train_overlap"]:
             remarks.append(
-                f"{results['seen']:,} of these {len(split):,} images were there in training: the numbers flatter"
+                f"{results['train_overlap']:,} of these {len(split):,} images were trained on: "
+                "the numbers are optimistic"
             )
     return results | score(trained.to(best_device(config)), split), remarks
 

@@ -105,7 +105,7 @@ def _images(file: Path, trained: Trained, other_sizes: OtherSizes, remarks: list
     if (side := trained.signature.spacing) is not None:
         scan = read_scan(file)
         remarks += [f"{file}: {text}"] if (text := unlike_voxels(trained.signature, scan.spacing)) else []
-        samples = Reading(trained.config.window, side).samples(scan)
+        samples = Reading(trained.config.intensity_range, side).samples(scan)
         yield str(file), torch.from_numpy(centred(samples, space))
         return
     if len(space) == 3:
