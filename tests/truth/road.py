@@ -20,6 +20,7 @@ from sklearn import metrics
 from typer.testing import CliRunner
 
 from liespline.lab.cli.commands import app
+from liespline.lab.settings import SETTINGS
 
 Array = NDArray[Any]
 NEAR = 2e-5  # float32 on two roads
@@ -44,10 +45,17 @@ def train(task: str, data: Path, out: Path, **settings: object) -> Path:
         "accelerator": "cpu",
         "out": out,
     }
-    given = {name.replace("_", "-"): value for name, value in (small | settings).items() if value is not None}
-    options = [word for name, value in given.items() for word in ((f"--{name}", value)[: 1 if value is True else 2])]
+    options = [word for name, value in (small | settings).items() if value is not None for word in option(name, value)]
     liespline("train", task, "--data", data, *options, "--quiet")
     return out
+
+
+def option(name: str, value: object) -> tuple[object, ...]:
+    """A setting as words of the command."""
+    if name in SETTINGS and SETTINGS[name].advanced:
+        return ("--set", f"{name}={value}")
+    word = "--" + name.replace("_", "-")
+    return (word,) if value is True else (word, value)
 
 
 @dataclass
