@@ -49,7 +49,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sound: set[tuple[str, ...]] = set()
-        paths = ["src", "studies", "tests", "pyproject.toml"]
+        paths = ["src", "studies", "tests", "docs/guide", "pyproject.toml"]
         archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")
