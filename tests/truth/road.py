@@ -20,7 +20,6 @@ from sklearn import metrics
 from typer.testing import CliRunner
 
 from liespline.lab.cli.commands import app
-from liespline.lab.settings import SETTINGS
 
 Array = NDArray[Any]
 NEAR = 2e-5  # float32 on two roads
@@ -36,26 +35,11 @@ def liespline(*arguments: object) -> str:
 
 def train(task: str, data: Path, out: Path, **settings: object) -> Path:
     """Train a tiny network in the folder `out`."""
-    small = {
-        "group": "so2",
-        "elements": 2,
-        "widths": "2,3",
-        "epochs": 3,
-        "batch_size": 8,
-        "accelerator": "cpu",
-        "out": out,
-    }
-    options = [word for name, value in (small | settings).items() if value is not None for word in option(name, value)]
-    liespline("train", task, "--data", data, *options, "--quiet")
+    small = {"group": "so2", "elements": 2, "widths": "2,3", "epochs": 3, "batch_size": 8, "accelerator": "cpu"}
+    given = {name: value for name, value in (small | settings | {"data": data}).items() if value is not None}
+    options = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    liespline("train", task, "--out", out, *options, "--quiet")
     return out
-
-
-def option(name: str, value: object) -> tuple[object, ...]:
-    """A setting as words of the command."""
-    if name in SETTINGS and SETTINGS[name].advanced:
-        return ("--set", f"{name}={value}")
-    word = "--" + name.replace("_", "-")
-    return (word,) if value is True else (word, value)
 
 
 @dataclass

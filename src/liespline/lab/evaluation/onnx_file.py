@@ -59,7 +59,7 @@ def _of_scans(trained: Trained) -> dict[str, Any]:
     """How volumes with a spacing come in."""
     window, found = trained.config.intensity_range, dict[str, Any](axes="right, forward, up (RAS+)")
     if window:
-        found |= {"window": window, "scaling": f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"}
+        found |= {"intensity_range": window, "scaling": f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"}
     else:
         way = "less its mean, divided by its standard deviation, channel by channel"
         found |= {
