@@ -160,7 +160,7 @@ def test_trained_images_in_an_external_set_are_counted(kept, liespline):
     learned = len(record.splits["train"]) + len(record.splits["valid"])
     status, text = liespline("evaluate", kept / "run", "--data", kept / "data", "--split", "all", "--json")
     assert status == 0
-    assert f"{learned} of these 40 images were there in training" in text
+    assert f"{learned} of these 40 images were trained on" in text
     assert printed(text)["train_overlap"] == learned == 34
 
 
