@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import planted
+import planted_after
 import planted_data
 import planted_engine
 import planted_lab
@@ -36,7 +37,7 @@ from record import Findings
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure,
+    planted_measure, planted_after,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95
@@ -49,7 +50,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sound: set[tuple[str, ...]] = set()
-        paths = ["src", "studies", "tests", "pyproject.toml"]
+        paths = ["src", "studies", "tests", "docs/guide", "pyproject.toml"]
         archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(folder, filter="data")

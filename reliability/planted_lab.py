@@ -171,7 +171,7 @@ TESTS = {
     "scale moves magnify": "lab/test_invariance::test_scales_shrink_to_half_and_nothing_leaves_the_view",
     "black corners move in": "lab/test_invariance::test_a_bright_image_does_not_darken_when_it_is_rotated",
     "upright accuracy on other images": "lab/test_invariance::test_accuracy_is_on_the_same_images_as_upright",
-    "Wilson's interval off centre": "lab/test_statistics::test_wilson_is_scipys",
+    "Wilson's interval off centre": "lab/test_statistics::test_wilson_ends_where_the_normal_approximation_does",
     "widths of classes added up": "lab/test_statistics::test_means_of_shares_lie_in_95_of_100_intervals",
     "an AUC of 1 beyond doubt": "lab/test_statistics::test_an_interval_of_areas_ends_where_they_are_doubtful",
     "AUC of half as many images": "lab/test_statistics::test_areas_lie_in_95_of_100_intervals",

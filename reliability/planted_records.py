@@ -184,7 +184,7 @@ _RECORDS = [
         '"plain": {**PLAIN, "parameters": 60_000}',
         "a plain network half as large",
     ),
-    Fault("lab/runs/line.py::training_of", "values[-n:]", "values[:n]", "the first epochs for the last"),
+    Fault("lab/runs/line.py::training_of", "last[-n:]", "last[:n]", "the first epochs for the last"),
     Fault(
         "../../studies/tables.py::difference.interval",
         "combined([(1, pair[0]), (-1, pair[1])])",

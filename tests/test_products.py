@@ -137,12 +137,14 @@ def test_a_group_of_ones_own_joins_uniform():
         """Zooms by powers of two."""
 
         def uniform_elements(self, n, spacing):
-            return 2.0 ** torch.arange(n).unsqueeze(-1).double(), torch.ones(n), math.log(2)
+            return 2.0 ** torch.arange(n).unsqueeze(-1).double(), 1.0 + torch.arange(n), math.log(2)
 
     grid = uniform(Halves(2), 3)
     assert grid.elements.tolist() == [[1], [2], [4]]
     both = uniform(Product(SO2(), Halves(2)), (4, 3))
     assert (len(both), both.spacing) == (12, (math.tau / 4, math.log(2)))
+    zooms = both.elements[:, 1]  # 1, 2 and 4, which count 1, 2 and 3
+    assert both.weights.tolist() == pytest.approx((math.tau / 4 * (1 + zooms.log2())).tolist())
 
 
 def test_gl2_takes_every_matrix_apart():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -426,6 +427,16 @@ def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit
     assert row["valid_dice"] == pytest.approx(scores["dice"], abs=1e-6)
     assert command("train", "--resume", tmp_path / "killed", "--epochs", 9, "--quiet")[0] == 0
     assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
+
+
+def test_a_bar_shows_how_far_validation_is(few_patches, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    loud = [word for word in PLAIN if word != "--quiet"]
+    status, said, _ = command(
+        "train", "segment", "--data", few_patches, *loud, "--patch", 8, "--epochs", 1, "--out", tmp_path / "run"
+    )
+    assert status == 0
+    assert re.search(r"Validation .* [1-3]/3 ", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said))
 
 
 def test_two_processes_score_each_image_once(tmp_path):
