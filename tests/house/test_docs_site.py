@@ -14,7 +14,7 @@ import pytest
 
 import liespline
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.py"))
 
 

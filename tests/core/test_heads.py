@@ -15,7 +15,7 @@ import torch
 
 import liespline as ls
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from packaging.version import Version
 
 import liespline
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # Run in the clean environment: what importing the core brings in beyond torch, and that it works.
@@ -104,7 +104,7 @@ def test_sdist_can_be_tested(dist: Path, tmp_path: Path) -> None:
     kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\n")
     wanted = [name for name in kept if name and not name.startswith(".") and (ROOT / name).exists()]
     assert not [name for name in wanted if not (folder / name).exists()]
-    run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_splines.py", where=folder)
+    run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/core/test_splines.py", where=folder)
 
 
 def pins(file: str) -> dict[str, str]:
