@@ -37,6 +37,13 @@ def quarter_turn(x: Tensor) -> Tensor:
     return torch.rot90(x, 1, (-2, -1))
 
 
+def rotated(x: Tensor, h: Tensor) -> Tensor:
+    """The values of x at h⁻¹y, for a signed permutation h of the last three axes."""
+    axes, lead = h.abs().argmax(1), x.ndim - 3
+    flips = [lead + i for i in range(3) if h[i, axes[i]] < 0]
+    return x.permute(*range(lead), *(lead + axes).tolist()).flip(flips)
+
+
 @torch.no_grad()
 def change(net: nn.Module, x: Tensor, move: Callable[[Tensor], Tensor] = quarter_turn) -> float:
     """The largest change of the output when the input is moved, over how much it differs between inputs."""

@@ -1,7 +1,6 @@
 """Layers that look at a disc alone: the border by hand, constants, corners, turns, precision."""
 
 import copy
-import math
 
 import pytest
 import torch
@@ -38,23 +37,6 @@ def test_a_constant_stays_constant(make: type[nn.Module], n: int) -> None:
         y = layer(x)
         assert (bool((y - y[..., :1, :1]).abs().max() > 1e-3)) is edge
         assert bool((y - y[..., :1, :1]).abs().max() > 1e-12) is edge
-
-
-@pytest.mark.parametrize("name", ["classifier", "resnet"])
-@pytest.mark.parametrize("n", [11, 36, 37])
-def test_a_network_with_a_disc_sees_no_corner_and_keeps_quarter_turns(name: str, n: int) -> None:
-    torch.manual_seed(0)
-    net = getattr(models, name)(2, 3, TURNS, widths=(4, 4, 6, 6), disc=True).eval()
-    x = torch.rand(2, 2, n, n)
-    corners = torch.tensor(
-        [[math.dist((i, j), ((n - 1) / 2,) * 2) >= n / 2 for j in range(n)] for i in range(n)], dtype=torch.bool
-    )
-    other = torch.where(corners, torch.rand_like(x) * 9, x)
-    with torch.no_grad():
-        still = net(x)
-        assert torch.equal(net(other), still)
-        assert not torch.equal(net(torch.where(corners, x, other + 0.1)), still)
-        assert (net(torch.rot90(x, 1, (-2, -1))) - still).abs().max() < 1e-5
 
 
 def test_inside_of_the_disc_half_precision_goes_through_to_the_bit() -> None:

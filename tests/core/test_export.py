@@ -1,21 +1,19 @@
-"""An exported network is plain torch and computes what the network computes, in torch.export and ONNX too."""
+"""An exported network is plain torch and computes what the network computes; checks.py takes it to ONNX."""
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
-from pathlib import Path
 
-import onnxruntime
 import pytest
 import torch
 from torch import Tensor, nn
 
 import liespline as ls
 from cases import CASES, Case
-from exported import Residual, distance, same, stirred
-from liespline import GConv, Grid, Lift, Project, SplineBasis, export, models
+from exported import distance, same, stirred
+from liespline import GConv, Grid, Lift, Project, SplineBasis, export
+from networks import NETWORKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -23,7 +21,6 @@ SO2 = ls.uniform(ls.SO2(), 4)
 SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
 SMALL_SCALES = Grid(ls.Scale(2), torch.tensor([[0.4], [0.5]]), torch.ones(2), 0.3)  # windows below kernel_size
 CUBE = ls.uniform(ls.SO3(), 12)
-LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 
 
 @pytest.fixture(autouse=True)
@@ -126,75 +123,16 @@ def test_planted_faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         assert distance(net, export(net), x) > 1e-2
 
 
-def line() -> nn.Module:
-    return nn.Sequential(
-        *(Lift(2, 3, 5, LINE, padding="same"), nn.BatchNorm2d(3), nn.ReLU(), ls.nn.MaxPool(2)),
-        *(GConv(3, 3, 4, LINE, padding="same"), nn.GELU(), Project("sum", LINE)),
-        *(nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(3, 2)),
+@pytest.mark.parametrize("name", ["1-D", "3-D", "residual", "CelebA", "classifier", "resnet"])
+def test_compact_networks_hold_no_more_than_what_was_trained(name: str) -> None:
+    net = NETWORKS[name]()
+    compact, plain, trained = (
+        sum(p.numel() for p in one.parameters()) for one in (export(net, compact=True), export(net), net)
     )
+    assert compact <= 1.05 * trained + 200  # biases, once for each element
+    assert plain > 2 * trained
 
 
-def volume() -> nn.Module:
-    local = SplineBasis(ls.local(ls.SO3(), 7, CUBE.spacing))
-    return nn.Sequential(
-        *(Lift(1, 2, 3, CUBE), ls.nn.BatchNorm(2), nn.ReLU(), ls.nn.MaxPool(2)),
-        GConv(2, 2, 3, CUBE, h_basis=local, padding=1, padding_mode="circular", stride=2),
-        *(Project("max", CUBE), nn.Flatten()),
-    )
-
-
-class Sums(Residual):
-    """ONNX wants no dictionary keys in names, and the paper's own pooling."""
-
-    def __init__(self) -> None:
-        super().__init__(SO2)
-        self.pool = nn.MaxPool3d((1, 2, 2))
-
-
-NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "1-D": (line, (2, 22)),
-    "2-D residual": (Sums, (2, 12, 12)),
-    "2-D scale": (lambda: models.celeba(2, 2), (3, 16, 16)),
-    "3-D": (volume, (1, 10, 10, 10)),
-    "classifier": (lambda: models.classifier(1, 3, SO2, widths=(3, 4, 4, 5)), (1, 18, 21)),
-    "resnet": (lambda: models.resnet(1, 3, SO2, widths=(3, 4, 5)), (1, 18, 21)),
-    "unet": (lambda: models.unet(1, 3, SO2, widths=(3, 4, 5)), (1, 18, 21)),
-}
-
-
-@pytest.mark.parametrize(("make", "shape"), NETWORKS.values(), ids=NETWORKS.keys())
-def test_compact_networks_sample_their_kernels_and_give_the_same_numbers(
-    make: Callable[[], nn.Module], shape: tuple[int, ...]
-) -> None:
-    net, x = make(), torch.randn(2, *shape)
-    same(net, x)  # gives every norm statistics of its own
-    compact, plain = export(net, compact=True), export(net)
-    with torch.no_grad():
-        torch.testing.assert_close(compact(x), plain(x), rtol=0, atol=1e-5 * float(plain(x).abs().max()))
-    learned = sum(p.numel() for p in net.parameters())
-    assert sum(p.numel() for p in compact.parameters()) <= 1.05 * learned + 200  # biases, once for each element
-    assert sum(p.numel() for p in plain.parameters()) > 2 * learned
-
-
-@pytest.mark.parametrize(("make", "shape"), NETWORKS.values(), ids=NETWORKS.keys())
-# torch's own exporter trips over torch's own deprecations
-@pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")
-def test_torch_export_and_onnx_runtime_agree(
-    make: Callable[[], nn.Module], shape: tuple[int, ...], tmp_path: Path
-) -> None:
-    net = make()
-    plain = same(net, torch.randn(2, *shape))
-    batch = ({0: torch.export.Dim("batch")},)
-    example = (torch.randn(2, *shape),)
-    program = torch.export.export(plain, example, dynamic_shapes=batch)
-    file = tmp_path / "net.onnx"
-    torch.onnx.export(plain, example, file, dynamo=True, dynamic_shapes=batch, verbose=False)
-    session = onnxruntime.InferenceSession(file)
-    for size in (1, 5):
-        x = torch.randn(size, *shape)
-        with torch.no_grad():
-            expected, found = net(x), program.module()(x)
-        (by_onnx,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
-        scale = float(expected.abs().max())
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5 * scale)
-        torch.testing.assert_close(torch.from_numpy(by_onnx), expected, rtol=0, atol=1e-5 * scale)
+def test_channel_groups_are_those_of_convolutions() -> None:
+    plain = export(NETWORKS["channel groups"]())
+    assert [m.groups for m in plain.modules() if isinstance(m, nn.Conv2d)] == [2, 4]

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from liespline import SO2, Trivial, uniform
-from liespline.models import celeba, classifier, pcam, resnet, unet
-from liespline.nn import FieldDropout, GConv, Lift
+from liespline.models import celeba, pcam
+from liespline.nn import GConv, Lift
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside:UserWarning")  # the paper's windows do
 
@@ -91,50 +90,3 @@ def test_windows_of_the_papers_network_pool_by_two_two_and_three():
         )
     network(torch.rand(1, 3, 88, 88))
     assert shapes[:9] == [(s, s) for s in (84, 42, 38, 19, 15, 5, 1, 1, 1)]
-
-
-@torch.no_grad()
-def test_the_classifier_takes_the_maximum_over_the_group_and_the_mean_over_space():
-    torch.manual_seed(0)
-    maps: list[torch.Tensor] = []
-    for grid in (uniform(SO2(), 4), uniform(Trivial(2), 1)):
-        network = classifier(1, 3, grid, widths=(2, 3)).double().eval()
-        last = [m for m in network.modules() if isinstance(m, GConv)][-1]
-        last.register_forward_hook(lambda module, args, out: maps.append(out))
-        norm = list(network)[list(network).index(last) + 1]
-        linear = network[-4:]  # two linear layers, ReLU and dropout between them
-        answer = network(torch.rand(2, 1, 15, 15, dtype=torch.float64, generator=torch.Generator().manual_seed(2)))
-        fields = norm(maps.pop())  # (B, C, N_h, H, W)
-        assert fields.shape[2] == len(grid)
-        assert torch.allclose(answer, linear(fields.amax(2).mean((2, 3))))
-        assert not torch.allclose(answer, linear(fields.mean((2, 3, 4)))) or len(grid) == 1
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "fields", "numbers"),
-    [
-        (classifier, {"dropout": 0.4}, 2, [0.4]),  # behind the norm of every layer but the last
-        (resnet, {"dropout": 0.4}, 3, [0.4]),  # once in each block
-        (unet, {}, 5, []),  # at every stage, three down and two up
-    ],
-)
-def test_dropout_is_where_it_was_asked_for_and_as_strong(model, options, fields, numbers):
-    network = model(1, 2, uniform(SO2(), 2), widths=(2, 3, 4), field_dropout=0.2, **options)
-    assert [m.p for m in network.modules() if isinstance(m, FieldDropout)] == [0.2] * fields
-    assert [m.p for m in network.modules() if isinstance(m, nn.Dropout)] == numbers
-    without = model(1, 2, uniform(SO2(), 2), widths=(2, 3, 4))
-    assert not any(isinstance(m, FieldDropout) for m in without.modules())
-
-
-@torch.no_grad()
-def test_the_unet_draws_from_the_maximum_over_the_group():
-    torch.manual_seed(0)
-    network = unet(1, 2, uniform(SO2(), 4), widths=(3, 4)).eval()
-    features, seen = [], []
-    network.up[-1].register_forward_hook(lambda module, args, out: features.append(out))
-    (points,) = [m for m in network.modules() if isinstance(m, nn.Conv2d)]
-    points.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
-    network(torch.rand(2, 1, 12, 14, generator=torch.Generator().manual_seed(2)))
-    assert features[0].shape == (2, 3, 4, 12, 14)
-    assert torch.equal(seen[0], features[0].amax(2))
-    assert not torch.allclose(seen[0], features[0].mean(2))

@@ -9,7 +9,7 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from networks import NETWORKS, image
+from networks import NETWORKS
 
 
 def network(name: str) -> nn.Module:
@@ -20,9 +20,9 @@ def network(name: str) -> nn.Module:
     return net
 
 
-def joint_batch(net: nn.Module) -> torch.Tensor:
+def joint_batch(name: str) -> torch.Tensor:
     """Return the batch that the processes share, half each."""
-    return image(net, batch=4, dtype=torch.float64)
+    return NETWORKS[name].image(batch=4, dtype=torch.float64)
 
 
 def train(rank: int, names: list[str], folder: str) -> None:
@@ -39,5 +39,5 @@ def train(rank: int, names: list[str], folder: str) -> None:
 def _averaged_gradients(name: str, rank: int) -> dict[str, torch.Tensor | None]:
     net = network(name)
     parallel = DistributedDataParallel(net)
-    parallel(joint_batch(net).chunk(2)[rank]).square().mean().backward()
+    parallel(joint_batch(name).chunk(2)[rank]).square().mean().backward()
     return {key: parameter.grad for key, parameter in net.named_parameters()}
