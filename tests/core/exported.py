@@ -23,13 +23,13 @@ def stirred(net: nn.Module) -> nn.Module:
     return net.eval()
 
 
-def settled(net: nn.Module, *shape: int) -> nn.Module:
-    """Give norms the statistics of random inputs `(8, *shape)`, so that outputs differ as much as trained ones do."""
+def settled(net: nn.Module, x: Tensor) -> nn.Module:
+    """Give norms the statistics of these inputs, so that outputs differ as much as trained ones do."""
     for module in net.modules():
         if isinstance(module, _BatchNorm):
             module.momentum = None
     with torch.no_grad():
-        net.train()(torch.randn(8, *shape))
+        net.train()(x)
     return net.eval()
 
 

@@ -86,11 +86,12 @@ def h_bases(draw: st.DrawFn, grid: Grid) -> SplineBasis:
     group = grid.group
     kind = draw(st.sampled_from(["dense", "local", "atrous"])) if group.dim else "dense"
     if kind == "dense":
-        return SplineBasis(grid, scale=grid.spacing * draw(st.sampled_from([1.0, 0.8, 1.5])), **options)
+        wider = draw(st.sampled_from([1.0, 0.8, 1.5]))
+        return SplineBasis(grid, scale=tuple(wider * step for step in grid.steps) or grid.spacing, **options)
     if kind == "local":
         n = draw(st.sampled_from([1, 2, 3] if group.dim == 1 else [1, 2 * group.dim + 1]))
         return SplineBasis(ls.local(group, n, grid.spacing), **options)
-    return SplineBasis(Grid(group, grid.elements[::2], grid.weights[::2], 2 * grid.spacing), grid.spacing, **options)
+    return SplineBasis(Grid(group, grid.elements[::2], grid.weights[::2], grid.spacing), grid.spacing, **options)
 
 
 @st.composite

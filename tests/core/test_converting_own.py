@@ -63,7 +63,7 @@ def test_layers_of_ones_own() -> None:
     assert isinstance(net[1][2], nn.ReLU)
     assert isinstance(net[5][0], ls.Project)
     x = torch.randn(4, 3, 20, 20)
-    net = settled(net, 3, 20, 20)
+    net = settled(net, torch.randn(8, 3, 20, 20))
     assert net(x).shape == plain(x).shape
     assert change(net, x) <= 1e-4
     assert change(net, x, lambda x: x.flip(-1)) <= 1e-4

@@ -10,11 +10,13 @@ import torch
 
 import liespline as ls
 from liespline import SplineBasis
-from liespline.nn import initial
+from liespline.nn import SeparableGConv, initial
+from networks import TURNS
 
 SO2, SCALE = ls.uniform(ls.SO2(), 8), ls.uniform(ls.Scale(2), 4, spacing=0.5 * math.log(2))
 KERNELS = {
     "dense": lambda: (SO2, SplineBasis(SO2)),
+    "four": lambda: (TURNS, SplineBasis(TURNS)),
     "few and wide": lambda: (SO2, SplineBasis(ls.uniform(ls.SO2(), 4))),
     "local": lambda: (SO2, SplineBasis(ls.local(ls.SO2(), 3, SO2.spacing))),
     "atrous": lambda: (SO2, SplineBasis(ls.uniform(ls.SO2(), 4), scale=SO2.spacing)),
@@ -27,31 +29,40 @@ KERNELS = {
 }
 
 
-def growth(kernel: str, seed: int) -> float:
+def growth(kernel: str, seed: int, kind: type = ls.GConv) -> float:
     """Standard deviation after ten layers and ReLUs, over the input's."""
     torch.manual_seed(seed)
-    grid, _ = KERNELS[kernel]()
+    grid, basis = KERNELS[kernel]()
     d = grid.group.space_dim
     size, window = (9, 5) if d == 2 else (6, 3)
     x = torch.randn(2, 32, len(grid), *[size] * d)
     before = x.std()
     for _ in range(10):
-        layer = ls.GConv(32, 32, window, grid, h_basis=KERNELS[kernel]()[1], padding="same", padding_mode="circular")
+        layer = kind(32, 32, window, grid, h_basis=basis, padding="same", padding_mode="circular")
         x = torch.relu(layer(x)).detach()
     return float(x.std() / before)
 
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_ten_layers_keep_the_size_of_activations(kernel: str) -> None:
-    d3 = kernel in ("sphere", "SO(3)")
-    assert 0.5 < statistics.median(growth(kernel, seed) for seed in range(3 if d3 else 5)) < 2
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [*((ls.GConv, kernel) for kernel in KERNELS), *((SeparableGConv, k) for k in ("dense", "four", "SO(3)"))],
+)
+def test_ten_layers_keep_the_size_of_activations(kind: type, kernel: str) -> None:
+    assert 0.5 < statistics.median(growth(kernel, seed, kind) for seed in range(3)) < 2
 
 
-def test_plain_he_initialisation_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: count coefficients as if their splines did not overlap."""
-    monkeypatch.setattr(initial, "_gain", lambda x, h, width: float(x.shape[-1] * h.shape[-1]))
-    assert not 0.5 < statistics.median(growth("dense", seed) for seed in range(3)) < 2
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        # Coefficients counted as if their splines did not overlap; both layers drawn as if a ReLU followed each.
+        (ls.GConv, (initial, "_gain", lambda x, h, width: float(x.shape[-1] * h.shape[-1]))),
+        (SeparableGConv, (SeparableGConv, "_fill_filters", lambda self: None)),
+    ],
+)
+def test_plain_he_initialisation_would_not(kind: type, fault: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*fault)
+    assert not 0.5 < statistics.median(growth("four", seed, kind) for seed in range(3)) < 2
 
 
 @pytest.mark.parametrize(

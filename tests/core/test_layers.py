@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -151,3 +152,23 @@ def test_same_pads_where_torch_does(size: tuple[int, int]) -> None:
     x = torch.randn(1, 2, 7, 6, dtype=torch.float64)
     expected = torch.nn.functional.conv2d(x, layer.kernel()[:, 0], padding="same")
     close(layer(x)[:, :, 0], expected.detach().numpy())
+
+
+def test_vectors_by_hand() -> None:
+    n = 5
+    grid = ls.uniform(ls.SO2(), n)
+    x = torch.randn(2, 3, n, 4, 6, dtype=torch.float64)
+    found = ls.Project("vector", grid).double()(x)
+    assert found.shape == (2, 3, 2, 4, 6)
+    angles = [2 * math.pi * i / n for i in range(n)]
+    for axis, wave in enumerate((math.cos, math.sin)):
+        right = sum(wave(angle) * x[:, :, i] for i, angle in enumerate(angles)) / n
+        assert (found[:, :, axis] - right).abs().max() < 1e-12
+
+
+def test_every_group_has_directions() -> None:
+    scales = ls.uniform(ls.Scale(2), 3, spacing=0.4)
+    assert torch.allclose(ls.functional.directions(scales)[:, 0], scales.elements[:, 0])
+    sphere = ls.uniform(ls.Sphere(), 6)
+    assert torch.allclose(ls.functional.directions(sphere), sphere.elements, atol=1e-12)
+    assert ls.Project("vector", sphere)(torch.randn(1, 2, 6, 3, 3, 3)).shape == (1, 2, 3, 3, 3, 3)

@@ -15,6 +15,7 @@ import liespline as ls
 import oracle
 from exported import distance, stirred
 from liespline import GConv, Grid, Lift, export
+from liespline.nn import SeparableGConv
 from more_groups import Beside, Conjugate, Together
 from strategies import FAMILIES, built, coordinates, examples, grids, h_bases, layers, sized, x_bases
 
@@ -61,7 +62,13 @@ def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
     turns = draw(st.integers(1, 3))
     match kind:
         case "quarter turns":
-            return Symmetry(ls.uniform(ls.SO2(), draw(st.sampled_from([4, 8, 12]))), _power(QUARTER, turns))
+            return Symmetry(ls.uniform(ls.SO2(), draw(st.sampled_from([4, 8, 12, 16]))), _power(QUARTER, turns))
+        case "quarter turns and flips":
+            return Symmetry(ls.uniform(ls.O2(), draw(st.sampled_from([4, 8]))), _flipped(draw, turns))
+        case "quarter turns, flips and scales":
+            scales = draw(st.integers(1, 2))
+            grid = ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (4, scales), spacing=(None, 0.3))
+            return Symmetry(grid, _flipped(draw, turns))
         case "quarter turns and scales":
             group = Together(ls.SO2(), ls.Scale(2))
             return Symmetry(_product(group, 4, draw(st.integers(1, 2))), _power(QUARTER, turns))
@@ -78,6 +85,9 @@ def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
         case "cube":
             grid = ls.uniform(ls.SO3(), draw(st.sampled_from([12, 24])))
             return Symmetry(grid, draw(st.sampled_from(list(grid.elements.numpy()))))
+        case "cube with its mirror images":
+            grid = ls.uniform(ls.O3(), draw(st.sampled_from([24, 48])))
+            return Symmetry(grid, draw(st.sampled_from(list(grid.elements.numpy()))))
     grid = ls.uniform(ls.Sphere(), draw(st.sampled_from([6, 8])))
     return Symmetry(grid, draw(st.sampled_from(list(ls.uniform(ls.SO3(), 24).elements.numpy()))))
 
@@ -86,22 +96,29 @@ def _power(matrix: np.ndarray, n: int) -> np.ndarray:
     return np.linalg.matrix_power(matrix, n)
 
 
+def _flipped(draw: st.DrawFn, turns: int) -> np.ndarray:
+    return _power(QUARTER, turns) @ np.diag([1.0, draw(st.sampled_from([1.0, -1.0]))])
+
+
 KINDS = [
     "quarter turns",
+    "quarter turns and flips",
+    "quarter turns, flips and scales",
     "quarter turns and scales",
     "quarter turns about an axis",
     "half turns along ellipses",
     "cube",
+    "cube with its mirror images",
     "cube on the sphere",
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("symmetric", KINDS)
 @examples(25)
 @given(data=st.data())
-def test_symmetries_of_the_lattice_are_exact(kind: str, data: st.DataObject) -> None:
+def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject) -> None:
     torch.manual_seed(data.draw(st.integers(0, 2**16)))
-    symmetry = data.draw(symmetries(kind))
+    symmetry = data.draw(symmetries(symmetric))
     d = symmetry.grid.group.space_dim
     k, stride, padding = (
         data.draw(st.integers(1, 5 - d + 1)),
@@ -113,7 +130,8 @@ def test_symmetries_of_the_lattice_are_exact(kind: str, data: st.DataObject) -> 
     common = {"grid": symmetry.grid, "dtype": torch.float64}
     first = built(Lift, 1, 2, kernel_size=k, stride=stride, padding=padding, x_basis=data.draw(x_bases(d)), **common)
     bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(symmetry.grid))}
-    second = built(GConv, 2, 2, kernel_size=data.draw(st.sampled_from([1, 3])), padding=1, **bases, **common)
+    kind = data.draw(st.sampled_from([GConv, GConv, SeparableGConv]))
+    second = built(kind, 2, 2, kernel_size=data.draw(st.sampled_from([1, 3])), padding=1, **bases, **common)
     net = nn.Sequential(first, nn.ReLU(), second)
     x = torch.randn(1, 1, *[size] * d, dtype=torch.float64)
     with torch.no_grad():
@@ -121,6 +139,9 @@ def test_symmetries_of_the_lattice_are_exact(kind: str, data: st.DataObject) -> 
         for reduce in ("max", "mean"):
             whole = nn.Sequential(net, ls.Project(reduce, symmetry.grid).double())
             close(whole(symmetry.space(x)), symmetry.space(whole(x)))
+        fields = nn.Sequential(net, ls.Project("vector", symmetry.grid).double())
+        rotated = torch.einsum("ij,bcj...->bci...", torch.from_numpy(symmetry.matrix), symmetry.space(fields(x)))
+        close(fields(symmetry.space(x)), rotated)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -57,7 +57,7 @@ NETWORKS = as_they_are()
 
 
 def prepared(net: nn.Module, *shape: int) -> nn.Module:
-    return settled(net, *shape).double()
+    return settled(net, torch.randn(8, *shape)).double()
 
 
 @pytest.fixture(autouse=True)
