@@ -51,7 +51,7 @@ minimum:
 # Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
 	  --ignore tests/house/test_docs_site.py --ignore tests/house/test_package.py \
-	  --ignore tests/core/test_paths_triton.py
+	  --ignore tests/core/test_versions.py
 
 # Branch coverage of the core, then of the lab.
 coverage: .venv/ready browser

@@ -25,7 +25,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/cudnn": ["core/test_paths_cuda"],
     "paths/decide": ["core/test_decide", "core/test_paths", "core/test_compatibility"],
     "paths/": ["core/test_paths_cuda", "core/test_decide", "core/test_paths", "core/test_layers"],
-    "hopper/": ["core/test_hopper_tiles", "core/test_paths_triton", "core/test_hopper"],
+    "hopper/": ["core/test_hopper_tiles", "core/test_versions", "core/test_hopper"],
     "optim": ["core/test_optim"],
     "export": ["core/test_export", "core/test_export_networks"],
     "models/celeba": ["core/test_models_parts", "core/test_models"],

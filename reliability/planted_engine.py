@@ -52,16 +52,16 @@ _PATHS = [
           "gradients of fields taken from what they read",
           "core/test_hopper_tiles::test_spans_cover_each_channel_once"),
     Fault("hopper/tiles.py::aligned", "outputs if outputs % 8 == 0 else outputs + 7", "outputs",
-          "an odd element's last gradients cut off", "core/test_paths_triton::test_interpreted_kernels"),
+          "an odd element's last gradients cut off", "core/test_versions::test_interpreted_kernels"),
     Fault("hopper/pack_kernels.py::unpack", "o = tl.arange(0, OP) - element * OUT % 8", "o = tl.arange(0, OP)",
-          "gradients of odd elements moved by some outputs", "core/test_paths_triton::test_interpreted_kernels"),
+          "gradients of odd elements moved by some outputs", "core/test_versions::test_interpreted_kernels"),
     Fault("nn/norm.py::BatchNorm.forward", "if _again.seen and self.training and", "if False and self.training and",
           "a stage computed again counts its batch twice",
           "core/test_hopper::test_a_checkpointed_network_is_the_network_and_counts_a_batch_once"),
     Fault("nn/norm_kernels.py::_totals", "inside * CHANNELS", "inside", "norms mix channels whose fields lie innermost",
-          "core/test_paths_triton::test_interpreted_kernels"),
+          "core/test_versions::test_interpreted_kernels"),
     Fault("nn/norm_kernels.py::finish_moments", "variance * count / (count - 1), rate", "variance, rate",
-          "norms remember the variance of the sample", "core/test_paths_triton::test_interpreted_kernels"),
+          "norms remember the variance of the sample", "core/test_versions::test_interpreted_kernels"),
 ]  # fmt: skip
 
 _ABOVE = [

@@ -110,21 +110,6 @@ def ball(dim: int, n: int, radius: float, seed: int = 0) -> Tensor:
     return length * direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-300)
 
 
-def faithful(group: Group, h: Tensor) -> Tensor:
-    """Return h in a form that is equal for equal elements: angles as matrices, all else as it is."""
-    if isinstance(group, SO2):
-        cos, sin = h.cos(), h.sin()
-        return torch.cat((cos, -sin, sin, cos), -1)
-    if isinstance(group, O2):
-        return torch.stack((h[..., 0].cos(), h[..., 0].sin(), h[..., 1]), -1)
-    if isinstance(group, Product):
-        return torch.cat([faithful(own, part) for own, part in zip(group.factors, group.split(h), strict=True)], -1)
-    if isinstance(group, Semidirect):
-        x, h = group.split(h)
-        return torch.cat((x, faithful(group.h, h)), -1)
-    return h.flatten(-len(group.element_shape))
-
-
 def apart(left: Tensor, right: Tensor) -> float:
     """Return the largest difference, relative to the size of each entry's own vector where that is over 1."""
     if left.numel() == 0:

@@ -180,7 +180,9 @@ def test_the_measure_sees_a_wrong_group() -> None:
 def test_off_grid_turns_turn_fresh_networks(grid: ls.Grid, window: int, size: int, activation: type[nn.Module]) -> None:
     """Blobs that are evaluated, not interpolated, at turned points; vectors compared at the centre."""
     torch.manual_seed(0)
-    net = nn.Sequential(*network(grid, window, width=2 if grid.group.space_dim == 3 else 4, padding="same"), ls.Project("vector", grid)).double()
+    net = nn.Sequential(
+        *network(grid, window, width=2 if grid.group.space_dim == 3 else 4, padding="same"), ls.Project("vector", grid)
+    ).double()
     net[1] = activation()
     group, d = grid.group, grid.group.space_dim
     torch.manual_seed(1)

@@ -78,9 +78,9 @@ def test_texture_on_the_sphere_sharpens_with_the_number_of_centres():
     assert fine < 0.01
 
 
-def test_five_thousand_splines_rebuild_a_texture():
-    grid = repulsion(Sphere(), 5000)
+def test_many_splines_rebuild_a_texture():
+    grid = repulsion(Sphere(), 1500)
     assert float(grid.weights.sum()) == pytest.approx(4 * math.pi, rel=1e-13)
-    spread = grid.spacing / math.sqrt(4 * math.pi / 5000)
+    spread = grid.spacing / math.sqrt(4 * math.pi / 1500)
     assert 0.95 < spread < 1.0746, "neighbours nearly as far apart as on a hexagonal lattice, √(2/√3)"
-    assert relative_error(grid, 12_000) <= 0.01
+    assert relative_error(grid, 6000) <= 0.01

@@ -1,4 +1,4 @@
-"""Every group on ten thousand elements and by Hypothesis: axioms, Haar density, shapes, dtypes, devices, compile."""
+"""Every group: Exp, Haar density, shapes, dtypes, devices, gradients, compile; axioms are in test_check_group.py."""
 
 import copy
 import math
@@ -8,91 +8,28 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from liespline import SO2, SO3, Group, Scale, Sphere, Translation, Trivial
+from liespline import GL2, O2, O3, SO2, SO3, Scale, Sphere, Translation, Trivial
+from liespline.groups import Semidirect
 from own_group import (
     BUILT,
     DTYPES,
     GROUPS,
+    SIM2,
+    SL2,
     SPACES,
     TOLERANCE,
+    UPPER,
     Triangular,
     apart,
-    faithful,
     name,
-    planted,
     points,
     vectors,
 )
 
 each_group = pytest.mark.parametrize("group", GROUPS, ids=name)
 each_space = pytest.mark.parametrize("group", SPACES, ids=name)
-every_group = pytest.mark.parametrize("group", [*GROUPS, *BUILT], ids=name)
 every_space = pytest.mark.parametrize("group", [*SPACES, *BUILT], ids=name)
-
-
-def axioms(group: Group, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, x: torch.Tensor) -> dict[str, float]:
-    """Return by how much each axiom fails on the elements Exp a, Exp b, Exp c."""
-    r = group.representatives(dtype=a.dtype)
-    g, h, k = (group.product(group.exp(v), r[i % len(r)]) for i, v in enumerate((a, b, c)))  # from all components
-    gh, gb, e = group.product(g, h), group.product(g, group.exp(b)), group.identity(dtype=a.dtype)
-
-    def gap(left: torch.Tensor, right: torch.Tensor) -> float:
-        return apart(faithful(group, left), faithful(group, right))
-
-    return {
-        "closure": gap(group.product(group.exp(group.log(gh)), r[group.component(gh)]), gh),
-        "associativity": gap(group.product(gh, k), group.product(g, group.product(h, k))),
-        "left identity": gap(group.product(e, h), h),
-        "right identity": gap(group.product(h, e), h),
-        "left inverse": gap(group.product(group.inverse(h), h), e.expand_as(h)),
-        "right inverse": gap(group.product(h, group.inverse(h)), e.expand_as(h)),
-        "offset leads from g to g Exp b": gap(group.product(g, group.exp(group.offset(g, gb))), gb),
-        "action": apart(group.act(g, group.act(h, x)), group.act(gh, x)),
-        "e acts trivially": apart(group.act(e, x), x),
-        "det": float((group.det(gh) / (group.det(g) * group.det(h)) - 1).abs().max()),
-    }
-
-
-@every_group
-@pytest.mark.parametrize("dtype", DTYPES, ids=name)
-def test_axioms_on_ten_thousand_elements(group, dtype):
-    a, b, c = (vectors(group, 10_000, dtype, seed) for seed in range(3))
-    errors = axioms(group, a, b, c, points(group, 10_000, dtype))
-    assert {axiom: error for axiom, error in errors.items() if not error <= TOLERANCE[dtype]} == {}
-
-
-@pytest.mark.parametrize("axiom", ["associativity", "left identity", "left inverse", "action", "det", "closure"])
-def test_axioms_can_fail(axiom):
-    fault = {
-        "associativity": {"product": lambda self, g, h: g @ h + 1e-9 * (h - g)},
-        "left identity": {"product": lambda self, g, h: (1 + 1e-9) * g @ h},
-        "left inverse": {"inverse": lambda self, h: (1 + 1e-9) * Triangular.inverse(self, h)},
-        "action": {"act": lambda self, h, x: Triangular.act(self, h.mT, x)},
-        "det": {"det": lambda self, h: Triangular.det(self, h) + 1e-9},
-        "closure": {"product": lambda self, g, h: g @ h + 1e-9},
-    }[axiom]
-    broken = planted(Triangular(), **fault)
-    a, b, c = (vectors(broken, 100, seed=seed) for seed in range(3))
-    assert axioms(broken, a, b, c, points(broken, 100))[axiom] > 1e-12
-
-
-@each_group
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_axioms_by_hypothesis(group, data):
-    number = st.floats(-2, 2)
-    a, b, c = (
-        torch.tensor(data.draw(st.lists(number, min_size=group.dim, max_size=group.dim)), dtype=torch.float64)
-        for _ in range(3)
-    )
-    x = torch.tensor(
-        data.draw(st.lists(number, min_size=group.space_dim, max_size=group.space_dim)), dtype=torch.float64
-    )
-    errors = axioms(group, a, b, c, x)
-    assert {axiom: error for axiom, error in errors.items() if not error <= 1e-12} == {}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name)
@@ -205,7 +142,7 @@ def test_results_follow_device_and_dtype(group, device, dtype):
     results = [h, group.inverse(h), group.product(h, h), group.log(h), group.act(h, x), group.pull(h, x)]
     results += [group.offset(h, h), group.matrix(h), group.det(h), group.identity(dtype=dtype, device=a.device)]
     if device == "cpu":
-        results.append(group.haar_density(a))
+        results.append(group.haar_density(a[:2]))
     assert {(r.dtype, r.device.type) for r in results} == {(dtype, device)}
 
 
@@ -222,7 +159,7 @@ def test_gradients_are_finite_at_the_identity_and_away(group):
         torch.testing.assert_close(row, torch.eye(group.dim, dtype=a.dtype)[i].expand_as(a), rtol=0, atol=1e-9)
 
 
-@every_space
+@pytest.mark.parametrize("group", [*SPACES, O2(), O3(), SIM2, GL2(), SL2, UPPER, Semidirect(SIM2)], ids=name)
 def test_compile_traces_every_method(group):
     def methods(g: torch.Tensor, h: torch.Tensor, a: torch.Tensor, x: torch.Tensor) -> list[torch.Tensor]:
         results = [group.product(g, h), group.inverse(h), group.exp(a), group.log(h), group.act(h, x)]

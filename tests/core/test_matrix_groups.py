@@ -45,11 +45,11 @@ each = pytest.mark.parametrize("which", LOGS)
 @each
 def test_log_undoes_exp_and_is_scipys(which):
     group, radius, twin = LOGS[which]
-    a = ball(group.dim, 10_000, radius)
+    a = ball(group.dim, 2000, radius)
     h = group.exp(a)
     np.testing.assert_allclose(group.log(h), a, rtol=0, atol=1e-10)
     generators = group.generators.numpy()
-    for one, vector in zip(h[:900].numpy(), group.log(h[:900]).numpy(), strict=True):  # 10⁴ of all groups together
+    for one, vector in zip(h[:200].numpy(), group.log(h[:200]).numpy(), strict=True):
         expected = scipy.linalg.logm(one)
         np.testing.assert_allclose(np.einsum("i,ijk->jk", vector, generators), np.real(expected), rtol=0, atol=1e-10)
     if twin is not None and twin.space_dim > 1:

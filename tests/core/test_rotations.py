@@ -123,12 +123,22 @@ def test_sphere_is_sound_at_its_poles(dtype):
     sphere = Sphere()
     for pole in ([0.0, 0, 1], [0.0, 0, -1]):
         n = torch.tensor(pole, dtype=dtype, requires_grad=True)
-        results = (sphere.log(n), sphere.rotation(n), sphere.inverse(n), *sphere.to_angles(n))
-        total = sum(r.sum() for r in results[:3])
+        results = (
+            sphere.log(n),
+            sphere.rotation(n),
+            sphere.inverse(n),
+            sphere.exp(sphere.log(n)),
+            *sphere.to_angles(n),
+        )
+        total = sum(r.sum() for r in results[:4])
         (gradient,) = torch.autograd.grad(total, n)
         assert all(bool(r.isfinite().all()) for r in (*results, gradient))
         torch.testing.assert_close(sphere.exp(sphere.log(n)), n, rtol=0, atol=1e-6)
-        assert float(sphere.log(n).norm().detach()) == pytest.approx(math.acos(pole[2]))
+        torch.testing.assert_close(sphere.log(n), n.new_tensor([0, 0 if pole[2] > 0 else math.pi]))
+        beta = n.new_tensor(math.acos(pole[2]))
+        torch.testing.assert_close(sphere.from_angles(beta, n.new_tensor(2.0)), n.detach(), rtol=0, atol=1e-6)
+        torch.testing.assert_close(sphere.to_angles(n)[0], beta, rtol=0, atol=1e-6)
+    assert torch.equal(sphere.rotation(sphere.identity(dtype=dtype)), torch.eye(3, dtype=dtype))
     near = torch.tensor([[1e-9, 0, -1.0], [3e-4, 4e-4, -1.0], [3e-4, 4e-4, 1.0]], dtype=dtype, requires_grad=True)
     (gradient,) = torch.autograd.grad(sphere.log(near).sum(), near)
     assert bool(gradient.isfinite().all())

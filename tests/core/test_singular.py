@@ -73,22 +73,6 @@ def test_the_plane_turned_by_pi_is_no_edge(degree: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name)
-def test_poles_of_the_sphere(dtype: torch.dtype) -> None:
-    sphere = Sphere()
-    poles = torch.tensor([[0, 0, 1.0], [0, 0, -1.0]], dtype=dtype).requires_grad_()
-    log = sphere.log(poles)
-    torch.testing.assert_close(log, torch.tensor([[0, 0], [0, math.pi]], dtype=dtype))
-    results = log.sum() + sphere.rotation(poles).sum() + sphere.inverse(poles).sum() + sphere.exp(log).sum()
-    (gradient,) = torch.autograd.grad(results, poles)
-    assert bool(gradient.isfinite().all())
-    assert torch.equal(sphere.rotation(poles)[0], torch.eye(3, dtype=dtype))
-    angles = sphere.from_angles(torch.tensor([0.0, math.pi], dtype=dtype), torch.tensor([2.0, 2.0], dtype=dtype))
-    torch.testing.assert_close(angles, poles.detach(), rtol=0, atol=1e-6)
-    beta, _ = sphere.to_angles(angles)
-    torch.testing.assert_close(beta, torch.tensor([0, math.pi], dtype=dtype), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=name)
 def test_rounding_does_not_choose_a_direction_at_the_antipode(dtype: torch.dtype) -> None:
     """A spline that reaches the antipode differs between directions: it takes the same one however that is rounded."""
     basis = SplineBasis(Grid(Sphere(), torch.tensor([[0, 0, 1.0]]), torch.ones(1), 1.0), scale=math.pi / 2)
