@@ -13,7 +13,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "grids/": ["core/test_grids", "core/test_products"],
     "splines": ["core/test_splines", "core/test_fit", "core/test_products"],
     "functional/regular": ["core/test_semidirect"],
-    "functional/": ["core/test_planted_faults", "core/test_layers", "core/test_singular"],
+    "functional/": ["core/test_layers", "core/test_separable", "core/test_singular", "core/test_properties"],
     "nn/initial": ["core/test_initial"],
     "nn/pool": ["core/test_norm_pool"],
     "nn/norm": ["core/test_norm_pool"],

@@ -26,7 +26,7 @@ def _memory_comes_without_numbers() -> Iterator[None]:
     torch.use_deterministic_algorithms(False)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(cases(most=19))
 def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     tensors = case.tensors[:3]
@@ -74,7 +74,7 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
         with paths.use("triton"):
             return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
 
-    torch.autograd.gradgradcheck(correlate, (case.x, case.weight))
+    torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
@@ -203,7 +203,9 @@ def test_gradients_of_gradients(pool: int) -> None:
     torch.manual_seed(0)
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
     for normalise in (norm.normalise, norm.operator):
-        torch.autograd.gradgradcheck(lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias))
+        torch.autograd.gradgradcheck(
+            lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias), fast_mode=True
+        )
 
 
 def _laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 import liespline as ls
 import oracle
 from cases import CASES, Case
-from liespline.functional import Padding
+from liespline import functional
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -58,54 +58,6 @@ def test_gconv_is_the_formula(case: Case) -> None:
     close(layer(x), oracle.correlate(layer, x.numpy(), sampled))
 
 
-OPTIONS = [
-    {"kernel_size": 4, "padding": 1},
-    {"kernel_size": (3, 5), "padding": (1, 0)},
-    {"kernel_size": 3, "stride": 2, "padding": 1},
-    {"kernel_size": (2, 3), "stride": (1, 3)},
-    {"kernel_size": 1},
-    {"kernel_size": 3, "padding": "same"},
-    {"kernel_size": 4, "padding": "same"},
-    {"kernel_size": (2, 5), "padding": "same"},  # more padding after than before, on one axis alone
-    {"kernel_size": 3, "bias": False},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("case", [c for c in CASES if name(c) in ("SO2-dense", "Scale(2)-local")], ids=name)
-def test_windows_strides_and_padding(case: Case, options: dict[str, object]) -> None:
-    x = torch.randn(1, 2, 9, 7, dtype=torch.float64)
-    layer = lift(case, **options)  # type: ignore[arg-type]
-    close(layer(x), oracle.correlate(layer, x.numpy(), oracle.kernel(layer)))
-    x = torch.randn(1, 2, len(case.grid), 9, 7, dtype=torch.float64)
-    layer = gconv(case, **options)  # type: ignore[arg-type]
-    close(layer(x), oracle.correlate(layer, x.numpy(), oracle.kernel(layer)))
-
-
-@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_padding_modes(mode: str, d: int) -> None:
-    grid = ls.uniform(ls.Scale(d), 2, spacing=0.4)
-    layer = ls.GConv(1, 1, 3, grid, padding=1, padding_mode=mode).double()
-    x = torch.randn(1, 1, 2, *(9, 8, 7)[:d], dtype=torch.float64)
-    border = (layer.window.largest[0] - 1) // 2
-    ends = {"circular": "wrap", "replicate": "edge", "reflect": "reflect"}[mode]
-    padded = np.pad(x.numpy(), [(0, 0)] * 3 + [(border, border)] * d, mode=ends)
-    layer.padding = Padding((0,) * d, (0,) * d)
-    inner = oracle.correlate(layer, padded, oracle.kernel(layer))
-    middle = (slice(None),) * 3 + tuple(slice(border - 1, inner.shape[3 + i] - border + 1) for i in range(d))
-    layer.padding = Padding((1,) * d, (1,) * d)
-    close(layer(x), inner[middle])
-
-
-def test_different_input_and_output_grids() -> None:
-    fine, coarse = ls.uniform(ls.SO2(), 6), ls.uniform(ls.SO2(), 3)
-    for grid, out_grid in ((fine, coarse), (coarse, fine)):
-        layer = ls.GConv(2, 3, 3, grid, out_grid=out_grid).double()
-        x = torch.randn(1, 2, len(grid), 5, 5, dtype=torch.float64)
-        close(layer(x), oracle.correlate(layer, x.numpy(), oracle.kernel(layer)))
-
-
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in ("SO2", "Scale(2)", "SO3")], ids=name)
 def test_gradients(case: Case) -> None:
     layer = gconv(case, kernel_size=2) if case.d == 3 else gconv(case)
@@ -120,19 +72,6 @@ def test_gradients(case: Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert torch.autograd.gradcheck(run, (x, *layer.parameters()), fast_mode=True)
-
-
-@pytest.mark.parametrize("reduce", ["max", "mean", "sum"])
-def test_projection(reduce: str) -> None:
-    grid = ls.local(ls.SO3(), 7, 0.5)
-    x = torch.randn(2, 3, 7, 2, 2, 2, dtype=torch.float64)
-    w = grid.weights.numpy()
-    expected = {
-        "max": x.numpy().max(2),
-        "sum": np.einsum("nchxyz,h->ncxyz", x.numpy(), w),
-        "mean": np.einsum("nchxyz,h->ncxyz", x.numpy(), w) / w.sum(),
-    }[reduce]
-    close(ls.Project(reduce, grid).double()(x), expected)
 
 
 def test_layers_show_what_they_are() -> None:
@@ -172,3 +111,28 @@ def test_every_group_has_directions() -> None:
     sphere = ls.uniform(ls.Sphere(), 6)
     assert torch.allclose(ls.functional.directions(sphere), sphere.elements, atol=1e-12)
     assert ls.Project("vector", sphere)(torch.randn(1, 2, 6, 3, 3, 3)).shape == (1, 2, 3, 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("grid", "out_grid", "k"),
+    [
+        (ls.uniform(ls.SO2(), 2), None, 5),  # where splines overlap themselves
+        (ls.local(ls.SO2(), 3, 0.8), ls.local(ls.SO2(), 3, 0.5), 3),  # weights that differ
+        (ls.uniform(ls.SO2(), 6), ls.uniform(ls.SO2(), 3), 3),
+    ],
+)
+def test_kernels_between_grids_are_the_formula(grid: ls.Grid, out_grid: ls.Grid | None, k: int) -> None:
+    layer = ls.GConv(1, 2, k, grid, out_grid=out_grid, dtype=torch.float64)
+    close(layer.kernel(), oracle.kernel(layer))
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 7])
+def test_windows_grow_with_their_scales(k: int) -> None:
+    """The window of scale s holds the samples nearer the centre than s times the first one left out at scale 1."""
+    grid = ls.uniform(ls.Scale(2), 5, spacing=0.5 * math.log(2))
+    offsets = [i + (0.5 if k % 2 == 0 else 0.0) for i in range(-99, 99)]
+    for s, size in zip(grid.elements[:, 0].tolist(), functional.window(grid, (k, k)).sizes, strict=True):
+        inside = sum(abs(v) < s * (k + 1) / 2 - 1e-9 for v in offsets)
+        assert size == (inside, inside)
+    assert set(functional.window(ls.uniform(ls.SO2(), 8), (k, k)).sizes) == {(k, k)}
+    assert functional.window(ls.uniform(ls.SO2(), 4), (3, 7)).sizes[1] == (7, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -44,10 +46,6 @@ def test_batch_norm_takes_any_number_of_space_axes() -> None:
     flat = out.movedim(1, 0).flatten(1)
     assert flat.mean(1).abs().max() < 1e-12
     assert (flat.var(1, correction=0) - 1).abs().max() < 1e-4
-    with pytest.raises(ValueError, match=r"\(3, 2, 4, 5, 5, 5\).*3"):
-        ls.nn.BatchNorm(3)(x.float())
-    with pytest.raises(ValueError, match="one value per channel"):
-        ls.nn.BatchNorm(2)(torch.zeros(1, 2, 1))
 
 
 @pytest.mark.parametrize("d", [0, 1, 2, 3])
@@ -85,15 +83,13 @@ def test_max_pool_is_maxpool3d_in_two_dimensions() -> None:
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_resampling_keeps_constants_lines_and_symmetry(d: int) -> None:
+def test_resampling_keeps_constants_and_lines(d: int) -> None:
     down, up, pool = ls.nn.Downsample(2).double(), ls.nn.Upsample(2), ls.nn.MaxPool(2)
     x = torch.randn(2, 3, 4, *[9] * d, dtype=X64)
     assert down(x).shape == (2, 3, 4, *[5] * d)
     assert up(x).shape == (2, 3, 4, *[18] * d)
     assert pool(x).shape == (2, 3, 4, *[4] * d)
     assert (down(torch.ones_like(x)) - 1).abs().max() < 1e-12
-    axes = tuple(range(3, 3 + d))
-    assert (down(x.flip(axes)) - down(x).flip(axes)).abs().max() < 1e-12
     ramp = torch.arange(17, dtype=X64).expand(1, 1, 1, *[17] * d)
     middle = (0, 0, 0, *[slice(2, -2)] * d)  # away from the border
     assert (down(ramp)[middle] - ramp[..., ::2][(0, 0, 0, *[slice(2, 7)] * (d - 1), slice(2, -2))]).abs().max() < 1e-12
@@ -124,12 +120,20 @@ def test_downsampling_turned_to_float64_is_exact() -> None:
     assert (taps[[0, 6, 12]] - torch.tensor([2 / 3, 1 / 6, 0.0], dtype=X64)).abs().max() < 1e-15
 
 
-def test_wrong_ranks_are_refused() -> None:
-    for layer in (ls.nn.MaxPool(2), ls.nn.Downsample(2), ls.nn.Upsample(2)):
-        with pytest.raises(ValueError, match=r"\(2, 3, 4\)"):
-            layer(torch.zeros(2, 3, 4))
-    with pytest.raises(ValueError, match="factor = 0"):
-        ls.nn.Downsample(0)
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ls.nn.MaxPool(2)(torch.zeros(2, 3, 4)), r"\(2, 3, 4\)"),
+        (lambda: ls.nn.Downsample(2)(torch.zeros(2, 3, 4)), r"\(2, 3, 4\)"),
+        (lambda: ls.nn.Upsample(2)(torch.zeros(2, 3, 4)), r"\(2, 3, 4\)"),
+        (lambda: ls.nn.Downsample(0), "factor = 0"),
+        (lambda: ls.nn.BatchNorm(3)(torch.zeros(3, 2, 4, 5, 5, 5)), r"\(3, 2, 4, 5, 5, 5\).*3"),
+        (lambda: ls.nn.BatchNorm(2)(torch.zeros(1, 2, 1)), "one value per channel"),
+    ],
+)
+def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

@@ -145,21 +145,22 @@ def test_wide_windows_of_low_rank_are_separated() -> None:
     assert chosen_for(case) == ("banded",) * 3
 
 
-def scaled_case() -> Case:
+def scaled_case(channels: int = 16, sizes: tuple[int, ...] = (3, 11, 21)) -> Case:
     """Three scales of one product basis, 3 × 3 centres, in windows that grow with them."""
     torch.manual_seed(0)
-    x_samples = torch.zeros(3, 1, 21, 21, 3, 3, dtype=torch.float64)
-    for a, size in enumerate((3, 11, 21)):
-        along, own = torch.randn(2, size, 3, dtype=torch.float64), slice((21 - size) // 2, (21 + size) // 2)
+    k = sizes[-1]
+    x_samples = torch.zeros(3, 1, k, k, 3, 3, dtype=torch.float64)
+    for a, size in enumerate(sizes):
+        along, own = torch.randn(2, size, 3, dtype=torch.float64), slice((k - size) // 2, (k + size) // 2)
         x_samples[a, 0, own, own] = along[0][:, None, :, None] * along[1][None, :, None, :]
     return Case(
-        x=torch.randn(1, 16, 3, 30, 30, dtype=torch.float64),
-        weight=torch.randn(16, 16, 9, 2, dtype=torch.float64),
+        x=torch.randn(1, channels, 3, 30, 30, dtype=torch.float64),
+        weight=torch.randn(channels, channels, 9, 2, dtype=torch.float64),
         x_samples=x_samples.flatten(-2),
         h_samples=banded_samples(3, 3, 2, 1, cyclic=False),
-        sizes=((3, 3), (11, 11), (21, 21)),
+        sizes=tuple((size, size) for size in sizes),
         stride=(1, 1),
-        padding=(10, 10),
+        padding=(k // 2, k // 2),
     )
 
 
@@ -205,7 +206,7 @@ def test_an_unknown_path_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["dense", "banded", "separable"])
 def test_compiled_whole(name: str) -> None:
-    case = scaled_case() if name == "separable" else aligned_case(reach=2)
+    case = scaled_case(2, (3, 5, 9)) if name == "separable" else aligned_case(reach=2)
     plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
     case.weight.requires_grad_()
     truth = naive(case)
