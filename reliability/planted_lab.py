@@ -206,7 +206,7 @@ TESTS = {
     "PCam: another eps": "core/test_models_parts",
     "PCam: another bias": "core/test_models_parts",
     "PCam: last layer does not learn": "core/test_models_parts",
-    "classifier: mean over the group": "core/test_models_parts",
+    "classifier: mean over the group": "core/test_ready_networks",
     "weights load where the splines on H differ": "core/test_finer_grids",
 }
 

@@ -6,8 +6,8 @@ _RECIPE = "lab/test_recipe::"
 _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
 _OWN = "core/test_converting_own"
-_DISC = "core/test_disc_pad"
-_GRIDS = "core/test_over_grids"
+_DISC = "core/test_disc"
+_GRIDS = "core/test_shift"
 _SPLINED = "lab/test_splined"
 _ENSEMBLE = "lab/test_ensemble"
 
@@ -66,7 +66,7 @@ FAULTS = [
           "copy.deepcopy(network)", "grids: weights of their own", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".amax(0)", "grids: the maximum, not the mean", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".sum(0)", "ensemble: the sum, not the mean",
-          "core/test_ensemble"),
+          "core/test_shift"),
     Fault("lab/training/learner.py::Learner.training_step", "return loss * count", "return loss",
           "ensemble: each learns more slowly", _ENSEMBLE),
     Fault("lab/training/learner.py::answers", "network.each(x).flatten(0, 1) if", "network(x) if",

@@ -1,4 +1,4 @@
-"""The Triton kernels around the Hopper kernels, in Triton's interpreter; `test_paths_triton.py` runs this too.
+"""The Triton kernels around the Hopper kernels, in Triton's interpreter; `test_versions.py` runs this too.
 
 The Gluon kernels themselves run on a GPU only (`reliability/gpu_hopper.py`). Here their part is played by loops that
 read and write packed memory as they do.

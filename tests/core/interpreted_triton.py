@@ -1,4 +1,4 @@
-"""The Triton kernels in Triton's interpreter, without a GPU; `test_paths_triton.py` runs this in its own process."""
+"""The Triton kernels in Triton's interpreter, without a GPU; `test_versions.py` runs this in its own process."""
 
 from collections.abc import Iterator
 
