@@ -71,7 +71,7 @@ def measured(net: nn.Module, images: Tensor, targets: Tensor) -> str:
 
     turns = [torch.tensor([math.radians(angle)], dtype=torch.float64) for angle in (0, *ANGLES)]
     said = f"AUC {100 * auc:.1f}"
-    for name, over in (("change", net), ("of the mean of two grids", ls.nn.OverGrids(net, 2))):
+    for name, over in (("change", net), ("of the mean of two grids", ls.nn.GridAverage(net, 2))):
         upright, *turned = (over(moved(inside, ls.SO2(), turn) + around) for turn in turns)
         changes = [100 * float((answer - upright).norm() / upright.norm()) for answer in turned]
         overall = math.sqrt(sum(change**2 for change in changes[:-1]) / (len(changes) - 1))

@@ -56,10 +56,10 @@ def rows() -> list[dict[str, object]]:
 
     turns = ls.uniform(ls.SO2(), 8)
     row("SO(2)", "uniform(SO2(), 8)", "turns by 22.5° and 45°", turns, [vector(EIGHTH / 2), vector(EIGHTH)])
-    flips = ls.uniform(ls.O2(), 8)
+    flips = ls.uniform(ls.O2(), 16)
     mirrors = [vector(EIGHTH, -1), vector(3 * EIGHTH, -1)]
-    row("O(2)", "uniform(O2(), 8)", "flips about axes at 22.5°", flips, mirrors)
-    row("O(2)", "uniform(O2(), 8)", "flips about axes at 22.5°", flips, mirrors, k=7)
+    row("O(2)", "uniform(O2(), 16)", "flips about axes at 22.5°", flips, mirrors)
+    row("O(2)", "uniform(O2(), 16)", "flips about axes at 22.5°", flips, mirrors, k=7)
     scales = ls.uniform(ls.Scale(2), 5, spacing=STEP)
     middle = scales.elements[2:4]
     row("R⁺", "uniform(Scale(2), 5, spacing=STEP)", "zooms by √2", scales, [vector(math.sqrt(2))], at=middle,

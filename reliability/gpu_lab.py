@@ -96,14 +96,14 @@ def _faces(folder: Path) -> None:
 
 # By task: who makes its data, where that lies, and what keeps the network small.
 TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
-    "digits": (None, "", ["--n-h", "4", "--widths", "3,4"]),
-    "rotmnist": (_mnist, "mnist", ["--n-h", "4", "--widths", "3,4"]),
-    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--n-h", "2", "--widths", "3,4"]),
-    "images": (_images, "images", ["--n-h", "4", "--widths", "3,4"]),
-    "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--n-h", "12", "--widths", "3,4"]),
-    "segment": (_masks, "masks", ["--n-h", "4", "--widths", "3,4"]),
-    "landmarks": (_points, "points", ["--labels", "{folder}/points/points.csv", "--n-h", "2"]),
-    "pcam": (_tissue, "tissue", ["--n-h", "4", "--n-k", "4"]),
+    "digits": (None, "", ["--elements", "4", "--set", "widths=3,4"]),
+    "rotmnist": (_mnist, "mnist", ["--elements", "4", "--set", "widths=3,4"]),
+    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--elements", "2", "--set", "widths=3,4"]),
+    "images": (_images, "images", ["--elements", "4", "--set", "widths=3,4"]),
+    "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--elements", "12", "--set", "widths=3,4"]),
+    "segment": (_masks, "masks", ["--elements", "4", "--set", "widths=3,4"]),
+    "landmarks": (_points, "points", ["--labels", "{folder}/points/points.csv", "--elements", "2"]),
+    "pcam": (_tissue, "tissue", ["--elements", "4", "--basis", "4"]),
     "celeba": (_faces, "faces", []),
 }
 
@@ -129,7 +129,7 @@ def check_task(task: str, folder: Path, accelerator: str) -> None:
         make(folder / place)
         data = ["--data", str(folder / "faces" / "set" if task == "celeba" else folder / place)]
     out = folder / f"run-{task}"
-    options = ["--epochs", "2", "--batch", "8", "--accelerator", accelerator, "--quiet", "--out", str(out)]
+    options = ["--epochs", "2", "--batch-size", "8", "--accelerator", accelerator, "--quiet", "--out", str(out)]
     _command("train", task, *data, *(option.format(folder=folder) for option in network), *options)
     if not (out / "report.html").is_file():
         raise RuntimeError("no report")

@@ -27,7 +27,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/": ["core/test_paths_cuda", "core/test_decide", "core/test_paths", "core/test_layers"],
     "hopper/": ["core/test_hopper_tiles", "core/test_versions", "core/test_hopper"],
     "optim": ["core/test_optim"],
-    "export": ["core/test_export", "core/test_export_networks"],
+    "_export/": ["core/test_export", "core/test_export_networks"],
     "models/celeba": ["core/test_models_parts", "core/test_models"],
     "models/pcam": ["core/test_models_parts", "core/test_models"],
     "models/classifier": ["core/test_ready_networks", "core/test_symmetries"],
@@ -52,6 +52,8 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/networks": ["lab/test_recipe"],
     "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
     "lab/tiles": ["lab/test_large"],
+    "lab/whole": ["truth/test_masks", "truth/test_picked_epoch"],
+    "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
     "lab/sweep/": ["lab/test_records", "lab/test_sweep"],
     "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
@@ -69,7 +71,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
     "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
     "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
-    "converting": ["core/test_converting_own", "core/test_converting"],
+    "_convert": ["core/test_converting_own", "core/test_converting"],
     "testing": ["core/test_check_group", "core/test_equivariance", "core/test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.

@@ -72,7 +72,7 @@ _GRIDS = [
     Fault("grids/regular.py::local", "scale.prod() * group.haar_density(a)", "scale.prod() * torch.ones(len(a))",
           "local grid: Haar density dropped"),
     Fault("grids/regular.py::lattice", "float(scale.prod())", "float(scale[0])", "lattice: weight of one axis for all"),
-    Fault("grids/regular.py::_box", "[_count(n) - (n - 1) / 2 for n", "[_count(n) - n / 2 for n", "lattice off centre"),
+    Fault("grids/regular.py::centred", "- (n - 1) / 2 for n", "- n / 2 for n", "lattice off centre"),
     Fault("groups/even.py::orbit", "group.volume / len(elements)", "group.volume",
           "polyhedral grid: weights too large"),
     Fault("grids/regular.py::disc", "- 1) / 2) ** 2 + 1)", "- 1) / 2) ** 2 + 2)", "disc too large"),

@@ -46,7 +46,7 @@ FAULTS = [
           "fixed, no_mask = Reading(reading.window)", "flat voxels are taken for cubes", "lab/test_volume_reading"),
     Fault("lab/data/scan_folders.py::_read", "if count != usual:", "if count == 0:",
           "series over time are mixed with volumes", "lab/test_volume_folders"),
-    Fault("lab/evaluation/predict.py::_images", "Reading(trained.config.window, side)", "Reading(None, side)",
+    Fault("lab/evaluation/predict.py::_images", "Reading(trained.config.intensity_range, side)", "Reading(None, side)",
           "predict forgets the window", "lab/test_volume_folders"),
     Fault("lab/evaluation/external.py::as_learned", "config.updated(spacing=signature.spacing, size",
           "config.updated(size", "another set has voxels of its own size", "lab/test_volume_folders"),

@@ -27,7 +27,7 @@ _TRAINING = [
     Fault("lab/training/optimisers.py::decayed", 'name == "weight" and isinstance', "isinstance", "biases decay"),
     Fault("lab/training/optimisers.py::DecoupledSGD.step", "1 - group", "1 + group",
           "weights grow instead of decaying"),
-    Fault("lab/training/optimisers.py::schedule.halving", "// HALVED_EVERY", "// 10", "rate halved every ten epochs"),
+    Fault("lab/training/optimisers.py::schedule.halving", "(HALVED_EVERY", "(10", "rate halved every ten epochs"),
 ]  # fmt: skip
 
 _OBJECTIVES = [

@@ -1,8 +1,8 @@
-"""Faults in connections that all other tests once let live: formulas were right, and order, split or grid wrong."""
+"""Faults in connections that tests once let live, and what was once said wrongly on a user's road."""
 
 from fault import Fault
 
-FAULTS = [
+_CONNECTIONS = [
     Fault("functional/regular.py::_turned", ".clamp_min(1)", ".clamp_min(1e-12)",
           "L_g: beyond the ends of a grid its last value goes on", "truth/test_uneven_grids"),
     Fault("nn/layers.py::Project._exact_weights", "(self.grid.weights / self.grid.weights.sum())",
@@ -45,3 +45,80 @@ FAULTS = [
           "np.flatnonzero(items.counts[:, number] > 0)", "rare classes are looked for in test images",
           "truth/test_segmentation::test_patches_come_from_training_images_alone"),
 ]  # fmt: skip
+
+_PICKED, _TABLES, _MASKS = "truth/test_picked_epoch", "truth/test_tables::test_", "truth/test_masks::test_"
+_PREDICT, _FOLDS = "truth/test_predict::test_", "truth/test_folds::test_"
+_COPIES = _FOLDS + "copies_of_images_with_masks_and_of_scans_are_in_one_split"
+
+# By the rows of the issue "Truth", which a user found from outside; rows 2 and 9 are in planted_measure.
+_ROWS = [
+    Fault("lab/training/learner.py::Learner.validation_step", "self._whole(batch)",
+          "self._whole(batch._replace(**{k: getattr(batch, k)[..., :24, :24] for k in ('image', 'mask', 'own')}))",
+          "1: the epoch is picked by a patch of each image", _PICKED),
+    Fault("lab/tasks/objectives.py::Classification.missing", "if not count", "if False",
+          "3: a class that validation lacks", _TABLES + "a_class_without_an_image_is_refused_before_training"),
+    Fault("lab/tasks/columns.py::MeanOver.compute", "each.nanmean()", "each.nan_to_num(0.0).mean()",
+          "4: tags without an AUC count as 0", _TABLES + "tags_without_both_values_are_left_out_and_named"),
+    Fault("lab/whole.py::scored", "torch.from_numpy(found).to(whole.own.device), whole.own",
+          "logits.argmax(1)[0], whole.mask[0]", "5: Dice of resampled masks",
+          _MASKS + "volumes_with_another_spacing"),
+    Fault("lab/runs/trained.py::Trained.check_size", "if not any_size and self.signature.kind in ONE_ANSWER:",
+          "if False:", "6: images of another size are answered",
+          _PREDICT + "images_of_another_size_are_refused_scaled_or_taken_as_they_are"),
+    Fault("lab/evaluation/predict.py::_answers", "compared.add(statistics(images))", "pass",
+          "7: predict does not look at values", _PREDICT + "images_unlike_those_of_training_are_said_once"),
+    Fault("lab/training/train.py::train", "record.value_range if record else None", "None",
+          "7: the range of values is not kept", _PREDICT + "images_unlike_those_of_training_are_said_once"),
+    Fault("lab/data/split.py::check_channels", "(space_dim != 2 or {found, channels} != {1, 3})",
+          "{found, channels} != {1, 3}", "8: channels of volumes taken for colours",
+          _PREDICT + "volumes_with_three_channels_are_no_colours"),
+    Fault("lab/evaluation/predict_masks.py::written_values",
+          "signature.values or tuple(range(len(signature.classes)))", "tuple(range(len(signature.classes)))",
+          "10: masks hold class numbers", _MASKS + "pictures_and_the_values_of_their_masks"),
+    Fault("lab/data/scans/nifti.py::_image", "if header is None:", "if True:", "11: headers are lost",
+          _MASKS + "headers_are_kept"),
+    Fault("lab/whole.py::unlike_voxels", "signature.voxels or signature.spacing", "None",
+          "12: voxels of any size, for masks", _MASKS + "voxels_of_another_size_are_warned_of"),
+    Fault("lab/evaluation/predict.py::Predictions.__iter__", "*grouped(self._voxels),", "",
+          "12: voxels of any size, for classes", _PREDICT + "scans_with_voxels_of_another_size_are_warned_of"),
+    Fault("lab/evaluation/predict.py::Predictions._images", "self.failures += error.problems", "raise",
+          "13: a bad file stops predict", _PREDICT + "a_bad_file_is_named_at_the_end_and_the_others_are_answered"),
+    Fault("lab/evaluation/predict.py::Predictions.__iter__", "_batches(self._images())",
+          "list(_batches(self._images()))", "13: predict holds all images",
+          _PREDICT + "memory_does_not_grow_with_the_folder"),
+    Fault("lab/data/folds.py::dealt_rows", "groups = together(names, None, marks)", "groups = None",
+          "14: copies in class folders are dealt apart", _FOLDS + "copies_in_class_folders_are_in_one_split"),
+    Fault("lab/data/labelled.py::splits_in", "together(names, table.groups, marks)", "table.groups",
+          "14: copies in tables are dealt apart",
+          _FOLDS + "every_image_is_tested_once_and_copies_with_their_likes"),
+    Fault("lab/data/pairs.py::Pairs.split",
+          "together(self.names, self.groups, [self.items.marks[int(row)] for row in self.rows])", "self.groups",
+          "14: copies with masks are dealt apart", _COPIES),
+    Fault("lab/data/scan_folders.py::load_scans", "dealt_rows(names, table.targets, items.marks,",
+          "dealt_rows(names, table.targets, names,", "14: copies of scans are dealt apart", _COPIES),
+    Fault("lab/evaluation/onnx_file.py::_of_arrays", "found |= trained.preparation()", "pass",
+          "15: ONNX files do not say how images are scaled",
+          _PREDICT + "the_script_of_the_docs_reproduces_predict"),
+    Fault("lab/training/train.py::keep_best", "picked = None if config.training.train_on_val else score",
+          "picked = score", "16: the last epoch called the best", "truth/test_picked"),
+    Fault("lab/data/augment.py::words_of", "if name in AUGMENT:", "if False:", "17: words of before are unknown",
+          "truth/test_augmentations::test_what_makes_no_sense_is_refused_by_name"),
+    Fault("lab/data/folds.py::assign", 'np.where(part == fold, "test", "train")',
+          'np.where(part == fold, "test", np.where(part == (fold + 1) % folds, "train", "none"))',
+          "18: folds train on one part", _FOLDS + "folds_train_on_all_other_parts_less_a_validation_share"),
+    Fault("lab/runs/trained.py::load", "if len(each) > 1:", "if False:", "18: the first fold predicts alone",
+          _FOLDS + "a_folder_of_folds_predicts_with_the_mean_of_its_networks"),
+    Fault("lab/runs/data.py::look_over", "if config.fold is not None", "if False",
+          "18: nobody says how many a fold trains on",
+          _FOLDS + "folds_of_masks_say_what_is_trained_on_and_predict_with_the_mean"),
+    Fault("lab/data/pictures.py::read_array", "(values := channels.read_channels(path)) is not None", "False",
+          "also: images refuse TIFF of many channels", "truth/test_channels"),
+    Fault("lab/cli/options.py::_parameter", '("NAME" if setting.choices else None)', '"N,N,…"',
+          "also: N,N,… for one number",
+          "lab/test_config::test_the_help_asks_for_a_list_of_numbers_nowhere"),
+    Fault("lab/tasks/grids.py::make_grid", "uniform(O2(), n)", "uniform(O2(), 2 * n)",
+          "also: twice the elements of O(2)",
+          "lab/test_groups_cli::test_one_number_counts_the_elements_of_every_group"),
+]  # fmt: skip
+
+FAULTS = [*_CONNECTIONS, *_ROWS]

@@ -21,7 +21,7 @@ RUNS = 4
 
 FOUR = Study(
     task="digits",
-    recipe={"group": "so2", "n_h": 2, "widths": (2, 2, 2), "epochs": 2, "accelerator": "cpu"},
+    recipe={"group": "so2", "elements": 2, "widths": (2, 2, 2), "epochs": 2, "accelerator": "cpu"},
     networks={f"run {number}": {"lr": 0.01 * (number + 1)} for number in range(RUNS)},
 )
 

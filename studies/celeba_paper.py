@@ -9,7 +9,7 @@ PAPER_SCALES, RELEASED_SCALES = tuple(2 ** (i / 2) for i in range(5)), (1.0, 1.6
 """The fixed scales of the five 2-D networks, as the text says and as the released scripts had them."""
 # A sweep that is stopped early leaves whole comparisons: all kernels of most scales first, then of fewer, then 2-D.
 SCALED = {
-    f"{kernel}-{n_h}-{n_k}": {"kernel": kernel, "n_h": n_h, "n_k": n_k}
+    f"{kernel}-{n_h}-{n_k}": {"kernel": kernel, "elements": n_h, "basis": n_k}
     for n_h in (5, 3, 2, 4)
     for kernel, n_k in (("local", 3), ("dense", n_h), ("local", 1))
 }
@@ -19,7 +19,7 @@ def plain(scales: Iterable[float], numbers: Iterable[int] = range(1, 6)) -> dict
     """2-D networks at the scales of these numbers, 1 to 5, each without zoom in training and with it."""
     networks: dict[str, dict[str, Any]] = {}
     for number in numbers:
-        base = {"group": "none", "n_h": 1, "n_k": 1, "scale": tuple(scales)[number - 1]}
+        base = {"group": "none", "elements": 1, "basis": 1, "scale": tuple(scales)[number - 1]}
         networks |= {f"plain-{number}": base, f"plain-{number}-zoom": {**base, "augment": "zoom"}}
     return networks
 

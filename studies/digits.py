@@ -8,7 +8,7 @@ from liespline.lab.tasks.defaults import GENERAL
 
 from .data import mnist
 
-_USUAL = {"n_h": 12, "widths": (16, 24, 32, 48), "epochs": 30, "batch": 128, "lr": 0.02}
+_USUAL = {"elements": 12, "widths": (16, 24, 32, 48), "epochs": 30, "batch_size": 128, "lr": 0.02}
 VARIANT = {"image": "rotated", "mass": "rotated about mass"}
 
 # Rotated by any angle: 10,000 + 2,000 to train on, 50,000 to test.

@@ -9,7 +9,7 @@ STUDY = Study(
     data=BOXED,
     protocol="Trained upright, spun about the vertical axis alone; scored upright and in random orientation.",
     recipe={**SHAPES, **IN_BOX, "epochs": 60, "augment": "rotate-z+zoom-shear"},
-    networks={"so3-24": {**SO3, "shift": True}, "plain": PLAIN},
+    networks={"so3-24": {**SO3, "grid_jitter": 1.0}, "plain": PLAIN},
     rows=[
         Row("so3-24", "plain", "learned upright and spun, scored turned", "accuracy, moved"),
         Row("so3-24", "plain", "learned upright and spun, scored upright", "accuracy, as they lie"),

@@ -78,7 +78,7 @@ class Network:
             return over_seeds(values)
         if measure in (CHANGE, ON_LAST) or (measure.endswith(LAST_TEN) and first["split"] != "valid"):
             return None
-        images = first["moves"]["images"] if measure.endswith(OF_MOVES) else first["images"]
+        images = first["transformed"]["images"] if measure.endswith(OF_MOVES) else first["images"]
         if "AUC" not in measure:
             return over_images(values[0], images)
         table = first.get("confusion", [])
@@ -135,7 +135,7 @@ def measures(line: Line) -> dict[str, float]:
             found[NAMES[key] + LAST_TEN] = valid[key]["last_10"]
     if "last_5" in valid.get("auc", {}):
         found[ON_LAST] = valid["auc"]["last_5"]
-    moves = results.get("moves", {})
+    moves = results.get("transformed", {})
     if "scores" in moves:
         found |= {"accuracy, as they lie": moves["upright"], "accuracy, cut": moves["accuracy"][0]}
         found |= {f"{words}, moved": moves["scores"][key] for key, words in NAMES.items() if key in moves["scores"]}

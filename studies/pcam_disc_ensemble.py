@@ -9,6 +9,6 @@ STUDY = Study(
     data=SUBSET,
     protocol="At most 120,000 parameters, in the largest disc alone. The predictions of two networks are averaged.",
     recipe={**TISSUE, "ensemble": 2},
-    networks={name: {**NETWORKS[name], "weights": 103_000} for name in ("o2-12-100", "plain-100")},
+    networks={name: {**NETWORKS[name], "parameters": 103_000} for name in ("o2-12-100", "plain-100")},
     rows=[Row("o2-12-100", "plain-100", "all labels, two networks together", VALID_AUC, short=False)],
 )

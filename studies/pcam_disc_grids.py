@@ -9,6 +9,6 @@ STUDY = Study(
     data=SUBSET,
     protocol="At most 120,000 parameters, in the largest disc alone; O(2) predicts with the mean over two grids.",
     recipe=TISSUE,
-    networks={"o2-12-100": {**NETWORKS["o2-12-100"], "grids": 2}, "plain-100": NETWORKS["plain-100"]},
+    networks={"o2-12-100": {**NETWORKS["o2-12-100"], "tta_grids": 2}, "plain-100": NETWORKS["plain-100"]},
     rows=[Row("o2-12-100", "plain-100", "all labels, the mean over two grids", VALID_AUC, short=False)],
 )

@@ -5,8 +5,8 @@ from studies.recipes import LOCAL, PLAIN, SUBSET, TISSUE, VALID_AUC, shares
 
 # A ninth of the parameters: kernels, and the epochs of a tenth, were settled on training patches that no network was
 # trained on (pcam_small_held_out).
-FEW = {"disc": True, "weights": 13_000}
-O2 = {**FEW, "group": "o2", "n_h": 24, "n_k": 5, "separable": True, **LOCAL}
+FEW = {"circular_mask": True, "parameters": 13_000}
+O2 = {**FEW, "group": "o2", "elements": 24, "basis": 5, "separable": True, **LOCAL}
 
 STUDY = Study(
     task="pcam",

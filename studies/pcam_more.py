@@ -12,7 +12,7 @@ STUDY = Study(
     recipe=TISSUE,
     networks={
         **shares(PCAM, {0.25: (40, 40)}),
-        "paper-12": {**PAPER, "n_h": 12, "n_k": 12},
+        "paper-12": {**PAPER, "elements": 12, "basis": 12},
         "paper-2d": {**PLAIN, **PAPER},
     },
     rows=[Row("o2-12-25", "plain-25"), Row("paper-12", "paper-2d")],

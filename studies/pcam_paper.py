@@ -16,7 +16,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def networks(kinds: Iterable[tuple[str, int, int]]) -> dict[str, dict[str, Any]]:
     """Networks by kernel, N_h and N_k."""
-    return {f"{kind}-{h}-{k}": {"n_h": h, "n_k": k, **OPTIONS.get(kind, {"kernel": kind})} for kind, h, k in kinds}
+    return {
+        f"{kind}-{h}-{k}": {"elements": h, "basis": k, **OPTIONS.get(kind, {"kernel": kind})} for kind, h, k in kinds
+    }
 
 
 STUDY = Study(

@@ -27,7 +27,7 @@ LEAST_POINTS = 2
 """How much of the accuracy of moved images is shown at least: one image more or less is no valley."""
 MARKS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
 """The dashes of a group's networks, and what stands for them where there are points and no lines."""
-STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "apart": "v:"}
+STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "pointwise": "v:"}
 SCALES = {0.0: "1", 0.5: "√2", 1.0: "2", 1.5: "2√2", 2.0: "4"}
 """log₂ of the largest scale, and how the axis has it."""
 
@@ -51,7 +51,7 @@ def draw_record(found: Mapping[str, Network], theme: Theme) -> Figure:
     names = sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in parts[name]])
     networks = [found[name] for name in names]
     panels = [_moved, _minutes]
-    panels += [partial(_lines, along=along) for along in ("weights", "share") if lines_of(networks, along)]
+    panels += [partial(_lines, along=along) for along in ("parameters", "train_fraction") if lines_of(networks, along)]
     figure = canvas(PAGE, 2.6 * math.ceil(len(panels) / 2))
     axes = list(figure.subplots(math.ceil(len(panels) / 2), 2, squeeze=False).flat)
     for one, panel in zip(axes, panels, strict=False):
@@ -70,7 +70,7 @@ def moved(network: Network) -> list[tuple[float, float]]:
     Reflected, shrunk and squeezed copies have a second word, and are left out.
     """
     found: dict[float, list[float]] = {}
-    for moves in (run["results"]["moves"] for run in network.runs if "moves" in run["results"]):
+    for moves in (run["results"]["transformed"] for run in network.runs if "transformed" in run["results"]):
         for label, height in zip(moves["labels"], moves["accuracy"], strict=True):
             if ", " not in label:
                 found.setdefault(float(label.rstrip("°")), []).append(height)
@@ -78,8 +78,8 @@ def moved(network: Network) -> list[tuple[float, float]]:
 
 
 def lines_of(networks: Sequence[Network], along: str) -> dict[str, list[Network]]:
-    """Networks of a group that differ along `along` ("weights" or "share"), least first; others are left out."""
-    other = {"weights": "share", "share": "weights"}[along]
+    """Networks of a group that differ in "parameters" or "train_fraction", least first; others are left out."""
+    other = {"parameters": "train_fraction", "train_fraction": "parameters"}[along]
     lines: dict[str, list[Network]] = {}
     for network in sorted(networks, key=lambda one: _size(one, along)):
         alike = [n for n in networks if _group(n) == _group(network) and _size(n, other) == _size(network, other)]
@@ -95,7 +95,7 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
     for network in networks.values():
         net, plain = _net(network), _group(network) == "none"
         extra = re.sub(r"^.*\)|^2-D( at scale [\d.]+)?", "", network.name)  # what follows the network itself
-        equal = net["kernel"] == "dense" and net["n_h"] == net.get("n_k")
+        equal = net["kernel"] == "dense" and net["elements"] == net.get("basis")
         kind = "dense, $N_k = N_h$" if equal else f"{net['kernel']}, $N_k = {net.get('n_k')}$"
         lines.setdefault(("2-D" if plain else kind) + extra, []).append(network)
     some = next(iter(networks.values()))
@@ -132,7 +132,7 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
 
 
 def _moved(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
-    kind = next((one.first["moves"]["axis"] for one in networks if "moves" in one.first), "angle")
+    kind = next((one.first["transformed"]["axis"] for one in networks if "transformed" in one.first), "angle")
     for network, colour, stroke in _styled(networks, theme):
         # Rotations of volumes have axes as well as angles, so between two of them there is no line.
         how = MARKS[stroke] if kind == ROTATIONS else stroke
@@ -171,7 +171,7 @@ def _lines(axes: Axes, networks: Sequence[Network], theme: Theme, along: str) ->
     axes.set_xticks(apart, [f"{tick:,.0f}" for tick in apart])
     axes.xaxis.set_minor_formatter(ScalarFormatter())
     axes.minorticks_off()
-    axes.set_xlabel("weights" if along == "weights" else "share of the labels, %")
+    axes.set_xlabel("parameters" if along == "parameters" else "share of the labels, %")
     axes.set_title(f"{_score(networks[0])}, %", loc="left")
     axes.legend(handlelength=1.6)
 
@@ -196,8 +196,8 @@ def _group(network: Network) -> str:
 
 
 def _size(network: Network, along: str) -> float:
-    share = 100 * float(network.runs[0]["config"]["training"].get("share", 1))
-    return share if along == "share" else float(network.first["weights"])
+    share = 100 * float(network.runs[0]["config"]["training"].get("train_fraction", 1))
+    return share if along == "train_fraction" else float(network.first["parameters"])
 
 
 def _score(network: Network) -> str:
@@ -214,8 +214,8 @@ def _place(network: Network) -> float:
     """Where a network lies on the axis: N_h, or for scales log₂ of the largest one, so that 2-D networks fit in."""
     net = _net(network)
     if task_of(network.runs[0]) != "celeba":
-        return float(net["n_h"])
-    return round(math.log2(net["scale"] if net["group"] == "none" else PAPER_SCALES[net["n_h"] - 1]), 2)
+        return float(net["elements"])
+    return round(math.log2(net["scale"] if net["group"] == "none" else PAPER_SCALES[net["elements"] - 1]), 2)
 
 
 def _kind(line: str) -> str:

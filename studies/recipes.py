@@ -8,46 +8,54 @@ from liespline.lab.sweep.study import Row, Study
 Changes = Mapping[str, Any]
 
 FAST = {"precision": "bf16-mixed", "compile": True}
-RECIPE = {"schedule": "one-cycle", "lr": 5e-3, "batch": 128, "label_smoothing": 0.1, "ema": 0.995, **FAST}
+RECIPE = {"schedule": "one-cycle", "lr": 5e-3, "batch_size": 128, "label_smoothing": 0.1, "ema": 0.995, **FAST}
 CHAIN = {"widths": (24, 32, 36, 36, 48, 64)}
-PLAIN = {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense"}
+PLAIN = {"group": "none", "elements": 1, "basis": 1, "kernel": "dense"}
 LOCAL = {"kernel": "local"}
-MODES = {"optimiser": "adamw-modes"}
+MODES = {"optimiser": "spectral-adamw"}
 """For rotated data."""
 VALID_AUC = "validation AUC, last 5 epochs"
 
 # Separable layers have the fewest errors at equal parameters. No epoch is picked, so all 12,000 digits are trained on.
-DIGITS = {**RECIPE, **CHAIN, "augment": "affine", "epochs": 56, "valid_too": True, "weights": 1_000_000}
-FULL: dict[str, Changes] = {"so2-16": {"n_h": 16, "separable": True}, "plain": PLAIN}
+DIGITS = {**RECIPE, **CHAIN, "augment": "affine", "epochs": 56, "train_on_val": True, "parameters": 1_000_000}
+FULL: dict[str, Changes] = {"so2-16": {"elements": 16, "separable": True}, "plain": PLAIN}
 ROTATED = "MNIST's files: rotated digits are generated, 12,000 to train on, 50,000 to test."
 
-TISSUE = {**RECIPE, **MODES, "decay": 0.01, "batch": 64, "ema": 0.99, "network": "resnet", "augment": "rotate"}
+TISSUE = {
+    **RECIPE,
+    **MODES,
+    "weight_decay": 0.01,
+    "batch_size": 64,
+    "ema": 0.99,
+    "network": "resnet",
+    "augment": "rotate",
+}
 PCAM = {
-    "o2-12": {"group": "o2", "n_h": 24, "n_k": 16, "kernel": "dense", "weights": 110_000},
-    "plain": {**PLAIN, "weights": 117_000},
+    "o2-12": {"group": "o2", "elements": 24, "basis": 16, "kernel": "dense", "parameters": 110_000},
+    "plain": {**PLAIN, "parameters": 117_000},
 }
 # The label of a patch depends on its middle.
-IN_DISC = {name: {**how, "disc": True} for name, how in PCAM.items()}
+IN_DISC = {name: {**how, "circular_mask": True} for name, how in PCAM.items()}
 SUBSET = "PCam's files; ours are a subset, recompressed: not comparable with the full set."
 
 # Kernels that relate rotations of 90° to each other trained badly (modelnet10_local). Upright volumes are resampled
 # too, by a slant: they would else be sharper than the rotated ones that are scored.
-SHAPES = {**RECIPE, "batch": 32, "ema": 0.99, "widths": (12, 16, 24, 32), "kernel_size": 5, "stride": 2}
-SO3 = {"group": "so3", "n_h": 24, "n_k": 1, "kernel": "apart"}
+SHAPES = {**RECIPE, "batch_size": 32, "ema": 0.99, "widths": (12, 16, 24, 32), "kernel_size": 5, "stride": 2}
+SO3 = {"group": "so3", "elements": 24, "basis": 1, "kernel": "pointwise"}
 IN_BOX = {"widths": (12, 16, 48, 96), "size": 34}
 
 
 def budgets(*weights: int) -> dict[str, Changes]:
     """Separable local kernels on 16 orientations, and the plain network, of several sizes."""
-    ours = {"n_h": 16, "n_k": 5, "separable": True, **LOCAL}
+    ours = {"elements": 16, "basis": 5, "separable": True, **LOCAL}
     pair = (("so2-16", ours), ("plain", PLAIN))
-    return {f"{name}-{w // 1000}k": {**how, "weights": w} for w in weights for name, how in pair}
+    return {f"{name}-{w // 1000}k": {**how, "parameters": w} for w in weights for name, how in pair}
 
 
 def shares(networks: Mapping[str, Changes], shares: Mapping[float, tuple[int, int]]) -> dict[str, Changes]:
     """Ours and the plain network with shares of the labels, and the epochs of both: few images make short epochs."""
     return {
-        f"{name}-{round(100 * share)}": {**how, "share": share, "epochs": epochs}
+        f"{name}-{round(100 * share)}": {**how, "train_fraction": share, "epochs": epochs}
         for share, each in shares.items()
         for (name, how), epochs in zip(networks.items(), each, strict=True)
     }
@@ -57,7 +65,7 @@ def volumes(steps: Changes | None = None) -> dict[str, Changes]:
     """SO(3) and the plain network, trained on upright volumes and on rotated ones."""
     upright, turned = {"augment": "zoom-shear"}, {**(steps or {}), "augment": "affine"}
     return {
-        "so3-24": {**SO3, **upright, "shift": True}, "plain": {**PLAIN, **upright},
+        "so3-24": {**SO3, **upright, "grid_jitter": 1.0}, "plain": {**PLAIN, **upright},
         "so3-24-turned": {**SO3, **turned}, "plain-turned": {**PLAIN, **turned},
     }  # fmt: skip
 
@@ -75,7 +83,7 @@ def organs(name: str, side: int) -> Study:
         protocol="Trained upright, or on rotated volumes; scored upright and in random orientation.",
         # Few volumes make short epochs: after 24, or 900 steps, the loss still fell (vessel_64_24_epochs). With every
         # second voxel of 64³, as of 28³, a run would take thirteen times as long.
-        recipe={**SHAPES, "epochs": 72, "weights": 28_000, "stride": 2 if side == 28 else 4},
+        recipe={**SHAPES, "epochs": 72, "parameters": 28_000, "stride": 2 if side == 28 else 4},
         networks=volumes(),
         rows=[*rows, Row("so3-24", "plain-turned"), Row("so3-24-turned", "plain-turned")],
     )

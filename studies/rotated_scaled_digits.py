@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, MODES, PLAIN, RECIPE
 
-MOVED = {"moved": "rotated-scaled", "weights": 80_000, "augment": "affine", "epochs": 30, "batch": 64}
+MOVED = {"moved": "rotated-scaled", "parameters": 80_000, "augment": "affine", "epochs": 30, "batch_size": 64}
 
 STUDY = Study(
     task="mnist",
@@ -12,8 +12,8 @@ STUDY = Study(
     protocol="8 rotations with 3 scales, and 16 rotations, beside the plain network.",
     recipe={**RECIPE, **CHAIN, **MOVED},
     networks={
-        "sim2-8x3": {"group": "sim2", "n_h": (8, 3), "n_k": (3, 3), **LOCAL, **MODES},
-        "so2-16": {"group": "so2", "n_h": 16, "kernel": "dense"},
+        "sim2-8x3": {"group": "sim2", "elements": (8, 3), "basis": (3, 3), **LOCAL, **MODES},
+        "so2-16": {"group": "so2", "elements": 16, "kernel": "dense"},
         "plain": PLAIN,
     },
     rows=[

@@ -7,7 +7,7 @@ STUDY = Study(
     task="rotmnist",
     data=ROTATED,
     protocol="10 %, 25 % and all of 10,000 labels; the best epoch is that of 2,000 validation digits.",
-    recipe={**DIGITS, "valid_too": False},
+    recipe={**DIGITS, "train_on_val": False},
     networks=shares(FULL, {0.1: (224, 224), 0.25: (112, 112), 1.0: (56, 56)}),
     rows=[
         Row("so2-16-10", "plain-10", "rotated MNIST, 1,000 labels", short=False, error=True),

@@ -4,9 +4,9 @@ from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, PLAIN, RECIPE
 
 SCALED = {**RECIPE, **CHAIN, "moved": "scaled"}
-SLANTED = {"weights": 360_000, "augment": "zoom-shear", "epochs": 24}
-LOCAL_SCALES = {"group": "scale", "n_h": 3, "n_k": 3, **LOCAL}
-POINTWISE_SCALES = {"group": "scale", "n_h": 4, "n_k": 1, "kernel": "apart"}
+SLANTED = {"parameters": 360_000, "augment": "zoom-shear", "epochs": 24}
+LOCAL_SCALES = {"group": "scale", "elements": 3, "basis": 3, **LOCAL}
+POINTWISE_SCALES = {"group": "scale", "elements": 4, "basis": 1, "kernel": "pointwise"}
 
 STUDY = Study(
     task="mnist",

@@ -9,10 +9,10 @@ from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
-BEHIND = ("AUC", "balanced", "sensitivity", "majority")
+BEHIND = ("AUC", "balanced", "sensitivity", "majority_class_accuracy")
 MEASURED = ("accuracy", "landmarks found", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
-COLUMNS = ("network", "seed", "weights", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
-SHARED = ("seed", "majority", "scored on", "epochs", "machine", "commit")
+COLUMNS = ("network", "seed", "parameters", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
+SHARED = ("seed", "majority_class_accuracy", "scored on", "epochs", "machine", "commit")
 """Above the columns where all runs agree."""
 
 
@@ -37,9 +37,9 @@ def networks_table(networks: Sequence[Network]) -> list[str]:
     rows = []
     for network in networks:
         cells = [_with_interval(network, name) if name in network.values else "" for name in names]
-        counts = [f"{network.first['weights']:,}", str(len(network.runs))]
+        counts = [f"{network.first['parameters']:,}", str(len(network.runs))]
         rows.append([network.name + network.mark, *counts, *cells, network.minutes])
-    return table(["network", "weights", "seeds", *names, "minutes per run"], rows)
+    return table(["network", "parameters", "seeds", *names, "minutes per run"], rows)
 
 
 def differences_table(rows: Sequence[Row], networks: Mapping[str, Network]) -> list[str]:
@@ -82,8 +82,8 @@ def records_table(rows: Iterable[tuple[Row, str, Mapping[str, Network], str]], s
         seeds = sorted({len(network.runs) for network in pair})
         counted = " and ".join(map(str, seeds)) + (" seed" if seeds == [1] else " seeds")
         made = f"`{name}`, {counted}; {_origin(pair, tree)}"
-        lines.append(line if short else [*line, f"{pair[0].first['weights']:,}", made])
-    return table(head if short else [*head, "weights", "made by: study, seeds, machine, commit"], lines)
+        lines.append(line if short else [*line, f"{pair[0].first['parameters']:,}", made])
+    return table(head if short else [*head, "parameters", "made by: study, seeds, machine, commit"], lines)
 
 
 def _origin(networks: Sequence[Network], tree: str) -> str:
@@ -111,13 +111,16 @@ def _run(line: Line) -> dict[str, str]:
 
 def _final(results: Line) -> dict[str, str]:
     """What a finished run was scored with."""
-    scores, moves = results["scores"], results.get("moves")
-    shown = {"weights": f"{results['weights']:,}"}
+    scores, moves = results["scores"], results.get("transformed")
+    shown = {"parameters": f"{results['parameters']:,}"}
     shown |= {NAMES[key]: f"{scores[key]:.2%}" for key in ("accuracy", "success", "auc") if key in scores}
     if "confusion" in results:
         counts = [sum(row) for row in results["confusion"]]
         recalls = [row[i] / counts[i] for i, row in enumerate(results["confusion"]) if counts[i]]
-        shown |= {"balanced": f"{sum(recalls) / len(recalls):.2%}", "majority": f"{max(counts) / sum(counts):.2%}"}
+        shown |= {
+            "balanced": f"{sum(recalls) / len(recalls):.2%}",
+            "majority class": f"{max(counts) / sum(counts):.2%}",
+        }
         shown |= {"sensitivity": f"{recalls[1]:.2%}"} if len(counts) == 2 else {}
     if moves:  # the first of the moves moves nothing
         shown["the same, as they lie"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"

@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from liespline import Lift
 from liespline.nn import shift
-from liespline.optim import AdamW
+from liespline.optim import SpectralAdamW
 
 from .digits import Digits, turn
 from .variants import Variant
@@ -59,7 +59,7 @@ def train(variant: Variant, seed: int, settings: Settings, deadline: float) -> d
     fused = device.type == "cuda"
     optimiser = torch.optim.AdamW(net.parameters(), lr=settings.lr, fused=fused)
     if variant.in_modes:
-        optimiser = AdamW(net, settings.lr, fused=fused)
+        optimiser = SpectralAdamW(net, settings.lr, fused=fused)
     averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(variant.average), use_buffers=True)
 
     def loss_of(x: Tensor, y: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ def chain(
     def norm(channels: int) -> nn.Module:
         return nn.Sequential(BatchNorm(channels), nn.SiLU()) if smooth else NormReLU(channels)
 
-    grid = uniform(O2() if mirror else SO2(), n_h)
+    grid = uniform(O2(), 2 * n_h) if mirror else uniform(SO2(), n_h)
     layers: list[nn.Module] = [Lift(1, widths[0], 7, grid, padding=3, bias=False)]
     for i, (a, b) in enumerate(pairwise(widths), 1):
         layers.append(norm(a))

@@ -9,7 +9,7 @@ from liespline import O2, SO2, SO3, Trivial, models, uniform
 NETWORKS: dict[str, dict[str, Any]] = {
     "plain": {"grid": lambda: uniform(Trivial(2), 1)},
     "se2": {"grid": lambda: uniform(SO2(), 8), "kernel": "local", "n_k": 3},
-    "o2": {"grid": lambda: uniform(O2(), 8)},
+    "o2": {"grid": lambda: uniform(O2(), 16)},
     "plain3": {"grid": lambda: uniform(Trivial(3), 1), "widths": (16, 24, 32)},
     "se3": {"grid": lambda: uniform(SO3(), 12), "widths": (16, 24, 32), "kernel": "local", "n_k": 7},
 }

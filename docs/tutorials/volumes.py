@@ -52,4 +52,4 @@ print("loss", round(loss.item(), 3))
 # %% Larger grids: `uniform(SO3(), 60)` is the icosahedron's group, and `repulsion(SO3(), n)` spreads any number of
 # rotations evenly. For scans of your own, or an `.npz` file of MedMNIST's layout, there is a command:
 #
-# `liespline train volumes --data DIR --group so3 --n-h 24`
+# `liespline train volumes --data DIR --group so3 --elements 24`

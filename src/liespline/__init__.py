@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import functional, models, nn, optim, testing
-from .compiling import without_gaps
-from .converting import convert
-from .exporting import export
+from . import _compiling, functional, models, nn, optim, testing
+from ._convert import convert
+from ._export import export
 from .grids import Grid, disc, lattice, local, repulsion, uniform
 from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
 from .nn import GConv, Lift, Project
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from .lab.runs.trained import Trained
 
-without_gaps()
+_compiling.without_gaps()
 
 __all__ = [
     "GL2",

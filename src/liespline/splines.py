@@ -10,11 +10,12 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from ._check import per_axis, whole
 from .grids import Grid
 from .grids.grid import on_cpu, origins, steps
 from .groups import Group, Product
-from .groups.arguments import per_axis
-from .sizes import whole
+
+__all__ = ["SplineBasis", "bspline"]
 
 
 def bspline(x: Tensor, degree: int) -> Tensor:

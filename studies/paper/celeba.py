@@ -15,7 +15,7 @@ from . import RECIPE
 
 CELEBA = Task(
     defaults=Config(f"{__name__}:CELEBA").updated(
-        network="celeba", group="scale", n_h=5, n_k=3, kernel="local", batch=8, **RECIPE
+        network="celeba", group="scale", elements=5, basis=3, kernel="local", batch_size=8, **RECIPE
     ),
     data_help="a folder made by `python -m studies.data.celeba_prepare SRC OUT`",
     check=lambda path, config: celeba.check(path),

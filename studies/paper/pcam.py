@@ -14,7 +14,9 @@ from ..data import pcam
 from . import RECIPE
 
 PCAM = Task(
-    defaults=Config(f"{__name__}:PCAM").updated(network="pcam", n_h=12, n_k=12, batch=32, augment="rot90", **RECIPE),
+    defaults=Config(f"{__name__}:PCAM").updated(
+        network="pcam", elements=12, basis=12, batch_size=32, augment="rot90", **RECIPE
+    ),
     data_help="the folder with the official camelyonpatch_level_2_split_….h5 files",
     check=lambda path, config: pcam.check(path),
     load_split=lambda config, split: pcam.load(Path(str(config.data)), split),

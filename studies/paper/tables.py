@@ -17,7 +17,7 @@ AUGMENT = {"pcam": "rot90", "celeba": "none"}
 def name_of(line: Line) -> str:
     """A network in words: `dense (12, 4)` has N_h = 12 and N_k = 4; what is not the paper's own follows."""
     task, net = task_of(line), line["config"]["network"]
-    n_h, n_k = net["n_h"], net.get("n_k")
+    n_h, n_k = net["elements"], net.get("basis")
     if net["group"] == "none" or (n_h == 1 and n_k in (None, 1)):
         name = "2-D" if task in AUGMENT else "no group"
         name += f" at scale {round(net['scale'], 2):g}" if task == "celeba" else ""
@@ -34,7 +34,7 @@ def by_name(networks: Mapping[str, Network]) -> dict[str, Network]:
 
     def place(network: Network) -> tuple[int, str, int, float]:
         net = network.runs[0]["config"]["network"]
-        return int(net["n_h"]), net["kernel"], int(net.get("n_k") or 0), net.get("scale", 1)
+        return int(net["elements"]), net["kernel"], int(net.get("basis") or 0), net.get("scale", 1)
 
     ordered = sorted(networks.values(), key=place)
     return {name: replace(one, name=name) for one in ordered for name in (name_of(one.runs[0]),)}
@@ -51,9 +51,9 @@ def scores_table(networks: Mapping[str, Network]) -> list[str]:
         first, speeds = network.first, [run["training"]["images_per_second"] for run in network.runs]
         made = f"{'synthetic' if first['synthetic'] else 'not synthetic'}, {SPLITS[first['split']]} split"
         cells = [network.cell(name) if name in network.values else "" for name in names]
-        cost = [f"{first['weights']:,}", f"{statistics.fmean(speeds):,.0f}", network.minutes]
+        cost = [f"{first['parameters']:,}", f"{statistics.fmean(speeds):,.0f}", network.minutes]
         rows.append([network.name + network.mark, str(len(network.runs)), *cells, *cost, made])
-    return table([*head, "weights", "training images/s", "minutes per run", "data"], rows)
+    return table([*head, "parameters", "training images/s", "minutes per run", "data"], rows)
 
 
 def claims_table(networks: Mapping[str, Network]) -> list[str]:

@@ -20,7 +20,7 @@ from torch.utils.checkpoint import checkpoint
 
 import liespline as ls
 from exported import same, stirred
-from liespline.nn import OverGrids, shift
+from liespline.nn import GridAverage, shift
 from liespline.nn.base import Correlation
 from networks import Network, close, gradients
 
@@ -243,7 +243,7 @@ def comes_back_from_a_shift_to_the_bit(case: Network) -> None:
 def is_averaged_over_grids_and_exported(case: Network) -> None:
     net, x = case().double().eval(), case.image(dtype=X64)
     if len(layers(net)[0].out_grid) > 1:
-        over = OverGrids(stirred(net))
+        over = GridAverage(stirred(net))
         close(ls.export(over)(x), over(x), 1e-10)
 
 

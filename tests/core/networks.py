@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import liespline as ls
 from exported import Residual
 from liespline import GConv, Grid, Lift, Project, SplineBasis, models
-from liespline.nn import Ensemble, NormReLU, OverGrids, SeparableGConv
+from liespline.nn import Ensemble, GridAverage, NormReLU, SeparableGConv
 
 _Pair = tuple[SplineBasis | None, SplineBasis | None]
 SO2 = ls.uniform(ls.SO2(), 8)
@@ -21,7 +21,7 @@ SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
 LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
-FLIPS = ls.uniform(ls.O2(), 4)
+FLIPS = ls.uniform(ls.O2(), 8)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
@@ -141,7 +141,7 @@ NETWORKS: dict[str, Network] = {
     "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21)),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14)),
-    "several grids": Network(lambda: OverGrids(_network(SO2)), (2, 14, 14), on_meta=False),
+    "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False),
 }
 every_network = pytest.mark.parametrize("name", NETWORKS)
 

@@ -58,7 +58,7 @@ def test_layers_of_ones_own() -> None:
         *(nn.Conv2d(3, 4, 5, padding=2), NormAct(4), nn.Conv2d(4, 4, 3, padding=1), Squared(), DropPath()),
         *(MeanAndMax(), nn.Linear(8, 5)),
     )
-    net = ls.convert(plain, ls.uniform(ls.O2(), 4))
+    net = ls.convert(plain, ls.uniform(ls.O2(), 8))
     assert isinstance(net[1][0], ls.nn.BatchNorm)
     assert isinstance(net[1][2], nn.ReLU)
     assert isinstance(net[5][0], ls.Project)

@@ -48,7 +48,7 @@ CROSS = ls.Grid(ls.Translation(2), torch.tensor([[0.0, 0], [1, 0], [-1, 0], [0, 
 @pytest.mark.parametrize(("k", "centres"), [(5, CROSS), (7, None)], ids=["5", "7"])
 def test_flips_about_axes_at_22_degrees(k: int, centres: ls.Grid | None) -> None:
     """8 rotations × 2. In 5×5 with the five centres that stay inside; the default nine there have twice as much."""
-    grid = ls.uniform(ls.O2(), 8)
+    grid = ls.uniform(ls.O2(), 16)
     flips = torch.tensor([[EIGHTH, -1], [3 * EIGHTH, -1]], dtype=X64)
     errors = []
     for seed in range(12):

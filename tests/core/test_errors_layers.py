@@ -54,6 +54,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: ls.GConv(1, 1, None, SO3, x_basis=ls.SplineBasis(ls.disc(3, 3))),
         "x_basis is given, but kernel_size = None leaves no space for it",
     ),
+    (lambda: ls.models.unet(1, 1, SO2, kernel="wide"), "'wide', must be one of dense, local, .*pointwise"),
+    (lambda: ls.models.unet(1, 1, SO2, kernel="apart"), "'apart', is called \"pointwise\" now"),
     (lambda: ls.Lift(1, 1, 5, 12), "grid is a int, must be a Grid"),
     (lambda: ls.Lift(1, 1, 5, SO2, stride=0), "stride = 0, must be a whole number ≥ 1"),
     (lambda: ls.Lift(1, 1, 5, SO2, stride=(1, 2, 3)), r"stride = \(1, 2, 3\).*or 2 of them"),

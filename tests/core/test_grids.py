@@ -12,15 +12,21 @@ import torch
 from scipy.spatial.transform import Rotation
 
 from liespline import (
+    GL2,
+    O2,
+    O3,
     SO2,
     SO3,
     Grid,
     Group,
+    MatrixGroup,
+    Product,
     Scale,
     Sphere,
     Translation,
     Trivial,
     disc,
+    groups,
     lattice,
     local,
     repulsion,
@@ -28,6 +34,7 @@ from liespline import (
 )
 from liespline.grids import polyhedral
 from liespline.grids.repulsion import _quaternion_spiral
+from liespline.groups import Semidirect
 from own_group import SPACES, Triangular, name, vectors
 
 VOLUME = {SO3: 8 * math.pi**2, Sphere: 4 * math.pi, SO2: math.tau}
@@ -57,6 +64,53 @@ def moments(grid: Grid, degree: int) -> float:
         angle = group.offset(others.unsqueeze(1), grid.elements).norm(dim=-1)
         values = [(1 + 2 * sum((m * angle).cos() for m in range(1, n + 1))) / (2 * n + 1) for n in range(1, degree + 1)]
     return max(float((value @ weights).abs().max()) for value in values)
+
+
+STEP = 0.5 * math.log(2)
+COUNTS: list[tuple[Group, list[int | tuple[int, ...]], object]] = [
+    (Trivial(2), [1], None),
+    (SO2(), [1, 2, 7, 24], None),
+    (O2(), [2, 8, 14, 24], None),
+    (Scale(1), [1, 4], STEP),
+    (Scale(3), [5], STEP),
+    (SO3(), [12, 24, 60], None),
+    (O3(), [24, 48, 120], None),
+    (Sphere(), [4, 6, 8, 12, 20], None),
+    (Product(SO2(), Scale(2)), [(8, 3), (1, 1)], (None, STEP)),
+    (Product(O2(), Scale(2)), [(8, 3), (2, 1)], (None, STEP)),
+    (Product(SO3(), Scale(3)), [(24, 2)], (None, STEP)),
+    (Product(O3(), Scale(3)), [(48, 2)], (None, STEP)),
+]
+WITHOUT = [GL2(), MatrixGroup([[[0, 1], [0, 0]]]), Translation(2), Semidirect(SO2())]
+"""Groups of which no finite set is uniform, or none that depends on a number alone."""
+
+
+@pytest.mark.parametrize(("group", "counts", "spacing"), COUNTS, ids=lambda value: name(value) or "")
+def test_uniform_makes_as_many_elements_as_asked_for(group, counts, spacing):
+    for n in counts:
+        grid = uniform(group, n, spacing=spacing)
+        assert len(grid) == math.prod(n if isinstance(n, tuple) else (n,))
+        assert grid.group.offset(grid.elements.unsqueeze(1), grid.elements).norm(dim=-1).fill_diagonal_(1).min() > 0.1
+        assert grid.group.component(grid.elements).bincount().unique().numel() == 1, "as many on every component"
+
+
+def test_no_group_is_left_out_of_that():
+    kinds = {kind for name in groups.__all__ if isinstance(kind := getattr(groups, name), type)}
+    assert {type(group) for group in [*(group for group, *_ in COUNTS), *WITHOUT]} | {Group} == {
+        kind for kind in kinds if issubclass(kind, Group)
+    }
+    for group in WITHOUT:
+        with pytest.raises(ValueError, match=r"there is (local|lattice)\("):
+            uniform(group, 4)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7])
+def test_half_of_o2_are_reflections(n):
+    right = rf"n = {n} for O2\(\), must be even, such as {n + 1}: half of the elements are reflections"
+    with pytest.raises(ValueError, match=right):
+        uniform(O2(), n)
+    with pytest.raises(ValueError, match=right):
+        uniform(Product(O2(), Scale(2)), (n, 2), spacing=(None, STEP))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 12, 31])

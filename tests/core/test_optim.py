@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import liespline as ls
 from liespline import SO2, SO3, GConv, Lift, Project, SplineBasis, optim, uniform
 from liespline.nn import SeparableGConv
-from liespline.optim import modes, turn
+from liespline.optim.spectral import from_modes, modes, to_modes
 
 OPTIONS: dict[str, Any] = {"lr": 0.05, "weight_decay": 0.1}
 
@@ -70,7 +70,7 @@ def test_steps_are_those_of_a_network_written_in_modes() -> None:
     for layer in layers:
         nn.utils.parametrize.register_parametrization(layer, "weight", InModes(modes(layer)))
     trained(explicit, torch.optim.AdamW(explicit.parameters(), **OPTIONS), batches())
-    trained(ours, optim.AdamW(ours, **OPTIONS), batches())
+    trained(ours, optim.SpectralAdamW(ours, **OPTIONS), batches())
     plain = network()
     trained(plain, torch.optim.AdamW(plain.parameters(), **OPTIONS), batches())
     x = batches(1)[0][0]
@@ -78,11 +78,15 @@ def test_steps_are_those_of_a_network_written_in_modes() -> None:
     assert (ours(x) - plain(x)).abs().max() > 1e-3  # torch's steps in splines are others
 
 
+def test_the_module_shows_its_optimiser_alone() -> None:
+    assert {name for name in dir(optim) if not name.startswith("_")} == {"SpectralAdamW", "spectral"}
+
+
 def test_in_one_kernel() -> None:
     """`fused` asks for weights and gradients that lie in memory alike."""
     nets = [network() for _ in range(2)]
     for net, fused in zip(nets, (False, True), strict=True):
-        trained(net, optim.AdamW(net, fused=fused, **OPTIONS), batches())
+        trained(net, optim.SpectralAdamW(net, fused=fused, **OPTIONS), batches())
     for mine, other in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
         torch.testing.assert_close(mine, other, rtol=0, atol=1e-10)
 
@@ -90,7 +94,7 @@ def test_in_one_kernel() -> None:
 def test_other_parameters_take_torchs_own_steps() -> None:
     nets = [nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * 13 * 13, 2)).double() for _ in range(2)]
     nets[1].load_state_dict(nets[0].state_dict())
-    trained(nets[0], optim.AdamW(nets[0], **OPTIONS), batches())
+    trained(nets[0], optim.SpectralAdamW(nets[0], **OPTIONS), batches())
     trained(nets[1], torch.optim.AdamW(nets[1].parameters(), **OPTIONS), batches())
     for mine, torchs in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
         assert torch.equal(mine, torchs)
@@ -118,13 +122,13 @@ def test_modes_are_orthogonal_and_turn_back(layer: Any) -> None:
     for matrix in turns:
         torch.testing.assert_close(matrix @ matrix.T, torch.eye(len(matrix), dtype=torch.float64))
     weight = torch.randn_like(made.weight)
-    torch.testing.assert_close(turn(turn(weight, turns), turns, back=True), weight)
-    torch.testing.assert_close(turn(weight, turns).norm(), weight.norm())
+    torch.testing.assert_close(from_modes(to_modes(weight, turns), turns), weight)
+    torch.testing.assert_close(to_modes(weight, turns).norm(), weight.norm())
 
 
 def test_gradients_are_left_alone_and_what_has_none_stays() -> None:
     net = network()
-    optimiser = optim.AdamW(net, lr=0.1, weight_decay=0)
+    optimiser = optim.SpectralAdamW(net, lr=0.1, weight_decay=0)
     (x, y), *_ = batches(1)
     (net(x) - y).square().mean().backward()
     net[0].weight.grad = None
@@ -145,7 +149,7 @@ def test_no_gradient_no_rounding() -> None:
     """Weights of few digits are not worn off by turning them there and back."""
     net = GConv(2, 2, 5, uniform(SO2(), 8)).to(torch.bfloat16)
     before = net.weight.clone()
-    optimiser = optim.AdamW(net, lr=0.1, weight_decay=0)
+    optimiser = optim.SpectralAdamW(net, lr=0.1, weight_decay=0)
     for _ in range(20):
         net.weight.grad = torch.zeros_like(net.weight)
         optimiser.step()
@@ -154,11 +158,11 @@ def test_no_gradient_no_rounding() -> None:
 
 def test_a_closure_and_a_resumed_run() -> None:
     net, whole = network(), network()
-    trained(net, first := optim.AdamW(net, **OPTIONS), batches()[:2])
+    trained(net, first := optim.SpectralAdamW(net, **OPTIONS), batches()[:2])
     saved = copy.deepcopy((net.state_dict(), first.state_dict()))
     whole.load_state_dict(saved[0])
     trained(net, first, batches()[2:])
-    later = optim.AdamW(whole, **OPTIONS)
+    later = optim.SpectralAdamW(whole, **OPTIONS)
     later.load_state_dict(saved[1])
     for x, y in batches()[2:]:
 
@@ -177,13 +181,13 @@ def test_groups_of_parameters() -> None:
     net = network()
     groups = [{"params": [net[0].weight], "lr": 0.0}, {"params": [net[2].weight]}]
     before = [net[i].weight.clone() for i in (0, 2, 8)]
-    trained(net, optim.AdamW(net, lr=0.1, params=groups), batches(1))
+    trained(net, optim.SpectralAdamW(net, lr=0.1, params=groups), batches(1))
     changed = [not torch.equal(net[i].weight, old) for i, old in zip((0, 2, 8), before, strict=True)]
     assert changed == [False, True, False]
 
 
 def test_parameters_instead_of_a_network() -> None:
     with pytest.raises(
-        ValueError, match=r"AdamW: network is a generator, must be a module: optim.AdamW\(net, lr=1e-3\)"
+        ValueError, match=r"SpectralAdamW: network is a generator, must be a module: SpectralAdamW\(net, lr=1e-3\)"
     ):
-        optim.AdamW(network().parameters(), lr=0.1)
+        optim.SpectralAdamW(network().parameters(), lr=0.1)

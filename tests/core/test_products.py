@@ -54,7 +54,7 @@ def test_partition_of_unity_on_products(degree):
 
 @pytest.mark.parametrize("degree", [0, 1, 3])
 def test_partition_of_unity_on_both_components(degree):
-    grid = uniform(O2(), 5)
+    grid = uniform(O2(), 10)
     h = grid.group.exp(4 * torch.randn(100, 1, dtype=torch.float64))
     mirrored = O2().product(h, O2().representatives(dtype=torch.float64)[1])
     for elements in (h, mirrored):
@@ -90,15 +90,15 @@ def test_learned_centres_stay_on_their_component(group: Group):
 
 
 def test_haar_weights_count_every_component():
-    for grid, volume in ((uniform(O2(), 7), 2 * math.tau), (uniform(O3(), 48), 16 * math.pi**2)):
+    for grid, volume in ((uniform(O2(), 14), 2 * math.tau), (uniform(O3(), 48), 16 * math.pi**2)):
         assert float(grid.weights.sum()) == pytest.approx(volume)
         halves = [float(grid.weights[grid.group.component(grid.elements) == c].sum()) for c in (0, 1)]
         assert halves[0] == pytest.approx(halves[1])
-    grid = uniform(MIRRORED, (4, 3), spacing=(None, STEP))
+    grid = uniform(MIRRORED, (8, 3), spacing=(None, STEP))
     assert (len(grid), float(grid.weights.sum())) == (24, pytest.approx(2 * math.tau * 3 * STEP))
 
 
-@pytest.mark.parametrize(("group", "n"), [(O2(), 8), (O3(), 24), (O3(), 48), (O3(), 120)], ids=name)
+@pytest.mark.parametrize(("group", "n"), [(O2(), 16), (O3(), 24), (O3(), 48), (O3(), 120)], ids=name)
 def test_uniform_grids_with_mirrors_are_groups(group, n):
     elements = group.matrix(uniform(group, n).elements)
     products = (elements.unsqueeze(1) @ elements).reshape(-1, 1, *elements.shape[1:])

@@ -64,10 +64,10 @@ def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
         case "quarter turns":
             return Symmetry(ls.uniform(ls.SO2(), draw(st.sampled_from([4, 8, 12, 16]))), _power(QUARTER, turns))
         case "quarter turns and flips":
-            return Symmetry(ls.uniform(ls.O2(), draw(st.sampled_from([4, 8]))), _flipped(draw, turns))
+            return Symmetry(ls.uniform(ls.O2(), draw(st.sampled_from([8, 16]))), _flipped(draw, turns))
         case "quarter turns, flips and scales":
             scales = draw(st.integers(1, 2))
-            grid = ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (4, scales), spacing=(None, 0.3))
+            grid = ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (8, scales), spacing=(None, 0.3))
             return Symmetry(grid, _flipped(draw, turns))
         case "quarter turns and scales":
             group = Together(ls.SO2(), ls.Scale(2))

@@ -13,7 +13,7 @@ from torch._dynamo.testing import CompileCounter
 import liespline as ls
 from liespline import models
 from liespline.models.kernels import h_basis
-from liespline.nn import Ensemble, OverGrids, shift
+from liespline.nn import Ensemble, GridAverage, shift
 from networks import CUBE, FLIPS, LINE, NETWORKS, SCALES, SO2, SPHERE, TRIVIAL, TURNS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
@@ -70,7 +70,7 @@ def test_an_average_is_the_mean_of_networks_built_there(grid: ls.Grid, count: in
         built = built_at(there(grid, group.exp(torch.full((group.dim,), grid.spacing, dtype=X64) * k / count)), grid)
         built.load_state_dict(net.state_dict())
         expected += built(x) / count
-    assert (OverGrids(net, count)(x) - expected).abs().max() < 1e-12
+    assert (GridAverage(net, count)(x) - expected).abs().max() < 1e-12
     assert (net(x) - expected).abs().max() > 1e-6, "one grid is not the mean of several"
 
 
@@ -118,7 +118,7 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
 @pytest.mark.parametrize("grid", [SO2, CUBE], ids=repr)
 def test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does(grid: ls.Grid) -> None:
     d = grid.group.space_dim
-    layer = ls.GConv(2, 2, 5, grid, h_basis=h_basis(grid, "apart", None)).eval()
+    layer = ls.GConv(2, 2, 5, grid, h_basis=h_basis(grid, "pointwise", None)).eval()
     x = torch.randn(1, 2, len(grid), *d * (9,))
     assert layer.plan is not None
     assert (d == 3) == any(part.rank for part in layer.plan.parts)  # turns of the voxels leave splines in a few planes
@@ -155,7 +155,7 @@ def invariant() -> nn.Module:
 def test_half_a_step_leaves_two_grids_as_they_are() -> None:
     """The grids change places: exact. On one grid the output is another, which is what the second one is for."""
     net, x = invariant(), torch.randn(2, 1, 15, 15, dtype=X64)
-    over, half = OverGrids(net), torch.tensor([math.pi / 4], dtype=X64)
+    over, half = GridAverage(net), torch.tensor([math.pi / 4], dtype=X64)
     one, two = net(x), over(x)
     with shift(net, half):
         assert (net(x) - one).abs().max() > 1e-4
@@ -166,13 +166,13 @@ def test_half_a_step_leaves_two_grids_as_they_are() -> None:
 
 def test_parameters_and_statistics_are_those_of_the_network() -> None:
     net = models.classifier(1, 3, SO2, widths=(4, 4)).eval()
-    over = OverGrids(net, 3)
+    over = GridAverage(net, 3)
     assert sum(p.numel() for p in over.parameters()) == sum(p.numel() for p in net.parameters())
     with torch.no_grad():
         for tensor in (*net.parameters(), *(b for name, b in net.named_buffers() if "running" in name)):
             tensor.mul_(1.1)
     x = torch.randn(2, 1, 16, 16)
-    assert torch.allclose(over(x), OverGrids(net, 3)(x))
+    assert torch.allclose(over(x), GridAverage(net, 3)(x))
 
 
 def test_two_grids_rotate_better_than_one() -> None:
@@ -191,7 +191,7 @@ def test_two_grids_rotate_better_than_one() -> None:
         return float(torch.stack([net(blob(a)) - still for a in (0.2, 0.5, math.pi / 4)]).norm() / still.norm())
 
     nets = [invariant() for _ in range(5)]
-    assert sum(change(OverGrids(net)) for net in nets) < 0.5 * sum(change(net) for net in nets)
+    assert sum(change(GridAverage(net)) for net in nets) < 0.5 * sum(change(net) for net in nets)
 
 
 def test_an_ensemble_is_the_mean_of_linear_maps() -> None:
@@ -209,8 +209,8 @@ def test_an_ensemble_is_the_mean_of_linear_maps() -> None:
     [
         (lambda: shift(ls.Lift(1, 1, 5, SCALES), -torch.ones(1)), r"shift: h = \[-1.0\] is not an element of Scale"),
         (lambda: shift(ls.Lift(1, 1, 5, SCALES), torch.ones(2, 1)), r"h has shape \(2, 1\)"),
-        (lambda: OverGrids(invariant(), 0), "count = 0, must be at least 1"),
-        (lambda: OverGrids(nn.Sequential(ls.Lift(1, 1, 5, TRIVIAL))), "no layer of this Sequential has a grid"),
+        (lambda: GridAverage(invariant(), 0), "count = 0, must be at least 1"),
+        (lambda: GridAverage(nn.Sequential(ls.Lift(1, 1, 5, TRIVIAL))), "no layer of this Sequential has a grid"),
         (lambda: Ensemble([]), "Ensemble: no networks"),
     ],
 )

@@ -17,7 +17,7 @@ from networks import TURNS
 from plain_networks import ResNet18, every_kind
 
 X64 = torch.float64
-FLIPS = ls.uniform(ls.O2(), 4)
+FLIPS = ls.uniform(ls.O2(), 8)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.35))
 CUBE = ls.uniform(ls.SO3(), 24)
 PLAIN = ls.uniform(ls.Trivial(2), 1)

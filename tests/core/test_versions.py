@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from liespline.compiling import without_gaps
+from liespline._compiling import without_gaps
 from liespline.paths import triton
 
 PADDING = "TORCHINDUCTOR_COMPREHENSIVE_PADDING"
@@ -64,7 +64,7 @@ def test_the_compilers_gaps_are_off_where_torch_forgets_them_and_nowhere_else(
     config.comprehensive_padding = True
     monkeypatch.setitem(sys.modules, "torch._inductor.config", config)
     environment = {} if given is None else {PADDING: given}
-    monkeypatch.setattr("liespline.compiling.os.environ", environment)
+    monkeypatch.setattr("liespline._compiling.os.environ", environment)
     without_gaps(version)
     assert config.comprehensive_padding is kept
     assert environment.get(PADDING) == (given if kept else "0")

@@ -44,8 +44,8 @@ def tiny_run(tmp_path_factory, image_folder):
     config = Config(
         task="images",
         data=str(image_folder),
-        network=Network(group="so2", n_h=4, widths=(3, 4, 4)),
-        training=Training(epochs=3, batch=8, accelerator="cpu"),
+        network=Network(group="so2", elements=4, widths=(3, 4, 4)),
+        training=Training(epochs=3, batch_size=8, accelerator="cpu"),
     )
     run = Run.create(tmp_path_factory.mktemp("runs") / "tiny", config)
     train(config, run, progress=False)

@@ -18,19 +18,20 @@ from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.per_image import pack
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
-from liespline.lab.training.nan_guard import replay
 from studies.data import celeba, mnist, pcam
 from studies.data.synthetic import faces
 
-CONFIG = Config("digits", network=Network(n_h=2, widths=(2, 2, 3)), training=Training(epochs=2, batch=64))
+CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), training=Training(epochs=2, batch_size=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
 MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
 RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
-RESULTS |= {"weights": 300, "confusion": [[4, 1], [0, 4]], "moves": MOVES | {"images": 9}, "seconds": 1.5}
+RESULTS |= {"per_image": pack("abcdefghi", predicted=torch.arange(9) % 2)}
+RESULTS |= {"parameters": 300, "confusion": [[4, 1], [0, 4]], "transformed": MOVES | {"images": 9}, "seconds": 1.5}
 ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
 
 
@@ -76,14 +77,6 @@ def read_model(folder: Path) -> object:
     return content(trained.network.state_dict()), trained.classes
 
 
-def make_step(folder: Path) -> None:
-    torch.manual_seed(0)
-    state = build(CONFIG, SIGNATURE).state_dict()
-    images, targets = torch.full((3, 1, 8, 8), float("nan")), torch.tensor([0, 1, 2])
-    tensors = {"images": images, "targets": targets} | {f"network.{k}": v for k, v in state.items()}
-    describe(folder / "step.safetensors", tensors)
-
-
 def make_run(folder: Path) -> None:
     (folder / "config.yaml").write_text(CONFIG.to_yaml())
     (folder / "results.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
@@ -95,7 +88,7 @@ def read_run(folder: Path) -> object:
     """As the report does."""
     run, _ = Run.open(folder)
     run.read_metrics()  # how many epochs are left of a log is the log's own affair
-    return sorted(run.read_results("scores", "weights"))
+    return sorted(run.read_results("scores", "parameters"))
 
 
 def read_config(folder: Path) -> object:
@@ -183,7 +176,6 @@ IDX = "train-images-idx3-ubyte"
 KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
-    "replay": Kind(make_step, "step.safetensors", lambda f: replay(f / "step.safetensors")),
     "config": Kind(make_run, "config.yaml", read_config),
     "results": Kind(make_run, "results.json", read_run),
     "metrics": Kind(make_run, "metrics.jsonl", read_run),

@@ -23,7 +23,7 @@ from liespline.lab.sweep.study import Study
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the runs that a sweep starts: other sums, other roundings
 TIMES = ("seconds", "images_per_second", "memory_mib")
-SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch=256))
+SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch_size=256))
 
 
 def train(folder: Path) -> int:
@@ -72,8 +72,8 @@ def broken_in_run(folder: Path) -> list[str]:
     return bad + ([f"metrics.jsonl counts {epochs}"] if len(set(epochs)) < len(epochs) else [])
 
 
-RECIPE = {"widths": (2, 2, 4), "augment": "rotate", "accelerator": "cpu", "epochs": 1, "batch": 256}
-TWO = Study("digits", {"one": {"n_h": 2}, "two": {"group": "none", "n_h": 1}}, RECIPE)
+RECIPE = {"widths": (2, 2, 4), "augment": "rotate", "accelerator": "cpu", "epochs": 1, "batch_size": 256}
+TWO = Study("digits", {"one": {"elements": 2}, "two": {"group": "none", "elements": 1}}, RECIPE)
 
 
 def planned(folder: Path) -> list[sweeping.Planned]:

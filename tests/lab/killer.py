@@ -24,8 +24,8 @@ from liespline.lab.training import train as engine  # noqa: E402
 CONFIG = Config(
     task="digits",
     seed=3,
-    network=Network(group="so2", n_h=2, widths=(2, 2, 4), kernel_size=5),
-    training=Training(epochs=4, batch=128, augment="rotate", accelerator="cpu"),
+    network=Network(group="so2", elements=2, widths=(2, 2, 4), kernel_size=5),
+    training=Training(epochs=4, batch_size=128, augment="rotate", accelerator="cpu"),
 )
 
 

@@ -87,8 +87,8 @@ def test_a_strangers_afternoon(desk):
     )
     assert "Thumbs.db" in out
     out, _ = run(
-        desk, "train", "images", "--data", "cells", "--size", "24", "--n-h", "4", "--weights", "3000", "--epochs", "6",
-        "--batch", "16", "--out", "run", "--quiet",
+        desk, "train", "images", "--data", "cells", "--size", "24", "--elements", "4", "--parameters", "3000",
+        "--epochs", "6", "--batch-size", "16", "--out", "run", "--quiet",
     )  # fmt: skip
     assert "report: run/report.html" in out
     for words in ("accuracy", "balanced accuracy", "sensitivity, thin", "the same 90 images"):

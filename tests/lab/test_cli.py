@@ -12,8 +12,10 @@ import torch
 from PIL import Image
 
 from liespline.lab import load
+from liespline.lab.runs.folder import Run
+from liespline.lab.tasks import find_task
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 
 
 @pytest.mark.parametrize(
@@ -25,14 +27,21 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "digits", "--group", "s02"], ["'s02' is unknown", "Did you mean 'so2'?"]),
         (["train", "digits", "--kernel", "densse"], ["Did you mean 'dense'?"]),
         (["train", "digits", "--augment", "rotat"], ["Did you mean 'rotate'?"]),
-        (["train", "digits", "--widths", "8;12"], ["8;12", "such as 8,12,16"]),
+        (["train", "digits", "--set", "widths=8;12"], ["8;12", "such as 8,12,16"]),
         (["train", "digits", "--epochs", "0"], ["epochs = 0", "from 1"]),
         (["train", "digits", "--group", "so3"], ["so3", "choose so2, o2, scale or none"]),
         (["train", "images"], ["needs --data", "one folder"]),
         (["train"], ["name a task"]),
         (["train", "--resume", "nowhere"], ["nowhere", "holds no run"]),
         (["train", "digits", "--resume", "nowhere"], ["goes on with that run", "leave out task"]),
-        (["train", "landmarks", "--stride", "2"], ["--stride does nothing for task landmarks", "leave out stride"]),
+        (["train", "landmarks", "--set", "stride=2"], ["stride=… does nothing for task landmarks", "leave out stride"]),
+        (["train", "digits", "--widths", "2,2"], ["--widths is no option of its own: say --set widths=…"]),
+        (["train", "digits", "--set", "width=2"], ["--set 'width' is unknown", "Did you mean 'widths'?"]),
+        (["train", "digits", "--set", "widths"], ["--set widths: expected NAME=VALUE, such as --set stride=2"]),
+        (["train", "digits", "--set", "stride=two"], ["stride = 'two': expected a whole number"]),
+        (["train", "images", "--n-h", "8"], ["--n-h is called --elements now"]),
+        (["train", "images", "--share=0.1"], ["--share is called --set train_fraction=… now"]),
+        (["train", "digits", "--set", "shift=1"], ["'shift' is called 'grid_jitter' now"]),
         (["train", "nowhere.py:MINE"], ["nowhere.py: does not exist; expected the file that holds the task"]),
         (["train", "nowhere:MINE"], ["task nowhere:MINE: there is no module nowhere in ", "or name its file"]),
         (["train", "json:MINE"], ["task json:MINE: ", "has no task of that name; it has none"]),
@@ -40,8 +49,8 @@ SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--
         (["train", "a b.py:MINE"], ["a b.py: does not exist"]),
         (["train", "../up:MINE"], ["task '../up:MINE': expected module:NAME or FILE.py:NAME"]),
         (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
-        (["train", "digits", "--group", "none", "--n-h", "4"], ["--n-h does nothing with --group none"]),
-        (["train", "digits", "--logger", "wandb"], ["logger = wandb", "not installed"]),
+        (["train", "digits", "--group", "none", "--elements", "4"], ["--elements does nothing with --group none"]),
+        (["train", "digits", "--set", "logger=wandb"], ["logger = wandb", "not installed"]),
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
@@ -68,16 +77,29 @@ def test_every_command_has_a_manual(liespline):
         assert status == 0
         assert "Usage" in manual
     status, manual = liespline("train", "--help")
-    for option in (
-        "--group",
-        "so2|o2|scale|sim2|gl2|so3|o3|none",
-        "--kernel",
-        "--n-h",
-        "--n-k",
-        "--resume",
-        "--devices",
-    ):
-        assert option in manual
+    for words in ("--group", "so2, o2, scale, sim2, gl2, so3, o3, none", "--kernel", "--elements", "--resume", "--set"):
+        assert words in re.sub(r"\s*│\n│\s*", " ", manual)
+
+
+@pytest.mark.parametrize("task", ["digits", "images", "volumes", "segment", "landmarks"])
+def test_the_manual_of_a_task_shows_its_own_options(liespline, task):
+    """Fewer than 34, with the task's own defaults; none that does nothing for it."""
+    _, manual = liespline("train", task, "--help")
+    options = set(re.findall(r"^│ (--[\w-]+)", manual, re.MULTILINE))
+    assert 15 < len(options) < 34
+    assert ("--spacing" in options, "--patch" in options) == (task in ("volumes", "segment"), task == "segment")
+    assert f"[default: {find_task(task).defaults.training.epochs}]" in manual
+    assert "--widths" not in options, "what few need is said by --set"
+
+
+def test_settings_that_are_no_options_are_set_by_name(liespline, tmp_path):
+    small = "--elements 2 --epochs 1 --batch-size 128 --accelerator cpu --quiet".split()
+    said = ("--set", "widths=2,2,3", "--set", "kernel-size=3", "--set", "ema=0.5", "--set", "separable=true")
+    status, text = liespline("train", "digits", "--out", tmp_path / "run", *small, *said)
+    assert status == 0, text
+    config = Run.open(tmp_path / "run")[1]
+    assert (config.network.widths, config.network.kernel_size) == ((2, 2, 3), 3)
+    assert (config.training.ema, config.network.separable) == (0.5, True)
 
 
 def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
@@ -126,7 +148,7 @@ def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
     # A grid of half turns carries samples onto samples: what is left is rounding.
     rows = json.loads(text)
     assert all(row["worst error"] < 1e-4 for row in rows if row["layer"] != "output")
-    moves = json.loads((run / "results.json").read_text())["moves"]
+    moves = json.loads((run / "results.json").read_text())["transformed"]
     (every,) = (row for row in rows if row["kind"] == "all pairs of copies")
     assert every["mean error"] == moves["relative_output_change"], "the same function"
     status, text = liespline("equivariance", run)
@@ -178,7 +200,7 @@ def test_problems_are_reported_before_training(liespline, tmp_path, image_folder
 
 def test_images_of_any_size_suit_the_network(liespline, tmp_path, image_folder):
     command = ["train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL]
-    status, _ = liespline(*command, "--widths", "2,2,2,2,2,2,2")  # 16×16, halved three times
+    status, _ = liespline(*command, "--set", "widths=2,2,2,2,2,2,2")  # 16×16, halved three times
     assert status == 0
 
 
@@ -200,8 +222,20 @@ def test_volumes_train(liespline, tmp_path, group):
         arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez(tmp_path / "volumes.npz", **arrays)
     run = tmp_path / "run"
-    size = ["--widths", "2,2,2", "--stride", "1", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
-    size += [] if group == "none" else ["--n-h", "12"]
+    size = [
+        "--set",
+        "widths=2,2,2",
+        "--set",
+        "stride=1",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--accelerator",
+        "cpu",
+        "--quiet",
+    ]
+    size += [] if group == "none" else ["--elements", "12"]
     status, text = liespline(
         "train", "volumes", "--data", tmp_path / "volumes.npz", "--group", group, "--out", run, *size
     )
@@ -215,7 +249,7 @@ def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
         group = "scale" if kernel == "local" else "so2"
         run = tmp_path / kernel
         command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
-        status, text = liespline(*command, *SMALL, "--n-h", "3")
+        status, text = liespline(*command, *SMALL, "--elements", "3")
         assert status == 0, text
 
 

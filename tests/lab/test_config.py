@@ -7,9 +7,10 @@ from importlib.metadata import version
 import pytest
 import yaml
 
+from liespline.lab.runs.folder import Run
 from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.defaults import DEFAULTS
+from liespline.lab.tasks.defaults import DEFAULTS, OPTIONS
 from liespline.lab.training.start import start_config
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
@@ -37,11 +38,11 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\ntraining: {epochs: 0}", ["epochs = 0", "from 1"]),
         ("task: digits\ntraining: {lr: -1}", ["lr = -1"]),
         ("task: digits\ntraining: {lr: .nan}", ["lr = nan"]),
-        ("task: digits\ntraining: {batch: 33, devices: 2}", ["batch = 33", "multiple"]),
+        ("task: digits\ntraining: {batch_size: 33, devices: 2}", ["batch_size = 33", "multiple"]),
         ("task: digits\nnetwork: {widths: 5}", ["widths", "list"]),
         ("task: digits\nnetwork: {widths: []}", ["widths"]),
         ("task: digits\nnetwork: {widths: [4, 1000000000]}", ["widths", "8,192"]),
-        ("task: digits\nnetwork: {n_h: 1000000000}", ["n_h", "1,000"]),
+        ("task: digits\nnetwork: {elements: 1000000000}", ["elements", "1,000"]),
         ("data: x", ["'task' is missing"]),
         ("- 1\n- 2", ["expected 'name: value' lines", "list"]),
         ("task: [", ["not valid YAML"]),
@@ -49,8 +50,8 @@ def test_yaml_is_what_a_person_would_write():
         ("task: digits\nseed: -1", ["seed"]),
         ("task: digits\nseed: " + "9" * 5000, ["a number of over 4,300 digits"]),
         ("task: digits\nseed: 0x" + "9" * 5000, ["seed", "must be at least 0"]),
-        ("task: images\nlabels_are: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
-        ("task: volumes\nwindow: '5'", ["window = '5': expected LOW,HIGH, such as -160,240"]),
+        ("task: images\nlabel_type: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
+        ("task: volumes\nintensity_range: '5'", ["intensity_range = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
     ],
 )
@@ -73,14 +74,14 @@ def test_unreadable_files_are_refused(tmp_path):
 
 
 def test_only_given_options_replace_defaults():
-    changed = GOOD.updated(n_h=4, kernel=None, epochs=None, seed=7, data=None)
-    assert (changed.network.n_h, changed.network.kernel) == (4, GOOD.network.kernel)
+    changed = GOOD.updated(elements=4, kernel=None, epochs=None, seed=7, data=None)
+    assert (changed.network.elements, changed.network.kernel) == (4, GOOD.network.kernel)
     assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)
 
 
 def test_replacing_a_value_checks_it():
-    with pytest.raises(ConfigError, match="n_h = 0"):
-        replace(GOOD.network, n_h=0)
+    with pytest.raises(ConfigError, match="elements = 0"):
+        replace(GOOD.network, elements=0)
 
 
 def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
@@ -88,22 +89,26 @@ def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
         GOOD.updated(data=os.fsdecode(b"a\xff"))
 
 
-def test_every_setting_is_an_option_with_its_default_and_its_words(liespline):
+def test_options_have_the_words_of_their_settings(liespline):
     """Options, help and defaults follow from the one definition."""
     status, manual = liespline("train", "--help")
     assert status == 0
-    for name, setting in SETTINGS.items():
-        line = next(line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line)
-        assert setting.about in line
-        if setting.default is not None:
-            assert "[default: " in line
+    for name in (
+        name for names in ({n for n, one in SETTINGS.items() if not one.special}, *OPTIONS.values()) for name in names
+    ):
+        setting = SETTINGS[name]
+        lines = [line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line]
+        assert len(lines) == (not setting.advanced), name
+        assert all(setting.about in line for line in lines)
+        if setting.default is not None and setting.kind is not bool:
+            assert all("default: " in line for line in lines)
     assert "images 30" in next(line for line in manual.splitlines() if "--epochs " in line and "default" in line)
 
 
 def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
     file = tmp_path / "short.yaml"
     file.write_text("task: digits\nseed: 3\ntraining: {epochs: 2}\n")
-    assert start_config(None, file, {"n_h": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, n_h=4)
+    assert start_config(None, file, {"elements": 4}) == DEFAULTS["digits"].updated(seed=3, epochs=2, elements=4)
     file.write_text("task: digits\nnetwork: 3\n")
     with pytest.raises(ConfigError, match="network = 3"):
         start_config(None, file, {})
@@ -112,7 +117,10 @@ def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("task: segment\nnetwork: {stride: 2}", "--stride does nothing for task segment, only for digits, .*images"),
+        (
+            "task: segment\nnetwork: {stride: 2}",
+            "--set stride=… does nothing for task segment, only for digits, .*images",
+        ),
         ("task: digits\npreset: released", "--preset does nothing for task digits.*; leave out preset"),
         ("task: digits\nlabels: table.csv", "--labels does nothing for task digits, only for images, volumes, segment"),
         ("task: landmarks\nnetwork: {network: resnet}", "--network does nothing for task landmarks"),
@@ -139,12 +147,23 @@ def test_the_version_is_shown(liespline):
     assert liespline("--version") == (0, f"liespline {version('liespline')}\n")
 
 
-@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("within", float), ("epochs", int), ("fold", int)])
+@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("max_angle", float), ("epochs", int), ("fold", int)])
 def test_an_option_for_one_number_asks_for_one(name, kind):
     """With a None beside it, or limits and readers around it."""
     assert SETTINGS[name].kind is kind
 
 
-def test_the_help_asks_for_a_list_of_numbers_for_widths_alone(liespline):
-    page = liespline("train", "--help")[1]
-    assert [line.split()[1] for line in page.splitlines() if "N,N" in line] == ["--widths"]
+def test_the_help_asks_for_a_list_of_numbers_nowhere(liespline):
+    """Widths, the one setting that is a list, are no option."""
+    assert "N,N" not in liespline("train", "--help")[1]
+
+
+def test_the_file_of_a_run_holds_what_applies_to_it(tmp_path):
+    digits, volumes = (DEFAULTS[task].updated(data="x") for task in ("digits", "volumes"))
+    for config in (digits, volumes):
+        Run.create(tmp_path / config.task, config)
+        assert Run.open(tmp_path / config.task)[1] == config
+    kept = [yaml.safe_load((tmp_path / task / "config.yaml").read_text()) for task in ("digits", "volumes")]
+    assert ["spacing" in values for values in kept] == [False, True]
+    assert ["patch" in values for values in kept] == [False, False]
+    assert all("widths" in values["network"] for values in kept)

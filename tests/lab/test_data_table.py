@@ -68,7 +68,7 @@ def test_kinds(folder, text, kind, expected, names, targets):
         ("file,label\n", None, "has no rows"),
         ("file,label\na.png\n", None, "row 2: has not 2 columns"),
         ("file,label\na.png,cat\nb.png,cat\n", None, "one class only"),
-        ("file,x,y\na.png,2,3\nb.png,1,1\n", None, "say --labels-are numbers"),
+        ("file,x,y\na.png,2,3\nb.png,1,1\n", None, "say --label-type numbers"),
         ("file,x\na.png,1\nb.png,many\n", "numbers", "row 3: x is 'many'; expected a number"),
         ("file,x\na.png,1\nb.png,nan\n", "numbers", "row 3: x is 'nan'; expected a number"),
         ("file,x,y\na.png,1,0\nb.png,2,0\n", "tags", "row 3: x is '2'; expected 0 or 1"),
@@ -85,7 +85,7 @@ def test_many_whole_numbers_are_asked_about(folder):
     for number in range(30):
         (folder / f"{number}.png").touch()
     text = "file,age\n" + "".join(f"{number}.png,{number}\n" for number in range(30))
-    with pytest.raises(DataError, match="30 different whole numbers; say --labels-are numbers"):
+    with pytest.raises(DataError, match="30 different whole numbers; say --label-type numbers"):
         table(folder, text)
     assert table(folder, text, "classes").targets.tolist() == list(range(30))
 

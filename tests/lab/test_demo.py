@@ -16,7 +16,7 @@ from liespline.lab.tasks import digits
 def shown(tmp_path_factory):
     out, text = tmp_path_factory.mktemp("demo"), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
-        small = replace(digits.TASK.defaults, network=Network(group="so2", n_h=2, widths=(4, 4, 6)))
+        small = replace(digits.TASK.defaults, network=Network(group="so2", elements=2, widths=(4, 4, 6)))
         patch.setattr(digits, "TASK", replace(digits.TASK, defaults=small))
         patch.setattr(evaluate, "MOVED_IMAGES", 5)
         console = Console(file=text, width=120)
@@ -37,7 +37,7 @@ def test_three_networks_of_equal_size_differ_in_group_and_augmentation_alone(sho
 
 def test_table_and_report_show_every_network(shown):
     rows, out, text = shown
-    for word in ("upright", "rotated", "weights", "seconds", "2-D, rotated training", "SE(2)"):
+    for word in ("upright", "rotated", "parameters", "seconds", "2-D, rotated training", "SE(2)"):
         assert word in text
     page = (out / "report.html").read_text()
     assert all(row.name in page for row in rows)

@@ -10,11 +10,11 @@ import pytest
 from lab.small_runs import new_run
 from liespline.lab.tasks import find_task
 
-TRAINING = {"epochs": 2, "batch": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
+TRAINING = {"epochs": 2, "batch_size": 128, "accelerator": "cpu", "precision": "64-true", "optimiser": "sgd"}
 COMMAND = (
-    *("train", "digits", "--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "128", "--quiet"),
+    *("train", "digits", "--elements", "2", "--set", "widths=2,2,3", "--epochs", "2", "--batch-size", "128", "--quiet"),
     *("--accelerator", "cpu", "--precision", "64-true", "--optimiser", "sgd"),
-    *("--dropout", "0"),  # which every process draws for itself
+    *("--set", "dropout=0"),  # which every process draws for itself
 )
 
 
@@ -28,14 +28,14 @@ def train(folder, *more):
 
 
 def alone(folder, augment):
-    chosen = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), dropout=0, augment=augment, **TRAINING)
+    chosen = find_task("digits").defaults.updated(elements=2, widths=(2, 2, 3), dropout=0, augment=augment, **TRAINING)
     return new_run(chosen, folder).read_metrics()
 
 
 @pytest.mark.parametrize("augment", ["none", "rotate"])
 def test_two_processes_have_the_loss_curve_of_one(tmp_path, augment):
     one = alone(tmp_path / "one", augment)
-    two, done = train(tmp_path / "two", "--devices", "2", "--augment", augment)
+    two, done = train(tmp_path / "two", "--set", "devices=2", "--augment", augment)
     assert [row["step"] for row in two] == [row["step"] for row in one] == [8, 16]
     # The training loss is float64 throughout; torchmetrics adds the validation's up in float32.
     for name, digits in (("train_loss", 1e-9), ("valid_loss", 1e-6), ("valid_accuracy", 1e-6)):

@@ -1,4 +1,4 @@
-"""`--ensemble`: networks that learn beside each other, each as it would alone, and answer with their mean."""
+"""`--set ensemble=…`: networks that learn beside each other, each as it would alone, and answer with their mean."""
 
 import copy
 
@@ -19,7 +19,7 @@ from liespline.lab.training.learner import Learner
 from liespline.nn import Ensemble
 
 CONFIG = find_task("digits").defaults.updated(
-    n_h=4, widths=(2, 4), ensemble=3, epochs=1, batch=128, ema=0.9, accelerator="cpu"
+    elements=4, widths=(2, 4), ensemble=3, epochs=1, batch_size=128, ema=0.9, accelerator="cpu"
 )
 
 
@@ -53,7 +53,7 @@ def test_a_run_answers_with_the_mean_of_networks_that_differ(run):
     assert torch.allclose(trained(x), sum(answers) / 3, atol=1e-6)
     assert min((a - b).abs().max() for a, b in zip(answers, answers[1:] + answers[:1], strict=True)) > 1e-2
     assert "The mean of 3 networks, together of " in run.report_file.read_text()
-    assert run.read_results()["weights"] == 3 * sum(p.numel() for p in one.parameters())
+    assert run.read_results()["parameters"] == 3 * sum(p.numel() for p in one.parameters())
 
 
 def test_the_mean_is_what_is_exported(run, tmp_path):
@@ -67,14 +67,14 @@ def test_the_mean_is_what_is_exported(run, tmp_path):
 
 def test_weights_are_those_of_all_together():
     task, signature = find_task("digits"), Signature(1, (24, 24), tuple("0123456789"))
-    nets = [task.make(CONFIG.updated(weights=30_000, ensemble=count), signature) for count in (1, 3)]
+    nets = [task.make(CONFIG.updated(parameters=30_000, ensemble=count), signature) for count in (1, 3)]
     one, three = (sum(p.numel() for p in net.parameters()) for net in nets)
     assert three == pytest.approx(30_000, rel=0.1)
     assert one == pytest.approx(30_000, rel=0.1)
 
 
 def test_other_classes_begin_with_new_last_layers_in_each(run, tmp_path):
-    config = CONFIG.updated(start_from=str(run.path))
+    config = CONFIG.updated(init_from=str(run.path))
     fresh = find_task("digits").make(config, Signature(1, (24, 24), ("a", "b", "c")))
     own = copy.deepcopy(fresh.state_dict())
     assert warm_start(fresh, config)

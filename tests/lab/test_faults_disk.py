@@ -14,7 +14,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.sweep.plan import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "2", "--batch", "256", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 2 --batch-size 256 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture(scope="module")

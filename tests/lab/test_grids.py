@@ -1,4 +1,4 @@
-"""`--grids`: a run is trained on one grid and answers with the mean over several."""
+"""`--tta-grids`: a run is trained on one grid and answers with the mean over several."""
 
 import math
 from dataclasses import replace
@@ -15,8 +15,8 @@ from liespline.nn import shift
 
 CONFIG = Config(
     task="digits",
-    network=Network(group="so2", n_h=4, widths=(2, 4), kernel_size=5, grids=2),
-    training=Training(epochs=1, batch=128, accelerator="cpu"),
+    network=Network(group="so2", elements=4, widths=(2, 4), kernel_size=5, tta_grids=2),
+    training=Training(epochs=1, batch_size=128, accelerator="cpu"),
 )
 
 
@@ -30,7 +30,7 @@ def runs(tmp_path_factory):
 def test_weights_are_learned_on_one_grid(runs):
     one, two = runs
     assert one.model_file.read_bytes()[-1000:] == two.model_file.read_bytes()[-1000:]
-    assert one.read_results()["weights"] == two.read_results()["weights"]
+    assert one.read_results()["parameters"] == two.read_results()["parameters"]
     assert one.read_metrics()[0]["valid_loss"] == two.read_metrics()[0]["valid_loss"]
 
 
@@ -43,7 +43,7 @@ def test_a_trained_network_answers_with_the_mean_and_changes_less(runs):
             expected = expected + one(x) / 2
         assert torch.allclose(two(x), expected, atol=1e-6)
         assert not torch.allclose(one(x), expected, atol=1e-3)
-    change = [run.read_results()["moves"]["relative_output_change"] for run in runs]
+    change = [run.read_results()["transformed"]["relative_output_change"] for run in runs]
     assert change[1] < 0.8 * change[0]
 
 
@@ -57,5 +57,5 @@ def test_the_mean_is_what_is_exported(runs, tmp_path):
 
 
 def test_a_network_without_a_grid_is_refused():
-    with pytest.raises(ConfigError, match="--grids 3 with --group none: it has no grid to move"):
-        replace(CONFIG, network=Network(group="none", n_h=1, grids=3))
+    with pytest.raises(ConfigError, match="--tta-grids 3 with --group none: it has no grid to offset"):
+        replace(CONFIG, network=Network(group="none", elements=1, tta_grids=3))

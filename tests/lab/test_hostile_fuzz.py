@@ -16,7 +16,7 @@ from liespline.lab.data import DataError
 from liespline.lab.runs.records import read_metrics, read_results
 from liespline.lab.settings import Config, ConfigError
 
-READERS = ("checkpoint", "model", "replay", "config", "results", "metrics")
+READERS = ("checkpoint", "model", "config", "results", "metrics")
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=9)), min_size=1, max_size=4)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -72,7 +72,7 @@ def test_made_up_settings(data):
     for _ in range(data.draw(st.integers(1, 3))):
         part = values[data.draw(st.sampled_from(["network", "training"]))] if data.draw(st.booleans()) else values
         if isinstance(part, dict):
-            part[data.draw(st.sampled_from(sorted(part) or ["n_h"]) | st.text(max_size=5))] = data.draw(VALUES)
+            part[data.draw(st.sampled_from(sorted(part) or ["elements"]) | st.text(max_size=5))] = data.draw(VALUES)
     found = read_or_refusal(lambda: Config.from_dict(values, "here"))
     assert found.startswith("here") if isinstance(found, Refusal) else replace(found) == found
 
@@ -85,7 +85,7 @@ def test_made_up_results(data):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "results.json"
         path.write_text(json.dumps(results))
-        found = read_or_refusal(lambda: read_results(path, "scores", "weights"))
+        found = read_or_refusal(lambda: read_results(path, "scores", "parameters"))
         named = isinstance(found, Refusal) and str(path) in found
         assert named or all(isinstance(value, int | float) for value in found["scores"].values())
         path.write_text("".join(json.dumps(row) + "\n" for row in data.draw(st.lists(VALUES, max_size=3))))

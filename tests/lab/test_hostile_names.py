@@ -10,7 +10,7 @@ from PIL import Image
 from liespline.lab.cli import commands as cli
 from liespline.lab.screen import Screen, printable
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 # The second one ends so that its files' paths read as closing marks: x[/bold].
 NAMES = ("\"><script>alert(1)<'&amp;", "[red]{{7*7}}:smile: x[", "\x1b[2J\x07plain")
 SHOWN = (*NAMES[:2], "�[2J�plain")
@@ -90,7 +90,9 @@ def test_tables_and_messages_show_them_as_text(liespline, run, folder, tmp_path,
 
 
 def test_what_is_left_out_is_named_as_text(liespline, folder, tmp_path):
-    status, text = liespline("train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL, "--widths", "2,2")
+    status, text = liespline(
+        "train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL, "--set", "widths=2,2"
+    )
     assert status == 0, text
     assert all(f"{name}/none]<i>.txt" in text for name in SHOWN)
     assert "\x1b[2J" not in text

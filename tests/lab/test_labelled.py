@@ -51,9 +51,9 @@ def table(blobs, name, columns, **made):
 
 
 def settings(blobs, labels, task="images", **changes):
-    small = {"accelerator": "cpu", "data": str(blobs[0]), "labels": str(labels), "epochs": 6, "batch": 8}
+    small = {"accelerator": "cpu", "data": str(blobs[0]), "labels": str(labels), "epochs": 6, "batch_size": 8}
     if task == "images":
-        small |= {"n_h": 4, "widths": (6, 8, 8), "kernel": "local", "n_k": 3}
+        small |= {"elements": 4, "widths": (6, 8, 8), "kernel": "local", "basis": 3}
     return find_task(task).defaults.updated(**small | changes)
 
 
@@ -91,7 +91,7 @@ def test_images_of_another_size_are_read_anew(blobs, by_patient):
 
 def test_classes_of_a_table(blobs, by_patient, tmp_path):
     run = new_run(settings(blobs, by_patient, epochs=3), tmp_path / "run")
-    results = run.read_results("scores", "moves")
+    results = run.read_results("scores", "transformed")
     assert set(load(run.path).classes) == {"large", "small"}
     assert results["images"] in range(6, 14)
 
@@ -196,7 +196,7 @@ def test_points_of_ones_own(blobs, tmp_path):
     assert found.classes == ("spot",)
     for name, points in zip(found.names, found.targets, strict=True):
         assert points[0].tolist() == pytest.approx(at[name], abs=1e-4)
-    run = new_run(settings(blobs, labels, "landmarks", n_h=2, epochs=2), tmp_path / "run")
+    run = new_run(settings(blobs, labels, "landmarks", elements=2, epochs=2), tmp_path / "run")
     assert run.read_results("scores")["scores"]["success"] > 0.5
     assert "Landmarks" in run.report_file.read_text()
 
@@ -227,7 +227,19 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
         "--out",
         tmp_path / "runs",
     ]
-    small = ["--epochs", 1, "--n-h", 2, "--widths", "2,2", "--kernel", "dense", "--quiet", "--accelerator", "cpu"]
+    small = [
+        "--epochs",
+        1,
+        "--elements",
+        2,
+        "--set",
+        "widths=2,2",
+        "--kernel",
+        "dense",
+        "--quiet",
+        "--accelerator",
+        "cpu",
+    ]
     status, said = liespline(*arguments, *small)
     assert status == 0, said
     tested, accuracy = [], []
@@ -265,8 +277,8 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--fold", 2), "say --folds too"),
-        (("--folds", 4, "--fold", 5), "it is at most 4"),
+        (("--set", "fold=2"), "say --folds too"),
+        (("--folds", 4, "--set", "fold=5"), "it is at most 4"),
         (("--folds", 2), "folds = 2"),
     ],
 )

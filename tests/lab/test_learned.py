@@ -36,7 +36,14 @@ def numbered(tmp_path_factory):
 
 
 def config_for(folder, **more):
-    small = {"group": "none", "n_h": 1, "widths": (2, 2), "batch": 8, "epochs": 3, "accelerator": "cpu"} | more
+    small = {
+        "group": "none",
+        "elements": 1,
+        "widths": (2, 2),
+        "batch_size": 8,
+        "epochs": 3,
+        "accelerator": "cpu",
+    } | more
     return find_task("images").defaults.updated(data=str(folder), **small)
 
 
@@ -231,18 +238,18 @@ def test_compile_compiles_the_training_steps_and_nothing_else(monkeypatch, numbe
 
 
 def test_a_warm_start_takes_no_kernels_of_another_width(numbered, tmp_path):
-    local = {"group": "so2", "kernel": "local", "n_k": 3, "epochs": 1}
-    run = new_run(config_for(numbered, **local, n_h=4), tmp_path / "four")
-    start(config_for(numbered, **local, n_h=4, start_from=str(run.path)), tmp_path / "again")
+    local = {"group": "so2", "kernel": "local", "basis": 3, "epochs": 1}
+    run = new_run(config_for(numbered, **local, elements=4), tmp_path / "four")
+    start(config_for(numbered, **local, elements=4, init_from=str(run.path)), tmp_path / "again")
     with pytest.raises(DataError, match="splines on H of width"):
-        start(config_for(numbered, **local, n_h=8, start_from=str(run.path)), tmp_path / "eight")
+        start(config_for(numbered, **local, elements=8, init_from=str(run.path)), tmp_path / "eight")
     assert not (tmp_path / "eight").exists()
 
 
 def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numbered, tmp_path):
     from liespline.lab.evaluation import equivariance
 
-    run = new_run(config_for(numbered, group="so2", n_h=4, epochs=1), tmp_path / "run")
+    run = new_run(config_for(numbered, group="so2", elements=4, epochs=1), tmp_path / "run")
     record = read_record(run.path)
     (numbered / "a" / "00.png").rename(numbered / "a" / "zz.png")  # positions shift by one
     seen = []

@@ -40,7 +40,7 @@ def test_a_line_has_what_the_run_was_and_what_came_of_it(run, tiny_run):
     assert found["results"].keys() == results.keys() - set(lines.LEFT_OUT)
     assert found["results"]["confusion"] == results["confusion"]
     assert found["results"]["scores"] == pytest.approx(results["scores"], abs=1e-9)
-    assert found["results"]["moves"]["accuracy"] == pytest.approx(results["moves"]["accuracy"], abs=1e-6)
+    assert found["results"]["transformed"]["accuracy"] == pytest.approx(results["transformed"]["accuracy"], abs=1e-6)
     assert len(json.dumps(found)) < 5000
     run.results_file.unlink()
     half = lines.line_of(run, "stripes")

@@ -122,10 +122,16 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
         return torch.cat([0 * image, torch.gradient(image, dim=2)[0]], 1)
 
     tables = under_turns(threshold, images, masks, SO2(), angles, 2)
-    for kind in ("upright", "turned", "follows"):
+    for kind in ("upright", "rotated", "rotation_consistency"):
         assert min(float(dice(table)[1]) for table in tables[kind]) > 0.98
         assert int(tables[kind][0].sum()) == int(in_view((65, 65)).sum())
-    assert max(float(dice(table)[1]) for table in under_turns(slope, images, masks, SO2(), angles, 2)["follows"]) < 0.9
+    assert (
+        max(
+            float(dice(table)[1])
+            for table in under_turns(slope, images, masks, SO2(), angles, 2)["rotation_consistency"]
+        )
+        < 0.9
+    )
 
 
 @pytest.mark.parametrize("space", [(20, 20), (12, 12, 12)])

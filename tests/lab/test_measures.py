@@ -247,7 +247,7 @@ def test_turned_accuracy_is_on_the_same_images_as_upright():
 def test_maps_that_are_moved_back_lie_where_they_lay():
     torch.manual_seed(0)
     network = classifier(1, 2, uniform(SO2(), 4), widths=(3, 3, 3)).eval()
-    config = Config(task="images", network=Network(group="so2", n_h=4))
+    config = Config(task="images", network=Network(group="so2", elements=4))
     trained = Trained(network, config, Signature(1, (17, 17), ("a", "b"))).eval()
     image = torch.rand(1, 17, 17, generator=torch.Generator().manual_seed(0))
     section = turning_section(trained, image)
@@ -256,7 +256,7 @@ def test_maps_that_are_moved_back_lie_where_they_lay():
 
 
 def test_twenty_four_rotations_are_those_of_the_cube():
-    grid = make_grid(Network(group="so3", n_h=24), 3)
+    grid = make_grid(Network(group="so3", elements=24), 3)
     whole = grid.elements.round()
     assert torch.allclose(grid.elements, whole, atol=1e-12)
     assert torch.equal(whole.abs().sum(-1), torch.ones(24, 3, dtype=whole.dtype)), "axes go to axes"

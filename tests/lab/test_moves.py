@@ -20,7 +20,7 @@ def test_every_network_is_turned_to_the_same_angles_and_between_its_own():
     """Networks of several groups compare only where the same images come to them."""
     found = {}
     for group in ("so2", "o2", "none"):
-        config = Config("images").updated(group=group, n_h=1 if group == "none" else 12)
+        config = Config("images").updated(group=group, elements=1 if group == "none" else 12)
         moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b"))))
         matrix = moves.group.matrix(moves.elements)
         turns = matrix[torch.linalg.det(matrix) > 0]
@@ -38,7 +38,7 @@ def test_networks_of_one_generated_set_are_moved_alike():
     """Turned only, a network of turns would meet none of the small digits that the others are scored on."""
     found = {}
     for group, n_h in (("sim2", (8, 3)), ("so2", 16), ("none", 1)):
-        config = Config("mnist").updated(moved="rotated-scaled", group=group, n_h=n_h)
+        config = Config("mnist").updated(moved="rotated-scaled", group=group, elements=n_h)
         moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (28, 28), ("a", "b"))))
         found[group] = moves.group.matrix(moves.elements)
     assert torch.equal(found["so2"], found["sim2"])
@@ -49,7 +49,7 @@ def test_networks_of_one_generated_set_are_moved_alike():
 @pytest.mark.parametrize("group", ["so3", "o3", "none"])
 def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
     """Twelve rotations that lie evenly are those of a tetrahedron, planted as a fault: they cost nothing."""
-    config = Config("volumes").updated(group=group, n_h=1 if group == "none" else 24)
+    config = Config("volumes").updated(group=group, elements=1 if group == "none" else 24)
     moves = moves_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9, 9), ("a", "b"))))
 
     def angle_to_the_voxels(turns):
@@ -69,7 +69,7 @@ def test_volumes_are_turned_between_the_turns_of_their_voxels(group):
 
 
 def copies_and_grid(group, n_h):
-    config = Config("images").updated(group=group, n_h=n_h)
+    config = Config("images").updated(group=group, elements=n_h)
     space = (9,) * (3 if group in ("so3", "o3") else 2)
     copies = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, space, ("a", "b"))))
     return copies, make_grid(config.network, len(space))
@@ -110,9 +110,9 @@ def test_networks_of_one_set_are_compared_on_the_same_copies():
     some = [copies_and_grid(group, n_h)[0].elements for group, n_h in (("so2", 8), ("none", 1), ("so2", 12))]
     assert torch.equal(some[0], some[1])
     assert torch.equal(some[0], some[2])
-    config = Config("images").updated(group="so2", n_h=3, within=27)
+    config = Config("images").updated(group="so2", elements=3, max_angle=27)
     little = copies_of(Trained(nn.Linear(1, 1), config, Signature(1, (9, 9), ("a", "b")))).elements
     assert float(torch.rad2deg(little).abs().max()) <= 20
     assert float(torch.rad2deg(little).abs().min()) > 2
-    scaled = Config("mnist").updated(moved="scaled", group="none", n_h=1)
+    scaled = Config("mnist").updated(moved="scaled", group="none", elements=1)
     assert copies_of(Trained(nn.Linear(1, 1), scaled, Signature(1, (28, 28), ("a", "b")))).axis == "scale"

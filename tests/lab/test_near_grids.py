@@ -1,4 +1,4 @@
-"""Networks that are equivariant near the identity alone (`--within`), and kernels that keep elements apart."""
+"""Networks that are equivariant near the identity alone (`--set max_angle=…`), and kernels that keep elements apart."""
 
 import math
 
@@ -31,18 +31,18 @@ def test_within_means_about_the_identity_alone():
         ("gl2", (3, 2, 2, 1)): [s @ r for s in squeezed for r in some],
     }
     for (group, n_h), elements in expected.items():
-        grid = make_grid(Network(group=group, n_h=n_h, within=27), 2)
+        grid = make_grid(Network(group=group, elements=n_h, max_angle=27), 2)
         assert same_sets(grid.group.matrix(grid.elements), elements), group
         # Of these groups all but GL(2), in its chart, have a Haar measure that is constant in the algebra.
         assert torch.allclose(grid.weights, torch.ones(len(grid), dtype=torch.float64), rtol=0.02)
     with pytest.raises(ConfigError, match=r"within = 27.* for so2, sim2 and gl2; leave it out for scale"):
-        make_grid(Network(group="scale", n_h=3, within=27), 2)
+        make_grid(Network(group="scale", elements=3, max_angle=27), 2)
 
 
-@pytest.mark.parametrize(("kernel", "meet"), [("apart", False), ("local", True)])
+@pytest.mark.parametrize(("kernel", "meet"), [("pointwise", False), ("local", True)])
 def test_elements_are_kept_apart_until_they_are_projected(kernel, meet):
     """A change of one element's field reaches no other; by the local kernels, planted as a fault, it does."""
-    grid = make_grid(Network(group="gl2", n_h=(3, 2, 2, 1), within=27), 2)
+    grid = make_grid(Network(group="gl2", elements=(3, 2, 2, 1), max_angle=27), 2)
     layer = GConv(2, 3, 5, grid, h_basis=h_basis(grid, kernel, 1), padding=2)
     x = torch.randn(1, 2, len(grid), 9, 9)
     changed = x.clone()
@@ -56,8 +56,8 @@ def test_elements_are_kept_apart_until_they_are_projected(kernel, meet):
 
 def test_a_digit_moved_by_an_element_is_told_as_it_was():
     """Trained or not, a network that keeps elements apart answers as the plain one whose kernels are all moved."""
-    grid = make_grid(Network(group="so2", n_h=3, within=135), 2)  # quarter turns to either side
-    net = classifier(1, 4, grid, widths=(2, 2, 3), kernel="apart").eval()
+    grid = make_grid(Network(group="so2", elements=3, max_angle=135), 2)  # quarter turns to either side
+    net = classifier(1, 4, grid, widths=(2, 2, 3), kernel="pointwise").eval()
     plain = classifier(1, 4, uniform(Trivial(2), 1), widths=(2, 2, 3)).eval()
     state = plain.state_dict()
     for value, own in zip(net.state_dict().values(), state, strict=True):
@@ -76,31 +76,37 @@ def test_a_digit_moved_by_an_element_is_told_as_it_was():
 
 
 def test_a_kernel_that_keeps_apart_is_one_spline():
-    with pytest.raises(ValueError, match=r"n_k = 3: a kernel that keeps elements apart is one spline"):
-        h_basis(uniform(SO2(), 8), "apart", 3)
+    with pytest.raises(ValueError, match=r"n_k = 3: a pointwise kernel is one spline"):
+        h_basis(uniform(SO2(), 8), "pointwise", 3)
 
 
 @pytest.mark.parametrize(("group", "n_h"), [("gl2", (3, 2, 2, 1)), ("sim2", (3, 2)), ("so2", 3)])
 def test_a_network_is_compiled_unless_its_windows_would_have_it_compiled_again(group, n_h):
-    grid = make_grid(Network(group=group, n_h=n_h, within=27), 2)
-    net = classifier(1, 2, grid, widths=(1, 1), kernel="apart")
+    grid = make_grid(Network(group=group, elements=n_h, max_angle=27), 2)
+    net = classifier(1, 2, grid, widths=(1, 1), kernel="pointwise")
     counted, image = CompileCounter(), torch.randn(1, 1, 12, 12)
     compiled = torch.compile(lambda x: net(x), backend=counted)
     for seed in range(20, 26):
         with shift(net, a_shift(net, seed)), torch.no_grad():
             compiled(image)
     torch.compiler.reset()
-    assert compiled_once(net, Training(shift=True)) == (counted.frame_count == 1) == (group != "gl2")
-    assert compiled_once(net, Training(shift=False))
+    assert compiled_once(net, Training(grid_jitter=1.0)) == (counted.frame_count == 1) == (group != "gl2")
+    assert compiled_once(net, Training(grid_jitter=0.0))
 
 
 def test_who_asks_for_it_all_the_same_is_told(tmp_path, monkeypatch):
     config = Config("digits").updated(
-        group="gl2", n_h=(2, 2, 1, 1), within=27, kernel="apart", widths=(1, 1, 1, 1), epochs=1, share=0.05
+        group="gl2",
+        elements=(2, 2, 1, 1),
+        max_angle=27,
+        kernel="pointwise",
+        widths=(1, 1, 1, 1),
+        epochs=1,
+        train_fraction=0.05,
     )
-    config = config.updated(shift=True, compile=True, accelerator="cpu")
+    config = config.updated(grid_jitter=1.0, compile=True, accelerator="cpu")
     assert any("--compile is left out: windows change" in remark for remark in preflight(config).remarks)
-    assert not preflight(config.updated(group="sim2", n_h=(2, 2))).remarks
+    assert not preflight(config.updated(group="sim2", elements=(2, 2))).remarks
     asked = []
     monkeypatch.setattr(training.Learner, "compile_network", asked.append)
     training.train(config, Run.create(tmp_path / "gl2", config), progress=False)

@@ -22,7 +22,7 @@ from liespline.lab.training.start import start_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "runs.md"
 (CODE,) = re.findall(r"```text\n(\"{3}Stripes.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-SMALL = ["--n-h", "2", "--widths", "2,3", "--epochs", "1", "--batch", "64", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 64 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ SWEPT = (
 
 from liespline.lab.sweep.study import Study
 
-NETWORKS = {"small": {"n_h": 2, "widths": (2, 3), "accelerator": "cpu"}}
+NETWORKS = {"small": {"elements": 2, "widths": (2, 3), "accelerator": "cpu"}}
 STUDY = Study(f"{__name__}:STRIPES", NETWORKS, seeds=1)
 """
 )
@@ -169,9 +169,9 @@ def test_a_configuration_names_modules_and_never_files(package, fresh, tmp_path)
 
 def test_a_file_of_settings_may_name_one(package, fresh, tmp_path):
     file = tmp_path / "short.yaml"
-    file.write_text(f"task: {package}:STRIPES\nnetwork: {{n_h: 3}}\n")
+    file.write_text(f"task: {package}:STRIPES\nnetwork: {{elements: 3}}\n")
     task = find_task(f"{package}:STRIPES")
-    assert start_config(None, file, {"seed": 4}) == task.defaults.updated(n_h=3, seed=4)
+    assert start_config(None, file, {"seed": 4}) == task.defaults.updated(elements=3, seed=4)
     assert start_config(f"{package}:STRIPES", file, {}).task == "mine.tasks.stripes:STRIPES"
     with pytest.raises(ConfigError, match=r"is of task 'mine.tasks.stripes:STRIPES', not 'digits'"):
         start_config("digits", file, {})

@@ -30,7 +30,7 @@ def sized(tmp_path_factory):
             pixels = (RNG.integers(0, 50, shape) + shade).astype(np.uint8)
             Image.fromarray(pixels).save(root / "data" / name / f"{i}.{'png' if i % 2 else 'tif'}")
     config = find_task("images").defaults.updated(
-        n_h=2, widths=(2, 3), epochs=1, accelerator="cpu", data=str(root / "data"), size=16
+        elements=2, widths=(2, 3), epochs=1, accelerator="cpu", data=str(root / "data"), size=16
     )
     new_run(config, root / "run")
     return root
@@ -139,8 +139,8 @@ def test_volumes(tmp_path, liespline, size):
     np.savez_compressed(tmp_path / "v.npz", **arrays)
     config = find_task("volumes").defaults.updated(
         group="none",
-        n_h=1,
-        n_k=1,
+        elements=1,
+        basis=1,
         kernel="dense",
         widths=(2, 3),
         epochs=1,

@@ -22,7 +22,9 @@ from liespline.lab.training.optimisers import rate
 from liespline.lab.training.shifting import a_shift
 from liespline.nn import shift
 
-SMALL = find_task("digits").defaults.updated(n_h=4, widths=(2, 2, 3), epochs=2, batch=128, accelerator="cpu", seed=1)
+SMALL = find_task("digits").defaults.updated(
+    elements=4, widths=(2, 2, 3), epochs=2, batch_size=128, accelerator="cpu", seed=1
+)
 
 
 # ---- the moving average of weights ----
@@ -57,7 +59,7 @@ def test_statistics_of_norms_are_averaged_too():
 
 def test_the_average_is_what_is_kept_scored_and_resumed(tmp_path):
     """The network that is kept is the averaged one; a run in two pieces ends with the same bits as one in one piece."""
-    config = SMALL.updated(ema=0.8, shift=True, schedule="one-cycle", label_smoothing=0.1, augment="affine")
+    config = SMALL.updated(ema=0.8, grid_jitter=1.0, schedule="one-cycle", label_smoothing=0.1, augment="affine")
     whole = new_run(config, tmp_path / "whole")
     states = SafeCheckpoints().load_checkpoint(whole.best_checkpoint)["state_dict"]
     kept = load(whole.path).network.state_dict()
@@ -210,7 +212,7 @@ def test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid(tmp_p
 
     monkeypatch.setattr(Learner, "training_step", training_step)
     monkeypatch.setattr(Learner, "validation_step", validation_step)
-    config = SMALL.updated(shift=True)
+    config = SMALL.updated(grid_jitter=1.0)
     runs = [new_run(config, tmp_path / name) for name in ("one", "two")]
     half = len(angles) // 2
     assert angles[:half] == angles[half:]
@@ -236,15 +238,15 @@ def test_processes_draw_the_same_shift(monkeypatch):
     monkeypatch.setattr(Learner, "global_step", 7)
     for rank in (0, 1):
         network = ls.models.classifier(1, 2, ls.uniform(ls.SO2(), 2), widths=(2, 2))
-        learner = Learner(network, Classification("ab"), Training(shift=True), seed=5)
+        learner = Learner(network, Classification("ab"), Training(grid_jitter=1.0), seed=5)
         monkeypatch.setattr(Learner, "global_rank", rank)
         learner.training_step((torch.randn(4, 1, 14, 14), torch.tensor([0, 1, 0, 1])), 0)
     assert seen[0] == seen[1]
 
 
 def test_a_network_without_a_group_has_nothing_to_move():
-    with pytest.raises(ConfigError, match="--shift does nothing with --group none"):
-        Config("digits", network=Network(group="none"), training=Training(shift=True))
+    with pytest.raises(ConfigError, match="--grid-jitter 1 with --group none: it has no grid to offset"):
+        Config("digits", network=Network(group="none"), training=Training(grid_jitter=1.0))
 
 
 # ---- residual networks ----
@@ -254,12 +256,12 @@ def test_the_residual_network_is_one_word_away(tmp_path):
     signature = Signature(1, (28, 28), tuple("0123456789"))
     for task in ("rotmnist", "images", "volumes"):
         config = find_task(task).defaults.given(network="resnet", **({"group": "so2"} if task == "volumes" else {}))
-        made = find_task(task).make(config.updated(n_h=4), signature)
+        made = find_task(task).make(config.updated(elements=4), signature)
         assert type(made) is type(ls.models.resnet(1, 2, ls.uniform(ls.SO2(), 2), widths=(2,)))
         assert made.stages[-1][-1].branch[-1].weight.shape[0] == 48
-    asked = find_task("rotmnist").make(config.updated(n_h=4, widths=(2, 3)), signature)
+    asked = find_task("rotmnist").make(config.updated(elements=4, widths=(2, 3)), signature)
     assert asked.stages[-1][-1].branch[-1].weight.shape[0] == 3
-    with pytest.raises(ConfigError, match="--stride does nothing with --network resnet"):
+    with pytest.raises(ConfigError, match="stride does nothing with --network resnet"):
         find_task("images").defaults.given(network="resnet", stride=2)
     run = new_run(SMALL.updated(network="resnet", widths=(2, 3), epochs=1), tmp_path / "run")
     assert load(run.path).network.stages[0] is not None

@@ -14,7 +14,7 @@ from liespline.lab.data.split import Joined, Split
 from liespline.lab.runs.data import look_at, splits_of
 from liespline.lab.tasks import find_task
 
-SMALL = ["--n-h", "2", "--widths", "2,2,3", "--epochs", "1", "--batch", "8", "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 RNG = np.random.default_rng(0)
 
 
@@ -27,7 +27,7 @@ def pictures(folder, count=20, side=16):
 
 
 def config_for(folder):
-    return find_task("images").defaults.updated(n_h=2, widths=(2, 2, 3), data=str(folder))
+    return find_task("images").defaults.updated(elements=2, widths=(2, 2, 3), data=str(folder))
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_an_external_set_is_scored_whole(kept, liespline, tmp_path):
     status, text = liespline("evaluate", kept / "run", "--data", other, "--split", "all", "--json")
     assert status == 0, text
     found = json.loads(text)
-    assert (found["images"], found["seen"]) == (80, 0)
+    assert (found["images"], found["train_overlap"]) == (80, 0)
     assert sum(map(sum, found["confusion"])) == 80
     shutil.rmtree(other / "dog")  # one class, few images, in colours: still a set
     shutil.copy(kept / "data" / "cat" / sorted(n.name for n in (kept / "data" / "cat").iterdir())[0], other / "cat")
@@ -161,7 +161,7 @@ def test_trained_images_in_an_external_set_are_counted(kept, liespline):
     status, text = liespline("evaluate", kept / "run", "--data", kept / "data", "--split", "all", "--json")
     assert status == 0
     assert f"{learned} of these 40 images were there in training" in text
-    assert printed(text)["seen"] == learned == 34
+    assert printed(text)["train_overlap"] == learned == 34
 
 
 def test_a_record_is_read_back_and_a_damaged_one_refused(kept):

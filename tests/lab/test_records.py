@@ -116,9 +116,9 @@ def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
 
 def test_the_paper_network_takes_no_sizes():
     task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
-        task.make(task.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
-    with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
+    with pytest.raises(ConfigError, match="--parameters does nothing with the paper's network"):
+        task.make(task.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
+    with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
         task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 
@@ -138,7 +138,7 @@ def test_moved_scores_leave_the_upright_images_out():
     images = np.zeros((8, 25, 25), np.uint8)
     images[:4, 12, 20], images[4:, 12, 4] = 255, 255
     split = Split(images, np.repeat([0, 1], 4), ("right", "left"))
-    config = find_task("images").defaults.updated(group="none", n_h=1, kernel="dense")
+    config = find_task("images").defaults.updated(group="none", elements=1, kernel="dense")
     trained = Trained(RightOrLeft(), config, Signature.of(split))
     found = under_moves(trained, split, moves_of(trained), 8)
     # Of 24 turns, eleven leave the dot on its side, eleven bring it to the other, and two to the middle.
@@ -147,7 +147,7 @@ def test_moved_scores_leave_the_upright_images_out():
     assert 10 / 23 <= found["scores"]["accuracy"] <= 12 / 23
     assert 0.4 < found["scores"]["auc"] < 0.6
     scaled = Trained(
-        RightOrLeft(), find_task("mnist").defaults.updated(group="none", n_h=1, moved="scaled"), trained.signature
+        RightOrLeft(), find_task("mnist").defaults.updated(group="none", elements=1, moved="scaled"), trained.signature
     )
     assert moves_of(scaled).axis == "scale", "a plain network is moved as its data are"
 
@@ -155,7 +155,7 @@ def test_moved_scores_leave_the_upright_images_out():
 def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate, "MOVED_IMAGES", 5)
     config = find_task("digits").defaults.updated(
-        n_h=2, widths=(2, 2), epochs=2, batch=64, accelerator="cpu", valid_too=True, share=0.2
+        elements=2, widths=(2, 2), epochs=2, batch_size=64, accelerator="cpu", train_on_val=True, train_fraction=0.2
     )
     run = new_run(config, tmp_path / "run")
     last = torch.load(run.last_checkpoint, weights_only=True)
@@ -168,4 +168,4 @@ def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeyp
     kept, weights = load(run.path).network.state_dict(), last["state_dict"]
     assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
     results = json.loads(run.results_file.read_text())
-    assert set(results["moves"]["scores"]) == {"accuracy", "balanced_accuracy"}
+    assert set(results["transformed"]["scores"]) == {"accuracy", "balanced_accuracy"}

@@ -28,7 +28,7 @@ from liespline.lab.report.page import against_moves, confusion_section, write_pa
 from liespline.lab.report.svg import line_chart, nice_ticks
 from liespline.lab.report.views import landmark_section, mistakes_section
 
-SECTIONS = ("curves", "moves", "confusion", "mistakes", "kernels", "turning", "speed", "settings")
+SECTIONS = ("curves", "transformed", "confusion", "mistakes", "kernels", "turning", "speed", "settings")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),

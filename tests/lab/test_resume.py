@@ -68,7 +68,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, cap
         raise how
 
     monkeypatch.setattr(Trainer, "fit", stopped)
-    config = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), accelerator="cpu")
+    config = find_task("digits").defaults.updated(elements=2, widths=(2, 2, 3), accelerator="cpu")
     folder = tmp_path / ("a long name " * 8)  # that must not be broken into lines
     with pytest.raises(type(how)):
         new_run(config, folder)
@@ -80,7 +80,9 @@ def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, cap
 @pytest.fixture(scope="module")
 def digits_run(tmp_path_factory):
     """A finished run of one epoch."""
-    config = find_task("digits").defaults.updated(n_h=2, widths=(2, 2, 3), epochs=1, batch=128, accelerator="cpu")
+    config = find_task("digits").defaults.updated(
+        elements=2, widths=(2, 2, 3), epochs=1, batch_size=128, accelerator="cpu"
+    )
     return new_run(config, tmp_path_factory.mktemp("runs") / "one")
 
 
@@ -102,7 +104,7 @@ def test_more_epochs_make_a_finished_run_longer(digits_run, tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"lr": 0.5}, ["lr = 0.5", "a run keeps its lr"]), ({"n_h": 4}, ["n_h = 4", "--start-from"])],
+    [({"lr": 0.5}, ["lr = 0.5", "a run keeps its lr"]), ({"elements": 4}, ["elements = 4", "--init-from"])],
 )
 def test_what_a_run_was_begun_with_stays(digits_run, given, words):
     with pytest.raises(ConfigError) as error:
@@ -121,7 +123,9 @@ def test_data_that_moved_are_found_again(tmp_path, image_folder, liespline):
     """An unfinished run goes on, and a finished one is evaluated, on a folder that has another name by now."""
     folder, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     shutil.copytree(image_folder, folder)
-    config = find_task("images").defaults.updated(data=str(folder), n_h=2, widths=(2, 2), epochs=1, accelerator="cpu")
+    config = find_task("images").defaults.updated(
+        data=str(folder), elements=2, widths=(2, 2), epochs=1, accelerator="cpu"
+    )
     run = new_run(config, tmp_path / "run")
     folder.rename(elsewhere)
     status, text = liespline("evaluate", run.path)
@@ -135,22 +139,22 @@ def test_data_that_moved_are_found_again(tmp_path, image_folder, liespline):
 
 def first_weights(config, folder):
     """The weights before the first step: what a learning rate that changes nothing leaves."""
-    return load(new_run(config.updated(lr=1e-30, decay=1e-30, epochs=1), folder).path).network.state_dict()
+    return load(new_run(config.updated(lr=1e-30, weight_decay=1e-30, epochs=1), folder).path).network.state_dict()
 
 
 def test_a_run_begins_with_the_weights_of_another(digits_run, tmp_path, image_folder):
     """All of them for the same task; all but the last layer's where the classes are others."""
-    config = Run.open(digits_run.path)[1].updated(start_from=str(digits_run.path), seed=5)
+    config = Run.open(digits_run.path)[1].updated(init_from=str(digits_run.path), seed=5)
     source = load(digits_run.path).network.state_dict()
     learned = [name for name in source if not name.endswith(("running_mean", "running_var", "num_batches_tracked"))]
     begun = first_weights(config, tmp_path / "same")
     assert all(torch.equal(begun[name], source[name]) for name in learned)
-    cold = first_weights(replace(config, training=replace(config.training, start_from=None)), tmp_path / "cold")
+    cold = first_weights(replace(config, training=replace(config.training, init_from=None)), tmp_path / "cold")
     assert not torch.equal(cold[learned[0]], source[learned[0]])
 
-    two = find_task("images").defaults.updated(data=str(image_folder), n_h=2, widths=(2, 2, 3), accelerator="cpu")
+    two = find_task("images").defaults.updated(data=str(image_folder), elements=2, widths=(2, 2, 3), accelerator="cpu")
     two = two.updated(kernel=config.network.kernel)
-    begun = first_weights(two.updated(start_from=str(digits_run.model_file)), tmp_path / "two classes")
+    begun = first_weights(two.updated(init_from=str(digits_run.model_file)), tmp_path / "two classes")
     head = [name for name in learned if begun[name].shape != source[name].shape]
     assert head
     assert all(name.startswith(learned[-1].rpartition(".")[0]) for name in head)

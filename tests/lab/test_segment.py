@@ -26,7 +26,15 @@ from liespline.lab.training.learner import EpochNumbers
 
 
 def settings(folder, **changes):
-    small = {"n_h": 4, "widths": (4, 6), "epochs": 2, "batch": 8, "patch": 32, "accelerator": "cpu", "lr": 0.02}
+    small = {
+        "elements": 4,
+        "widths": (4, 6),
+        "epochs": 2,
+        "batch_size": 8,
+        "patch": 32,
+        "accelerator": "cpu",
+        "lr": 0.02,
+    }
     return find_task("segment").defaults.updated(**small | {"data": str(folder)} | changes)
 
 
@@ -38,14 +46,14 @@ def segmented(tmp_path_factory):
 
 
 def test_discs_are_found(segmented):
-    results = segmented.read_results("scores", "turned", "confusion", "weights")
+    results = segmented.read_results("scores", "rotated_masks", "confusion", "parameters")
     scores = results["scores"]
     assert scores["dice"] > 0.85
     assert scores["Dice, 1"] == pytest.approx(scores["dice"])
     assert scores["IoU, 1"] == pytest.approx(scores["dice"] / (2 - scores["dice"]))
     table = np.array(results["confusion"])
     assert scores["sensitivity, 1"] == pytest.approx(table[1, 1] / table[1].sum())
-    assert results["turned"]["follows"] > 0.85
+    assert results["rotated_masks"]["rotation_consistency"] > 0.85
     assert results["images"] == 2
 
 
@@ -85,7 +93,7 @@ def test_the_background_does_not_count_in_the_scores_of_turned_masks(segmented):
         truth.append(np.asarray(Image.open(f"{trained.config.data}/masks/{name}.png"))[inside])
     expected = f1_score(np.concatenate(truth), np.concatenate(answers))
     assert expected < 0.999
-    assert segmented.read_results("turned")["turned"]["upright"] == pytest.approx(expected, abs=1e-6)
+    assert segmented.read_results("rotated_masks")["rotated_masks"]["upright"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_report_shows_truth_answer_and_error(segmented):
@@ -136,7 +144,7 @@ def test_changed_masks_are_noticed(tmp_path, segmented):
 @pytest.mark.parametrize(("group", "n_h"), [("o2", 8), ("none", 1), ("scale", 2)])
 def test_other_groups(tmp_path, group, n_h):
     folder = discs(tmp_path / "set", 8, 36)
-    config = settings(folder, epochs=1, group=group, n_h=n_h, kernel="dense" if group == "o2" else "local")
+    config = settings(folder, epochs=1, group=group, elements=n_h, kernel="dense" if group == "o2" else "local")
     assert new_run(config, tmp_path / "run").finished
 
 
@@ -266,7 +274,7 @@ def brain(tmp_path_factory):
         values = 500.0 * mask + draw.normal(1000, 50, mask.shape)
         nifti(root / "images" / f"{i}.nii.gz", values.astype(np.int16), affine)
         nifti(root / "labels" / f"{i}.nii.gz", mask, affine)
-    small = {"group": "none", "n_h": 1, "widths": (2, 3), "patch": 8, "epochs": 1, "kernel_size": 3}
+    small = {"group": "none", "elements": 1, "widths": (2, 3), "patch": 8, "epochs": 1, "kernel_size": 3}
     return new_run(settings(root, **small), tmp_path_factory.mktemp("runs") / "brain"), root
 
 

@@ -1,4 +1,4 @@
-"""`--separable` reaches every network of the lab that can be built of separable layers."""
+"""`--set separable=true` reaches every network of the lab that can be built of separable layers."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ SIGNATURE = Signature(1, (16, 16), ("a", "b"))
 
 def made(task: str, **changes):
     chosen = find_task(task)
-    return chosen.make(chosen.defaults.updated(n_h=4, **changes), SIGNATURE)
+    return chosen.make(chosen.defaults.updated(elements=4, **changes), SIGNATURE)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_no_layer_mixes_space_and_the_group_at_once(task, changes):
 
 
 def test_the_budget_of_weights_counts_separable_layers():
-    sizes = [sum(p.numel() for p in made("digits", separable=s, weights=20_000).parameters()) for s in (True, False)]
+    sizes = [sum(p.numel() for p in made("digits", separable=s, parameters=20_000).parameters()) for s in (True, False)]
     assert all(abs(size - 20_000) < 2_000 for size in sizes)
 
 
@@ -44,5 +44,5 @@ def test_it_is_kept_in_the_run_s_file_and_refused_by_the_paper_s_network():
     config = find_task("digits").defaults.updated(separable=True)
     assert Config.from_yaml(config.to_yaml(), "config.yaml").network.separable
     task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--separable does nothing with the paper's network"):
+    with pytest.raises(ConfigError, match="--set separable=… does nothing with the paper's network"):
         task.make(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))

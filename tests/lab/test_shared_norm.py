@@ -60,28 +60,22 @@ def test_outputs_gradients_and_running_statistics_are_those_of_the_whole_batch(s
         torch.testing.assert_close(found[3], norm.running_var)
 
 
-def test_exchange_keeps_state_and_mode_and_can_be_undone():
-    model = nn.Sequential(nn.Sequential(BatchNorm(4, eps=1e-3)), nn.ReLU()).eval()
-    before = {k: v.data_ptr() for k, v in model.state_dict().items()}
-    shared = ShareStatistics().apply(model)
-    assert type(shared[0][0]) is SharedBatchNorm
-    assert not shared[0][0].training
-    assert {k: v.data_ptr() for k, v in shared.state_dict().items()} == before
-    x = torch.randn(2, 4, 3)
-    expected = shared(x)
-    back = ShareStatistics().revert(shared)
-    assert type(back[0][0]) is BatchNorm
-    assert torch.equal(back(x), expected)
-
-
-def test_exchanged_norms_keep_their_options():
-    given = [BatchNorm(3, eps=1e-3, momentum=0.3), BatchNorm(3, affine=False), BatchNorm(3, track_running_stats=False)]
-    wanted = [(1e-3, 0.3, True, True), (1e-5, 0.1, False, True), (1e-5, 0.1, True, False)]
-    model = nn.Sequential(*given)
-    for exchange in (ShareStatistics().apply, ShareStatistics().revert):
-        model = exchange(model)
-        assert [(m.eps, m.momentum, m.affine, m.track_running_stats) for m in model] == wanted
-        assert not any(m in given for m in model)
+def test_norms_that_share_keep_all_they_have_and_are_put_back():
+    """State, mode and options; a norm that is the whole model too."""
+    given = [BatchNorm(4, 1e-3, 0.3), BatchNorm(4, affine=False), BatchNorm(4, track_running_stats=False)]
+    x, model = torch.randn(2, 4, 3), nn.Sequential(nn.Sequential(*given), nn.ReLU()).eval()
+    before, expected = {name: value.data_ptr() for name, value in model.state_dict().items()}, model(x)
+    for exchange, kind in ((ShareStatistics().apply, SharedBatchNorm), (ShareStatistics().revert, BatchNorm)):
+        assert {type(norm) for norm in exchange(model)[0]} == {kind}
+        assert type(exchange(BatchNorm(4) if kind is SharedBatchNorm else SharedBatchNorm(4))) is kind
+        assert {name: value.data_ptr() for name, value in model.state_dict().items()} == before
+        assert [(m.eps, m.momentum, m.affine, m.track_running_stats) for m in model[0]] == [
+            (1e-3, 0.3, True, True),
+            (1e-5, 0.1, False, True),
+            (1e-5, 0.1, True, False),
+        ]
+        assert not any(norm.training for norm in model[0])
+        assert torch.equal(model(x), expected)
 
 
 if __name__ == "__main__":

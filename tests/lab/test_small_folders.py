@@ -39,7 +39,7 @@ def sixty(tmp_path: Path) -> Path:
 
 
 def test_defaults_learn_from_sixty_images(sixty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = find_task("images").defaults.updated(n_h=4, weights=6000, accelerator="cpu", data=str(sixty))
+    config = find_task("images").defaults.updated(elements=4, parameters=6000, accelerator="cpu", data=str(sixty))
     run = new_run(config, sixty.parent / "run")
     said = capsys.readouterr().out
     assert "44 for training, 8 per step: 150 steps in 30 epochs" in said
@@ -60,20 +60,20 @@ def test_images_that_fill_their_corners_are_told_of_the_disc() -> None:
     def told(images: np.ndarray, **how: object) -> bool:
         config = find_task("images").defaults.updated(**how)
         split = Split(images, np.arange(10) % 2, ("a", "b"))
-        return any("--disc" in note for note in with_notes(config.network, config, split).notes)
+        return any("--circular-mask" in note for note in with_notes(config.network, config, split).notes)
 
     assert told(noise)
     assert not told(middle)
-    assert not told(noise, disc=True)
-    assert not told(noise, group="none", n_h=1)
-    assert not told(noise, group="scale", n_h=3)
-    assert not told(noise, within=20)
+    assert not told(noise, circular_mask=True)
+    assert not told(noise, group="none", elements=1)
+    assert not told(noise, group="scale", elements=3)
+    assert not told(noise, max_angle=20)
 
 
 @pytest.mark.parametrize("name", ["images", "volumes"])
 def test_every_size_works_and_the_last_window_of_the_defaults_sees_no_border(name: str) -> None:
     task = find_task(name)
-    config = task.defaults.updated(group="none", n_h=1, kernel="dense")
+    config = task.defaults.updated(group="none", elements=1, kernel="dense")
     dims, largest = (2, 72) if name == "images" else (3, 34)
     for side in range(5, largest):
         signature = Signature(1, (side,) * dims, ("a", "b"))
@@ -103,7 +103,7 @@ def test_widths_asked_for_are_kept(sixty: Path) -> None:
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:
-    config = find_task("images").defaults.updated(batch=16, data=str(sixty))
+    config = find_task("images").defaults.updated(batch_size=16, data=str(sixty))
     (steps, _) = find_task("images").load(config, "train").notes
     assert "60 steps in 30 epochs" in steps
     assert "--epochs 75 would be better" in steps

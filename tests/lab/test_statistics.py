@@ -35,11 +35,11 @@ def test_wilson_is_scipys(right, total):
 def test_always_the_same_answer_is_seen_through():
     table = [[768, 0], [232, 0]]  # 76.8 % right and not one of the second class found
     found = behind_accuracy(table, ("normal", "ill"))
-    assert found["majority"] == 0.768
+    assert found["majority_class_accuracy"] == 0.768
     assert found["sensitivity"] == {"normal": 1.0, "ill": 0.0}
     assert found["sensitivity_interval"]["ill"][0] == 0
     assert 0 < found["sensitivity_interval"]["ill"][1] < 0.03
-    words = dict(rows_of({"scores": {"accuracy": 0.768}, "weights": 3, **found}))
+    words = dict(rows_of({"scores": {"accuracy": 0.768}, "parameters": 3, **found}))
     assert words["of always the most frequent class"] == words["accuracy"] == "76.8 %"
     assert words["sensitivity, ill"].startswith("0.0 %")
 
@@ -175,16 +175,16 @@ def test_a_run_on_uneven_volumes_says_all_of_it(tmp_path, liespline):
         arrays |= {f"{split}_images": images.astype(np.uint8), f"{split}_labels": labels[:, None]}
     np.savez_compressed(tmp_path / "v.npz", **arrays)
     config = find_task("volumes").defaults.updated(
-        group="none", n_h=1, n_k=1, kernel="dense", widths=(2, 3), epochs=2, accelerator="cpu", class_weights=True,
-        data=str(tmp_path / "v.npz"),
+        group="none", elements=1, basis=1, kernel="dense", widths=(2, 3), epochs=2, accelerator="cpu",
+        class_weights=True, data=str(tmp_path / "v.npz"),
     )  # fmt: skip
     run = new_run(config, tmp_path / "run")
     results = run.read_results()
-    assert results["selected_by"] == "auc"
-    assert results["majority"] == 0.75
+    assert results["checkpoint_metric"] == "auc"
+    assert results["majority_class_accuracy"] == 0.75
     assert results["sensitivity"].keys() == {"0", "1"}
     assert results["interval"].keys() == {"accuracy", "balanced_accuracy", "auc"}
-    assert results["moves"]["images"] == 20
+    assert results["transformed"]["images"] == 20
     page = run.report_file.read_text()
     for words in ("balanced accuracy", "sensitivity, 1", "most frequent class", "best validation area under the ROC"):
         assert words in page

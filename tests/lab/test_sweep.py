@@ -22,7 +22,7 @@ from liespline.lab.training.start import check_same_settings
 
 TWO = Study(
     task="digits",
-    recipe={"group": "so2", "n_h": 2, "widths": (2, 2, 2), "epochs": 1, "batch": 128, "accelerator": "cpu"},
+    recipe={"group": "so2", "elements": 2, "widths": (2, 2, 2), "epochs": 1, "batch_size": 128, "accelerator": "cpu"},
     networks={"good": {}, "bad": {}},
 )
 
@@ -63,7 +63,7 @@ def test_a_sweep_that_goes_on_keeps_its_settings(planned, tmp_path):
         Run.create(entry.run.path, entry.config)
     assert len(plan(TWO, tmp_path, 2, {"workers": 1, "data": "elsewhere"})) == 4, "seeds may be added"
     good = planned[0]
-    for changes in ({"epochs": 9}, {"patience": 9}, {"batch": 9}):
+    for changes in ({"epochs": 9}, {"patience": 9}, {"batch_size": 9}):
         with pytest.raises(ConfigError, match=r"good.seed-0: was begun with .*, not 9; choose another folder"):
             check_same_settings(good.run.path, good.config.updated(**changes), MAY_DIFFER)
     good.run.config_file.write_text(good.config.updated(lr=0.7).to_yaml())
@@ -109,7 +109,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
 STUDY = """
 from liespline.lab.sweep.study import Study
 from shared import NETWORKS
-STUDY = Study("digits", NETWORKS, {"epochs": 1, "batch": 128, "widths": (2, 2, 2), "accelerator": "cpu"}, seeds=2)
+STUDY = Study("digits", NETWORKS, {"epochs": 1, "batch_size": 128, "widths": (2, 2, 2), "accelerator": "cpu"}, seeds=2)
 ONE = Study("digits", {"so2-2": NETWORKS["so2-2"]}, STUDY.recipe, seeds=1, data="Digits.", protocol="One of them.")
 """
 
@@ -120,7 +120,9 @@ def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "mine.py").write_text(STUDY)
-    (tmp_path / "shared.py").write_text("NETWORKS = {'plain': {'group': 'none', 'n_h': 1}, 'so2-2': {'n_h': 2}}")
+    (tmp_path / "shared.py").write_text(
+        "NETWORKS = {'plain': {'group': 'none', 'elements': 1}, 'so2-2': {'elements': 2}}"
+    )
     yield tmp_path / "mine.py"
     for name in ("mine", "shared"):
         sys.modules.pop(name, None)

@@ -19,10 +19,10 @@ TWO = Study(
     task="digits",
     recipe={
         "group": "so2",
-        "n_h": 2,
+        "elements": 2,
         "widths": (2, 2, 2),
         "epochs": 1,
-        "batch": 128,
+        "batch_size": 128,
         "accelerator": "cpu",
         "workers": 2,
     },

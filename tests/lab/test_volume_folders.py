@@ -43,8 +43,16 @@ def heads(tmp_path_factory):
 
 
 def settings(data, **changes):
-    small = {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense", "stride": 1, "widths": (4, 6), "dropout": 0.0}
-    small |= {"accelerator": "cpu", "batch": 4, "epochs": 15, "data": str(data), "window": CT}
+    small = {
+        "group": "none",
+        "elements": 1,
+        "basis": 1,
+        "kernel": "dense",
+        "stride": 1,
+        "widths": (4, 6),
+        "dropout": 0.0,
+    }
+    small |= {"accelerator": "cpu", "batch_size": 4, "epochs": 15, "data": str(data), "intensity_range": CT}
     return find_task("volumes").defaults.updated(**small | changes)
 
 
@@ -129,7 +137,7 @@ def test_later_and_larger_scans_do_not_spoil_the_run_s_own(run, heads, tmp_path)
 
 
 def test_learning_from_validation_scans_too_keeps_their_spacing(run, heads, tmp_path):
-    longer = new_run(load(run.path).config.updated(valid_too=True, epochs=1), tmp_path / "longer")
+    longer = new_run(load(run.path).config.updated(train_on_val=True, epochs=1), tmp_path / "longer")
     assert load(longer.path).signature.spacing == load(run.path).signature.spacing is not None
     (row,) = predict_files(longer.path, [heads / "wide" / "01.nii.gz"])
     assert sum(row["probabilities"].values()) == pytest.approx(1)
@@ -217,7 +225,7 @@ def test_bad_scans_get_one_report_before_training(tmp_path, liespline):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--window", "5,1"), "the first number must be below the second"),
+        (("--intensity-range", "5,1"), "the first number must be below the second"),
         (("--size", "4x4"), "size = (4, 4): must be from 1 to 8,192, or three of them for volumes"),
         (("--size", "0"), "size = 0: must be from 1 to 8,192"),
         (("--spacing", "0.0001"), "too many"),
@@ -241,6 +249,8 @@ def test_a_table_that_names_no_scans(heads, tmp_path):
 
 def test_one_file_takes_no_options_of_folders(tmp_path, liespline):
     np.savez(tmp_path / "v.npz", train_images=np.zeros((2, 5, 5, 5), np.uint8))
-    status, text = liespline("train", "volumes", "--data", tmp_path / "v.npz", "--window", "0,1", "--spacing", 2)
+    status, text = liespline(
+        "train", "volumes", "--data", tmp_path / "v.npz", "--intensity-range", "0,1", "--spacing", 2
+    )
     assert status == 2
-    assert "--window, --spacing: for folders of scans" in text
+    assert "--intensity-range, --spacing: for folders of scans" in text

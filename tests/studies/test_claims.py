@@ -69,7 +69,9 @@ every_claim = pytest.mark.parametrize("case", CASES, ids=[f"{case.task}-{case.nu
 def named(task: str, name: str, config: Config | None = None) -> str:
     """The paper's name of a network of its study."""
     config = config or CONFIGS[task][name]
-    net = {key: getattr(config.network, key) for key in ("group", "n_h", "n_k", "kernel", "kernel_size", "scale")}
+    net = {
+        key: getattr(config.network, key) for key in ("group", "elements", "basis", "kernel", "kernel_size", "scale")
+    }
     config_of = {"task": f"somewhere:{task.upper()}", "network": net, "training": {"augment": config.training.augment}}
     return name_of({"config": config_of})
 
@@ -175,7 +177,9 @@ def test_released_dense_is_local_and_no_evidence_against_itself():
 
 def test_the_tables_of_a_study_of_the_papers_networks():
     plain = {
-        "config": {"network": {"group": "none", "n_h": 1, "n_k": 1, "kernel": "dense", "kernel_size": 5, "scale": 1}}
+        "config": {
+            "network": {"group": "none", "elements": 1, "basis": 1, "kernel": "dense", "kernel_size": 5, "scale": 1}
+        }
     }
     upright = {"config": {"training": {"augment": "no-rot90"}}, "environment": {"uncommitted": True}}
     runs = [line("dense-1-1", s, {"accuracy": 0.8 + 0.001 * (s - 1)}, **plain) for s in range(3)]

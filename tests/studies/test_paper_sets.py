@@ -17,7 +17,7 @@ from studies.paper.pcam import PCAM
 def test_the_papers_25_pcam_runs():
     runs = pcam_paper.STUDY.configs({})
     assert len(runs) == 25
-    pairs = [(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()]
+    pairs = [(c.network.kernel, c.network.elements, c.network.basis, c.training.augment) for c in runs.values()]
     assert len(set(pairs)) == 25
     assert ("dense", 12, 12, "no-rot90") in pairs
     assert ("local", 16, 3, "rot90") in pairs
@@ -43,14 +43,14 @@ def test_the_short_celeba_set_has_every_network_of_several_scales():
     scaled = {f"local-{n}-{k}" for n in range(2, 6) for k in (1, 3)} | {f"dense-{n}-{n}" for n in range(2, 6)}
     assert set(runs) == scaled | {"plain-1", "plain-1-zoom", "plain-3", "plain-3-zoom"}
     for start in range(0, 12, 3):  # three kernels of as many scales follow each other
-        assert len({config.network.n_h for config in list(runs.values())[start : start + 3]}) == 1
+        assert len({config.network.elements for config in list(runs.values())[start : start + 3]}) == 1
 
 
 def test_the_papers_celeba_runs():
     runs = celeba_paper.STUDY.configs({})
     grouped = [c for c in runs.values() if c.network.group == "scale"]
     plain = [c for c in runs.values() if c.network.group == "none"]
-    assert {(c.network.n_h, c.network.n_k) for c in grouped} >= {(n, k) for n in range(2, 6) for k in (1, 3, n)}
+    assert {(c.network.elements, c.network.basis) for c in grouped} >= {(n, k) for n in range(2, 6) for k in (1, 3, n)}
     assert sorted({round(c.network.scale, 3) for c in plain}) == [1, 1.414, 2, 2.828, 4]
     assert [c.training.augment for c in plain].count("zoom") == 5
     assert all(c.training.augment == "none" for c in grouped)
@@ -73,9 +73,9 @@ def test_seeds_come_round_by_round():
 
 
 def test_the_paper_network_takes_no_sizes():
-    with pytest.raises(ConfigError, match="--weights does nothing with the paper's network"):
-        PCAM.make(PCAM.defaults.updated(weights=5000), Signature(3, (88, 88), ("a", "b")))
-    with pytest.raises(ConfigError, match=r"--kernel-size 9: .* has 5, or 7"):
+    with pytest.raises(ConfigError, match="--parameters does nothing with the paper's network"):
+        PCAM.make(PCAM.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
+    with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
         PCAM.make(PCAM.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 
 def short(config):
     kept = config.training
-    return {"epochs": 1, "batch": 8, "accelerator": "cpu", "optimiser": kept.optimiser}
+    return {"epochs": 1, "batch_size": 8, "accelerator": "cpu", "optimiser": kept.optimiser}
 
 
 def naive_success(trained, folder):
@@ -45,7 +45,7 @@ def test_celeba_from_official_files_to_landmarks(tmp_path):
     celeba.prepare(tmp_path / "official", tmp_path / "set")
     defaults = find_task("celeba").defaults
     assert defaults.training == Training(
-        epochs=100, batch=8, optimiser="sgd", lr=0.01, decay=5e-4, augment="none"
+        epochs=100, batch_size=8, optimiser="sgd", lr=0.01, weight_decay=5e-4, augment="none"
     )  # the released scripts' recipe
     config = defaults.updated(group="none", **short(defaults), augment="zoom", data=str(tmp_path / "set"))
     run = new_run(config, tmp_path / "run")
@@ -64,7 +64,7 @@ def test_pcam_from_official_files_to_accuracy_and_auc(tmp_path, monkeypatch):
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_x.h5").unlink()
     (tmp_path / "data" / "camelyonpatch_level_2_split_test_y.h5").unlink()
     defaults = find_task("pcam").defaults
-    config = defaults.updated(n_h=4, n_k=4, **short(defaults), data=str(tmp_path / "data"))
+    config = defaults.updated(elements=4, basis=4, **short(defaults), data=str(tmp_path / "data"))
     run = new_run(config, tmp_path / "run")
     results = run.read_results()
     assert set(results["scores"]) == {"loss", "accuracy", "balanced_accuracy", "auc"}
@@ -79,16 +79,16 @@ def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
     """65,536 images whatever the batch, a quarter of the official set; of a smaller set each image once."""
     config = find_task("pcam").defaults
     assert steps_per_epoch(config, tmp_path) == 2048
-    assert steps_per_epoch(config.updated(batch=128), tmp_path) == 512
+    assert steps_per_epoch(config.updated(batch_size=128), tmp_path) == 512
     # The rate of the first batch of each epoch, read off a run: four steps of 8 in an epoch of 32 of 40 images.
     monkeypatch.setattr(finish, "MOVED_IMAGES", 2)
     monkeypatch.setattr(pcam, "PCAM", replace(pcam.PCAM, epoch_images=32))
-    monkeypatch.setattr(optimisers, "HALVED_EVERY", 2)
+    monkeypatch.setattr(optimisers, "HALVED_EVERY", 50)
     tissue.synthesize(tmp_path / "data", train=40, valid=8, test=8)
     small = config.updated(group="none", **short(config) | {"epochs": 3}, data=str(tmp_path / "data"))
     rows = new_run(small, tmp_path / "run").read_metrics()
     assert [row["step"] for row in rows] == [4, 8, 12]
-    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.005]  # as it stands after each epoch
+    assert [row["lr"] for row in rows] == [0.01, 0.005, 0.0025]  # as it stands after each epoch
 
 
 def steps_per_epoch(config, folder):

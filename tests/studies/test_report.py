@@ -93,8 +93,8 @@ def test_every_line_is_a_run_that_can_be_repeated(file):
             assert Config.from_dict(one["config"], name).seed == one["seed"]
             assert one["environment"]["commit"]
             assert one["finished"] == ("scores" in one["results"])
-            if one["config"]["training"].get("valid_too"):
-                assert one["results"].get("selected_by") is None, "no epoch was picked"
+            if one["config"]["training"].get("train_on_val"):
+                assert one["results"].get("checkpoint_metric") is None, "no epoch was picked"
         study = STUDIES.get(results.head.get("of", name))
         assert not study or file.stem == "superseded" or results.networks.keys() <= study.networks.keys()
 
@@ -128,14 +128,14 @@ def test_ours_and_plain_have_equal_parameters_and_one_recipe(name):
 def test_the_papers_studies():
     runs = STUDIES["pcam_paper"].configs({})
     assert len(runs) == 25
-    pairs = {(c.network.kernel, c.network.n_h, c.network.n_k, c.training.augment) for c in runs.values()}
+    pairs = {(c.network.kernel, c.network.elements, c.network.basis, c.training.augment) for c in runs.values()}
     assert len(pairs) == 25
     assert {p for p in pairs if p[3] == "no-rot90"} == {("dense", 1, 1, "no-rot90"), ("dense", 12, 12, "no-rot90")}
     paper, whole = STUDIES["pcam_whole"].configs({}).values()
     assert whole == paper.updated(kernel_size=7)
     celeba = STUDIES["celeba_paper"].configs({})
     grouped = [c for c in celeba.values() if c.network.group == "scale"]
-    assert {(c.network.n_h, c.network.n_k) for c in grouped} == {(n, k) for n in range(2, 6) for k in (1, 3, n)}
+    assert {(c.network.elements, c.network.basis) for c in grouped} == {(n, k) for n in range(2, 6) for k in (1, 3, n)}
     for name, scales in (("celeba_paper", [1, 1.414, 2, 2.828, 4]), ("celeba_released", [1, 1.6, 2, 2.8, 4])):
         plain = [c for c in STUDIES[name].configs({}).values() if c.network.group == "none"]
         assert sorted(round(c.network.scale, 3) for c in plain) == sorted(2 * scales)
@@ -154,7 +154,7 @@ def test_a_short_study_is_balanced_wherever_it_stops():
     assert (len(names), set(names) - beside.keys()) == (14, {"dense-1-1", "local-12-3"})
     celeba = list(STUDIES["celeba_short"].configs({}).items())
     for start in range(0, 12, 3):  # three kernels of as many scales follow each other
-        assert len({config.network.n_h for _, config in celeba[start : start + 3]}) == 1
+        assert len({config.network.elements for _, config in celeba[start : start + 3]}) == 1
     assert [name for name, _ in celeba[12:]] == ["plain-3", "plain-3-zoom", "plain-1", "plain-1-zoom"]
 
 

@@ -24,7 +24,7 @@ def run(name, seed, accuracy, **changed):
     moves = {"axis": "angle", "labels": ["0°", "90°"], "accuracy": [accuracy - 0.05, accuracy - 0.1]}
     moves |= {"mean_accuracy": accuracy, "change": 0.05, "images": 9, "upright": accuracy}
     moves |= {"scores": {"accuracy": accuracy - 0.1, "auc": 0.5}}
-    results = {"confusion": [[200, 40], [20, 40]], "moves": moves} | changed.pop("results", {})
+    results = {"confusion": [[200, 40], [20, 40]], "transformed": moves} | changed.pop("results", {})
     valid = {"auc": {"best": 0.9, "epoch": 5, "last_5": 0.7}, "accuracy": {"best": 0.8, "epoch": 3}}
     scores = {"accuracy": accuracy, "balanced_accuracy": accuracy, "auc": accuracy + 0.01}
     return line(name, seed, scores, results=results, training={"valid": valid}, **changed)
@@ -38,7 +38,7 @@ def test_networks_have_mean_deviation_and_students_interval():
     assert ours[head.index("validation AUC, last 5 epochs")].startswith("70.00 ± 0.00")
     for measure, value in (("accuracy, moved", 81), ("accuracy, cut", 86), ("accuracy, as they lie", 91)):
         assert ours[head.index(measure)].startswith(f"{value}.00 ± 1.41")
-    assert (ours[head.index("weights")], ours[head.index("seeds")], ours[-1]) == ("12,345", "2", "1.0")
+    assert (ours[head.index("parameters")], ours[head.index("seeds")], ours[-1]) == ("12,345", "2", "1.0")
     # one seed: over images, the moved ones fewer, the AUC with a fifth of them in the second class
     for measure, share, count in (("accuracy", 0.7, 300), ("accuracy, cut", 0.65, 9), ("accuracy, moved", 0.6, 9)):
         width = stats.norm.ppf(0.975) * math.sqrt(share * (1 - share) / count)
@@ -99,7 +99,7 @@ def test_every_run_has_its_scores_and_one_that_was_stopped_its_best():
     shown = dict(zip(head, done, strict=True))
     assert shown["balanced"] == f"{balanced_accuracy_score(truth, said):.2%}"
     assert shown["sensitivity"] == f"{recall_score(truth, said):.2%}"
-    assert shown["majority"] == "80.00%"
+    assert shown["majority class"] == "80.00%"
     assert (shown["seed"], shown["turned"], shown["change"], shown["training"]) == ("10", "80.00%", "5.0%", "60 s")
     assert dict(zip(head, half, strict=True))["accuracy"] == "80.00%"
     assert "stopped" in half[head.index("scored on")]
@@ -115,20 +115,20 @@ def test_a_file_holds_several_studies(tmp_path):
 def test_pictures_show_what_the_lines_say():
     runs = []
     for name, share in (("o-100", 1.0), ("o-10", 0.1)):
-        config = {"training": {"augment": "turns", "share": share}}
+        config = {"training": {"augment": "rotate", "train_fraction": share}}
         runs += [run(name, seed, 0.9 + 0.02 * seed, config=config) for seed in (0, 1)]
-    runs[1]["results"]["moves"] |= {"labels": ["0°", "45°", "45°, mirrored"], "accuracy": [0.5, 0.3, 0.1]}
+    runs[1]["results"]["transformed"] |= {"labels": ["0°", "45°", "45°, mirrored"], "accuracy": [0.5, 0.3, 0.1]}
     found = study(runs).networks
     assert np.allclose(pictures.moved(found["o-100"]), [(0, (0.85 + 0.5) / 2), (45, 0.3), (90, 0.8)])
-    lines = pictures.lines_of(list(found.values()), "share")
+    lines = pictures.lines_of(list(found.values()), "train_fraction")
     assert {group: [one.name for one in line] for group, line in lines.items()} == {"so2": ["o-10", "o-100"]}
-    assert pictures.lines_of(list(found.values()), "weights") == {}
+    assert pictures.lines_of(list(found.values()), "parameters") == {}
     panels = pictures.draw_record(found, THEMES[0]).axes
     assert [panel.axison for panel in panels] == [True, True, True, False], "no empty panel is shown"
     bars = panels[1].containers[1].lines[0]
     assert (bars.get_xdata()[0], bars.get_ydata()[0]) == pytest.approx((1, 92)), "minutes and AUC of o-100"
     assert {one.get_linestyle() for one in panels[0].get_lines()} == {"-", "--"}
     for one in runs:
-        one["results"]["moves"]["axis"] = ROTATIONS
+        one["results"]["transformed"]["axis"] = ROTATIONS
     points = pictures.draw_record(study(runs).networks, THEMES[0]).axes[0].get_lines()
     assert {one.get_linestyle() for one in points} == {"None"}, "rotations about other axes are no line"

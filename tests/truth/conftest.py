@@ -129,7 +129,7 @@ def points(tmp_path_factory) -> Road:
         rows.append((file, *places[1, ::-1], *places[0]))
     columns = ("file", "nose_column", "nose_row", "eye_row", "eye_column")
     write_table(root / "table.csv", columns, draw.permutation(rows).tolist())
-    plain = {"group": "none", "n_h": None, "widths": None, "lr": 0.01, "epochs": 2}
+    plain = {"group": "none", "elements": None, "widths": None, "lr": 0.01, "epochs": 2}
     run = train("landmarks", root / "data", root / "run", labels=root / "table.csv", **plain)
     return Road(run, truth, inputs)
 
@@ -142,12 +142,14 @@ def volumes(tmp_path_factory) -> Road:
     for name, count, width in (("small", 17, 1.5), ("large", 13, 2.2)):
         (root / "data" / name).mkdir(parents=True)
         for i, file in enumerate(shuffled(count, draw)):
-            scan = blob(draw, (7, 9 - i % 2, 8), width + draw.uniform(-0.4, 0.4), draw.uniform(60, 200))
+            scan = blob(draw, (7, 9 - i % 3, 8), width + draw.uniform(-0.4, 0.4), draw.uniform(60, 200))
             stored, affine = (scan[::-1], np.diag([-2.0, 2, 2, 1])) if i % 3 else (scan, np.diag([2.0, 2, 2, 1]))
             file = f"{name}/{file.replace('png', 'nii.gz')}"
             nibabel.save(nibabel.Nifti1Image(np.ascontiguousarray(stored), affine), root / "data" / file)
             truth[file], inputs[file] = name, boxed(normalised(scan[None]), (7, 9, 8))
-    run = train("volumes", root / "data", root / "run", group="so3", n_h=12, widths="2,2", n_k=1, lr=0.1, epochs=4)
+    run = train(
+        "volumes", root / "data", root / "run", group="so3", elements=12, widths="2,2", basis=1, lr=0.1, epochs=4
+    )
     return Road(run, truth, inputs)
 
 
@@ -217,5 +219,7 @@ def scans(tmp_path_factory) -> Road:
         truth[name], inputs[name], groups[name] = mask, normalised(image[None]), f"p{i * 2 // 3}"
     rows = draw.permutation([(groups[name], f"{name}.nii.gz") for name in names]).tolist()
     table = write_table(root / "table.csv", ("group", "file"), rows)
-    run = train("segment", root / "data", root / "run", labels=table, group="none", n_h=None, **SEGMENT | {"patch": 12})
+    run = train(
+        "segment", root / "data", root / "run", labels=table, group="none", elements=None, **SEGMENT | {"patch": 12}
+    )
     return Road(run, truth, inputs, groups)

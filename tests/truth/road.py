@@ -35,10 +35,10 @@ def liespline(*arguments: object) -> str:
 
 def train(task: str, data: Path, out: Path, **settings: object) -> Path:
     """Train a tiny network in the folder `out`."""
-    small = {"group": "so2", "n_h": 2, "widths": "2,3", "epochs": 3, "batch": 8, "accelerator": "cpu", "out": out}
-    given = {name.replace("_", "-"): value for name, value in (small | settings).items() if value is not None}
-    options = [word for name, value in given.items() for word in ((f"--{name}", value)[: 1 if value is True else 2])]
-    liespline("train", task, "--data", data, *options, "--quiet")
+    small = {"group": "so2", "elements": 2, "widths": "2,3", "epochs": 3, "batch_size": 8, "accelerator": "cpu"}
+    given = {name: value for name, value in (small | settings | {"data": data}).items() if value is not None}
+    options = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    liespline("train", task, "--out", out, *options, "--quiet")
     return out
 
 

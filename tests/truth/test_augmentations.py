@@ -167,7 +167,7 @@ def slopes(folder, suffix, space):
     return folder
 
 
-SMALL = ["--epochs", 1, "--batch", 5, "--accelerator", "cpu", "--quiet", "--widths", "2,2,2"]
+SMALL = "--epochs 1 --batch-size 5 --accelerator cpu --quiet --set widths=2,2,2".split()
 
 
 @pytest.mark.parametrize("name", ["rotate+flip", "affine+elastic", "flip"])
@@ -180,7 +180,7 @@ def test_training_sees_images_with_masks_that_fit(name, tmp_path, liespline, mon
         return step(learner, batch, number)
 
     monkeypatch.setattr(Learner, "training_step", watched)
-    arguments = ["--data", folder, "--augment", name, "--patch", 28, "--n-h", 2, "--out", tmp_path / "run", *SMALL]
+    arguments = ["--data", folder, "--augment", name, "--patch", 28, "--elements", 2, "--out", tmp_path / "run", *SMALL]
     status, said = liespline("train", "segment", *arguments)
     assert status == 0, said
     images, masks = (np.concatenate(parts) for parts in zip(*seen, strict=True))

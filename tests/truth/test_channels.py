@@ -10,7 +10,7 @@ import torch
 from liespline.lab import load
 from truth.shell import command
 
-SMALL = ("--n-h", 2, "--widths", "2,2", "--epochs", 1, "--batch", 8, "--accelerator", "cpu", "--quiet")
+SMALL = tuple("--elements 2 --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split())
 
 
 @pytest.mark.parametrize(("channels", "dtype"), [(2, np.uint8), (5, np.uint16), (3, np.float32), (1, np.float32)])

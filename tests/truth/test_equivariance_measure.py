@@ -29,11 +29,11 @@ from liespline.lab.runs.trained import load
 Array = NDArray[Any]
 ANGLES = (0, 22.5, 30, 45, 60, 67.5, 90, 112.5, 120, 135, 150, 157.5, 180)
 GROUPS = {
-    "four": ("--group", "so2", "--n-h", 4, "--widths", "3,4,5"),
-    "eight": ("--group", "so2", "--n-h", 8, "--widths", "3,4,5"),
-    "plain": ("--group", "none", "--widths", "6,8,10"),
+    "four": ("--group", "so2", "--elements", 4, "--set", "widths=3,4,5"),
+    "eight": ("--group", "so2", "--elements", 8, "--set", "widths=3,4,5"),
+    "plain": ("--group", "none", "--set", "widths=6,8,10"),
 }
-SMALL = ("--epochs", 4, "--batch", 8, "--accelerator", "cpu", "--lr", 0.02, "--seed", 1, "--quiet")
+SMALL = tuple("--epochs 4 --batch-size 8 --accelerator cpu --lr 0.02 --seed 1 --quiet".split())
 
 
 def liespline(*arguments: object) -> str:
@@ -125,13 +125,13 @@ def change(outputs: Array, chosen: Any = lambda i, j: True, centred: bool = True
 
 
 def moves_of(run: Path) -> dict[str, Any]:
-    return json.loads((run / "results.json").read_text())["moves"]
+    return json.loads((run / "results.json").read_text())["transformed"]
 
 
 def test_the_change_is_that_of_scipy_and_plain_loops(runs, folder):
     run = runs["eight"]
     said, outputs = moves_of(run), answers(run, folder)
-    assert json.loads(liespline("evaluate", run, "--json"))["moves"] == said
+    assert json.loads(liespline("evaluate", run, "--json"))["transformed"] == said
     turns = (np.subtract.outer(ANGLES, ANGLES) / 45) % 1 == 0
     mean, worst = change(outputs)
     assert said["relative_output_change"] == pytest.approx(mean, rel=5e-3)
@@ -200,7 +200,7 @@ def test_a_constant_in_the_last_bias_changes_nothing(runs, tmp_path):
         weights[f"{last}.bias"] += 30
 
     before = moves_of(runs["eight"])
-    after = json.loads(liespline("evaluate", last_layer(runs["eight"], tmp_path / "run", add), "--json"))["moves"]
+    after = json.loads(liespline("evaluate", last_layer(runs["eight"], tmp_path / "run", add), "--json"))["transformed"]
     assert after["accuracy"] == before["accuracy"]
     kinds = ("", "_worst", "_on_grid", "_between_grid")
     for name in (*(f"relative_output_change{kind}" for kind in kinds), "changed_predictions", "interpolation_floor"):
@@ -212,7 +212,7 @@ def test_a_constant_network_is_undefined(runs, tmp_path):
         weights[f"{last}.weight"] *= 0
 
     run = last_layer(runs["four"], tmp_path / "run", silence)
-    said = json.loads(liespline("evaluate", run, "--json"))["moves"]
+    said = json.loads(liespline("evaluate", run, "--json"))["transformed"]
     assert said["relative_output_change"] is said["relative_output_change_worst"] is said["interpolation_floor"] is None
     assert "undefined" in liespline("evaluate", run)
     (row,) = (row for row in json.loads(liespline("equivariance", run, "--json")) if row["layer"] == "output")
@@ -231,7 +231,18 @@ def test_numbers_and_tags_are_measured_and_not_centred(folder, tmp_path):
     with open(tmp_path / "table.csv", "w", newline="") as stream:
         csv.writer(stream).writerows([("file", "light"), *rows])
     run = tmp_path / "run"
-    options = ("--labels", tmp_path / "table.csv", "--group", "so2", "--n-h", 4, "--widths", "3,4", "--out", run)
+    options = (
+        "--labels",
+        tmp_path / "table.csv",
+        "--group",
+        "so2",
+        "--elements",
+        4,
+        "--set",
+        "widths=3,4",
+        "--out",
+        run,
+    )
     liespline("train", "images", "--data", tmp_path / "data", *options, *SMALL)
     said = moves_of(run)
     assert "accuracy" not in said
@@ -282,10 +293,10 @@ def test_masks_are_measured_point_by_point(tmp_path):
         Image.fromarray(image.astype(np.uint8)).save(tmp_path / "data" / "images" / f"{i}.png")
         Image.fromarray(mask.astype(np.uint8)).save(tmp_path / "data" / "masks" / f"{i}.png")
     found = {}
-    for group, sizes in (("so2", ("--n-h", 8, "--widths", "2,3")), ("none", ("--widths", "6,8"))):
+    for group, sizes in (("so2", ("--elements", 8, "--set", "widths=2,3")), ("none", ("--set", "widths=6,8"))):
         options = ("--group", group, *sizes, "--patch", 24, "--augment", "none")
         liespline("train", "segment", "--data", tmp_path / "data", *options, *SMALL, "--out", tmp_path / group)
-        found[group] = json.loads((tmp_path / group / "results.json").read_text())["turned"]
+        found[group] = json.loads((tmp_path / group / "results.json").read_text())["rotated_masks"]
         said = json.loads(liespline("equivariance", tmp_path / group, "--json"))
         (every,) = (row for row in said if row["kind"] == "all pairs of copies")
         assert every["mean error"] == found[group]["relative_output_change"]
@@ -309,10 +320,10 @@ def test_results_of_old_are_read_and_named_apart(runs, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(runs["four"], run)
     results = json.loads((run / "results.json").read_text())
-    results["moves"] = {name: value for name, value in results["moves"].items() if "relative" not in name}
+    results["transformed"] = {name: value for name, value in results["transformed"].items() if "relative" not in name}
     for name in ("copies", "changed_predictions", "interpolation_floor"):
-        del results["moves"][name]
-    results["moves"]["change"] = 0.288
+        del results["transformed"][name]
+    results["transformed"]["change"] = 0.288
     (run / "results.json").write_text(json.dumps(results))
     from liespline.lab.evaluation.words import rows_of
     from liespline.lab.runs.folder import Run

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 
+import nibabel
 import numpy as np
 import pytest
 import torch
@@ -14,7 +15,7 @@ from PIL import Image
 from liespline.lab import load
 from liespline.lab.data import images
 from liespline.lab.data.folds import assign, together
-from truth.conftest import blob, shuffled, write_table
+from truth.conftest import SEGMENT, blob, cells, shuffled, write_pair, write_table
 from truth.road import answered, liespline, pixels, train
 
 
@@ -31,7 +32,10 @@ def draw_folders(root, counts, copies=0):
 
 
 def splits_of(run):
+    """Which images are in which split; where folders are classes, each is of the class of its folder."""
     record = json.loads((run / "data.json").read_text())["splits"]
+    for name, (label, _) in (one for held in record.values() for one in held.items() if "/" in one[0]):
+        assert label == name.partition("/")[0]
     return {name: list(held) for name, held in record.items()}
 
 
@@ -45,6 +49,38 @@ def test_copies_in_class_folders_are_in_one_split(tmp_path):
     assert all(len(places) == 1 for places in at.values())
     assert {split: len({n.partition("/")[0] for n in names}) for split, names in held.items()} == dict.fromkeys(held, 2)
     assert sum(map(len, held.values())) == 37 + 2 * 12
+
+
+def pairs_with_copies(root, count, copies):
+    """Images with masks, of which the first `copies` are there again, with the same mask, under another name."""
+    draw = np.random.default_rng(5)
+    for number, file in enumerate(shuffled(count, draw)):
+        image, mask = cells(draw, (30 + number % 3, 26))
+        for again in ("", "a", "z") if number < copies else ("",):
+            write_pair(root, again + file.removesuffix(".png"), image, mask)
+    return root
+
+
+@pytest.mark.parametrize("kind", ["masks", "scans"])
+def test_copies_of_images_with_masks_and_of_scans_are_in_one_split(kind, tmp_path):
+    data, tiny = tmp_path / "data", {"epochs": 1, "group": "none", "n_h": None}
+    if kind == "masks":
+        pairs_with_copies(data, 14, copies=6)
+        held = splits_of(train("segment", data, tmp_path / "run", **SEGMENT | tiny))
+        files = {name: data / "images" / f"{name}.png" for names in held.values() for name in names}
+    else:
+        draw = np.random.default_rng(6)
+        for name, width in (("small", 1.5), ("large", 2.2)):
+            (data / name).mkdir(parents=True)
+            for number in draw.permutation(12):
+                scan = nibabel.Nifti1Image(blob(draw, (7, 8, 6), width, 150), np.diag([2.0, 2, 2, 1]))
+                for again in ("", "a", "z") if number < 5 else ("",):
+                    nibabel.save(scan, data / name / f"{again}{number}.nii")
+        held = splits_of(train("volumes", data, tmp_path / "run", **tiny))
+        files = {name: data / name for names in held.values() for name in names}
+    assert len(files) == (14 + 2 * 6 if kind == "masks" else 24 + 2 * 10)
+    contents = [{files[name].read_bytes() for name in names} for names in held.values()]
+    assert sum(map(len, contents)) == len(set().union(*contents))
 
 
 def test_without_copies_class_folders_are_split_as_before(tmp_path):
@@ -147,8 +183,29 @@ def test_a_folder_of_folds_predicts_with_the_mean_of_its_networks(crossed, tmp_p
     scores = json.loads(
         liespline("evaluate", runs, "--data", other, "--labels", labels_of(other), "--split", "all", "--json")
     )
-    assert scores["seen"] == 0
+    assert scores["train_overlap"] == 0
     assert scores["images"] == 7
+
+
+def test_folds_of_masks_say_what_is_trained_on_and_predict_with_the_mean(tmp_path):
+    data, runs = pairs_with_copies(tmp_path / "data", 15, copies=0), tmp_path / "runs"
+    small = "--folds 3 --group none --set widths=3,4 --patch 16 --epochs 1 --accelerator cpu".split()
+    said = liespline("train", "segment", "--data", data, "--out", runs, *small, "--quiet")
+    held, logits = [splits_of(runs / f"fold-{number}") for number in (1, 2, 3)], []
+    for number, splits in enumerate(held, 1):
+        parts = [len(splits[name]) for name in ("train", "valid", "test")]
+        assert f"fold {number} of 3: {parts[0]} to train on, {parts[1]} to validate, {parts[2]} to test" in said
+        assert parts[0] > sum(parts) / 2
+    assert len(set().union(*(splits["test"] for splits in held))) == 15
+    name = min(held[0]["test"])
+    for number in (1, 2, 3):
+        network = load(runs / f"fold-{number}")
+        with torch.no_grad():
+            logits.append(network.in_tiles(network_input(data / "images" / f"{name}.png"))[0].numpy())
+    liespline("predict", runs, data / "images" / f"{name}.png", "--out", tmp_path / "out")
+    found, wanted = np.asarray(Image.open(tmp_path / "out" / f"{name}.png")), np.mean(logits, 0).argmax(0)
+    assert (found == wanted).mean() > 0.999, "but for ties"
+    assert any((found != one.argmax(0)).mean() > 0.01 for one in logits), "or one network would do"
 
 
 def labels_of(folder):

@@ -59,7 +59,7 @@ def test_uneven_training_images_say_which_score_picks_the_epoch(folders):
     """14 to 6 in training is uneven, 5 to 4 in validation is not: the AUC picks, and of equal ones the lower loss."""
     rows, kept = folders.rows(), folders.kept_epoch()
     assert kept == max(range(len(rows)), key=lambda i: (rows[i]["valid_auc"], -rows[i]["valid_loss"]))
-    assert folders.results()["selected_by"] == "auc"
+    assert folders.results()["checkpoint_metric"] == "auc"
     assert "best validation area under the ROC curve" in (folders.run / "report.html").read_text()
     assert [row["epoch"] for row in rows] == list(range(6))
     assert [row["step"] for row in rows] == [2 * (i + 1) for i in range(6)], "20 images are two batches of 8"
@@ -73,7 +73,7 @@ def test_what_stands_behind_the_accuracy(road):
     found = outputs.argmax(1)
     table = confusion_matrix(truth, found, labels=range(len(classes)))
     assert results["confusion"] == table.tolist()
-    assert results["majority"] == pytest.approx(table.sum(1).max() / len(truth))
+    assert results["majority_class_accuracy"] == pytest.approx(table.sum(1).max() / len(truth))
     hits, counts = dict(zip(classes, table.diagonal(), strict=True)), dict(zip(classes, table.sum(1), strict=True))
     assert results["sensitivity"] == pytest.approx({name: hits[name] / counts[name] for name in classes})
     limits = {name: wilson(hits[name], counts[name]) for name in classes}
@@ -120,7 +120,7 @@ def test_the_report_shows_the_numbers(folders):
     with safe_open(folders.run / "model.safetensors", framework="np") as file:
         held = {name: file.get_tensor(name).size for name in file.keys() if "running" not in name}  # noqa: SIM118
     learned = sum(size for name, size in held.items() if not name.endswith("num_batches_tracked"))
-    assert folders.results()["weights"] == learned
+    assert folders.results()["parameters"] == learned
     assert f"{learned:,} weights" in page
 
 

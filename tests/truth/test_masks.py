@@ -19,7 +19,7 @@ from liespline.lab.runs.trained import TILE
 from liespline.lab.training.learner import Learner
 from truth.shell import command
 
-TINY = ("--widths", "2,3", "--kernel-size", 3, "--accelerator", "cpu", "--quiet", "--lr", 0.05, "--batch", 8)
+TINY = tuple("--set widths=2,3 --set kernel_size=3 --accelerator cpu --quiet --lr 0.05 --batch-size 8".split())
 PLAIN = ("--group", "none", *TINY)
 # Axes in another order than right, forward, up, one of them backwards, and an origin.
 TURN = np.array([[0, 0, 1.0], [-1.0, 0, 0], [0, 1.0, 0]])
@@ -126,7 +126,7 @@ def check_volumes(run, root, out):
 @pytest.fixture(scope="module")
 def coarse(brain, tmp_path_factory):
     """Trained on cubes of 2.2 mm, with a moving average of the weights."""
-    more = ("--spacing", 2.2, "--patch", 8, "--epochs", 8, "--ema", 0.8)
+    more = ("--spacing", 2.2, "--patch", 8, "--epochs", 8, "--set", "ema=0.8")
     return trained(brain, tmp_path_factory.mktemp("runs") / "coarse", *PLAIN, *more)
 
 
@@ -303,7 +303,7 @@ def cells(tmp_path_factory):
 @pytest.fixture(scope="module")
 def flat(cells, tmp_path_factory):
     run = tmp_path_factory.mktemp("runs") / "flat"
-    return trained(cells, run, *PLAIN, "--patch", 16, "--epochs", 3, "--ema", 0.7)
+    return trained(cells, run, *PLAIN, "--patch", 16, "--epochs", 3, "--set", "ema=0.7")
 
 
 def test_pictures_and_the_values_of_their_masks(flat, cells, tmp_path):
@@ -318,17 +318,17 @@ def test_pictures_in_tiles(cells, tmp_path, monkeypatch):
 
 
 def test_pictures_with_moved_grids_and_an_ensemble(cells, tmp_path):
-    more = ("--group", "so2", "--n-h", 4, "--shift", "--ensemble", 2, "--patch", 16, "--epochs", 2)
+    more = ("--group", "so2", "--elements", 4, "--grid-jitter", 1, "--set", "ensemble=2", "--patch", 16, "--epochs", 2)
     check_pictures(trained(cells, tmp_path / "run", *TINY, *more), cells, tmp_path / "out")
 
 
 def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
     """Epochs are scored on the grid that is trained, which is said; what is used is the mean over both."""
     run = tmp_path / "run"
-    more = ("--group", "so2", "--n-h", 2, "--grids", 2, "--patch", 16, "--epochs", 1)
+    more = ("--group", "so2", "--elements", 2, "--tta-grids", 2, "--patch", 16, "--epochs", 1)
     status, said, _ = command("train", "segment", "--data", cells, "--out", run, *TINY, *more)
     assert status == 0
-    assert "--grids 2: epochs are scored on one grid" in said
+    assert "--tta-grids 2: epochs are scored on one grid" in said
     one, pairs, names = load(run), [], names_of(run, "valid")
     one.network = one.network.networks[0]
     for name in names:
@@ -396,7 +396,7 @@ class Killed(RuntimeError):
 
 
 def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit(few_patches, tmp_path, monkeypatch):
-    given = ("train", "segment", "--data", few_patches, *PLAIN, "--patch", 8, "--epochs", 8, "--ema", 0.9)
+    given = ("train", "segment", "--data", few_patches, *PLAIN, "--patch", 8, "--epochs", 8, "--set", "ema=0.9")
     status, said, _ = command(*given, "--out", tmp_path / "whole")
     assert status == 0
     assert "have 19,433 samples, the patches of an epoch 8,192: validated every 3 epochs, and after the last" in said
@@ -434,7 +434,7 @@ def test_two_processes_score_each_image_once(tmp_path):
         for i in range(count):
             picture(root / split, f"p{i}", (24 + i, 31 - 2 * i), draw)
     given = ("train", "segment", "--data", root, "--out", tmp_path / "run", *PLAIN, "--epochs", 2, "--patch", 16)
-    line = [sys.executable, "-m", "liespline.lab.cli", *map(str, (*given, "--devices", 2, "--ema", 0.8))]
+    line = [sys.executable, "-m", "liespline.lab.cli", *map(str, (*given, "--set", "devices=2", "--set", "ema=0.8"))]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr

@@ -51,8 +51,8 @@ def test_it_is_resumed_as_if_nothing_had_happened(old, liespline):
     assert np.abs(outputs(old / "run") - known["after_two"]).max() < 1e-6
     assert np.abs(known["after_two"] - known["after_one_epoch"]).max() > 1e-3
     written = yaml.safe_load((old / "run" / "config.yaml").read_text())
-    assert written["format"] == 2
-    assert (written["network"]["n_h"], written["network"]["n_k"]) == (8, 4)
+    assert written["format"] == 3
+    assert (written["network"]["elements"], written["network"]["basis"]) == (8, 4)
     assert written["training"]["augment"] == "rotate"
 
 
@@ -92,18 +92,18 @@ def test_old_words_are_read_as_what_they_meant(task, before, now):
 def test_of_o2_rotations_were_counted(group, kernel, n_k, elements, splines):
     text = BY_A_RUN.format(task="images", augment="none", group=group, n_h=12, n_k=n_k or "null", kernel=kernel)
     network = Config.from_yaml(text, "here").network
-    assert (network.n_h, network.n_k) == (elements, splines)
+    assert (network.elements, network.basis) == (elements, splines)
 
 
 def test_what_a_person_writes_has_todays_meaning():
-    network = Config.from_yaml("task: images\nnetwork: {group: o2, n_h: 12}\n", "here").network
-    assert network.n_h == 12
+    network = Config.from_yaml("task: images\nnetwork: {group: o2, elements: 12}\n", "here").network
+    assert network.elements == 12
     grid = make_grid(network, 2)
     assert isinstance(grid.group, O2)
     assert len(grid) == 12
 
 
-@pytest.mark.parametrize("format", ["3", "two", "true", "[1]"])
+@pytest.mark.parametrize("format", ["4", "two", "true", "[1]"])
 def test_a_format_of_the_future_is_refused(format):
-    with pytest.raises(ConfigError, match=r"here: is of format .*; this version reads up to 2"):
+    with pytest.raises(ConfigError, match=r"here: is of format .*; this version reads up to 3"):
         Config.from_yaml(f"format: {format}\ntask: images\n", "here")

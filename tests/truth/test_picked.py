@@ -10,19 +10,19 @@ from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.folder import Run
 
 RESULTS = Path(__file__).parents[2] / "studies" / "results"
-SMALL = ["--n-h", 2, "--widths", "2,2,2", "--epochs", 1, "--batch", 100, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,2,2 --epochs 1 --batch-size 100 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture
 def last(tmp_path, liespline):
-    status, said = liespline("train", "digits", "--valid-too", "--out", tmp_path / "run", *SMALL)
+    status, said = liespline("train", "digits", "--set", "train_on_val=true", "--out", tmp_path / "run", *SMALL)
     assert status == 0, said
     return Run(tmp_path / "run")
 
 
 def test_where_no_epoch_is_picked_nothing_says_that_one_was(last, liespline):
-    assert json.loads(last.results_file.read_text())["selected_by"] is None
-    assert load(last.path).selected_by is None
+    assert json.loads(last.results_file.read_text())["checkpoint_metric"] is None
+    assert load(last.path).checkpoint_metric is None
     page = last.report_file.read_text()
     assert "This is the last epoch; it learned from the validation images too." in page
     assert "best validation" not in page
@@ -35,24 +35,24 @@ def test_where_no_epoch_is_picked_nothing_says_that_one_was(last, liespline):
 
 def test_a_file_that_says_so_falsely_is_not_believed(last):
     weights, about = read_weights(last.model_file)
-    assert about["selected_by"] is None
-    save_weights(last.model_file, weights, about | {"selected_by": "accuracy"})
-    assert load(last.path).selected_by is None
+    assert about["checkpoint_metric"] is None
+    save_weights(last.model_file, weights, about | {"checkpoint_metric": "accuracy"})
+    assert load(last.path).checkpoint_metric is None
 
 
 def test_a_picked_epoch_says_by_what(tmp_path, liespline):
     assert liespline("train", "digits", "--out", tmp_path / "run", *SMALL)[0] == 0
-    assert Run(tmp_path / "run").read_results("selected_by")["selected_by"] == "accuracy"
-    assert load(tmp_path / "run").selected_by == "accuracy"
+    assert Run(tmp_path / "run").read_results("checkpoint_metric")["checkpoint_metric"] == "accuracy"
+    assert load(tmp_path / "run").checkpoint_metric == "accuracy"
 
 
 def test_stored_results_say_what_was_done():
     none, picked = 0, 0
     for file in RESULTS.glob("*.jsonl"):
         for line in map(json.loads, file.read_text().splitlines()):
-            if "selected_by" in line.get("results", {}):
-                last = line["config"]["training"]["valid_too"]
-                assert (line["results"]["selected_by"] is None) == last, (file, line["network"], line["seed"])
+            if "checkpoint_metric" in line.get("results", {}):
+                last = line["config"]["training"]["train_on_val"]
+                assert (line["results"]["checkpoint_metric"] is None) == last, (file, line["network"], line["seed"])
                 none, picked = none + last, picked + (not last)
     assert none >= 29
     assert picked > 200

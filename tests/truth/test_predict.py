@@ -28,8 +28,8 @@ from liespline.lab.evaluation import onnx_file
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.screen import Screen
 
-SMALL = ["--n-h", 2, "--widths", "2,3", "--epochs", 1, "--batch", 8, "--accelerator", "cpu", "--quiet"]
-PLAIN = ["--group", "none", "--widths", "2,3", "--epochs", 1, "--batch", 4, "--accelerator", "cpu", "--quiet"]
+SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+PLAIN = "--group none --set widths=2,3 --epochs 1 --batch-size 4 --accelerator cpu --quiet".split()
 GREY = np.array([0.299, 0.587, 0.114])
 DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 
@@ -180,7 +180,7 @@ def scans(tmp_path_factory):
         values = ball(draw)
         scan(root / "alike" / f"{i}.nii.gz", values)
         scan(root / "inverted" / f"{i}.nii.gz", -1000 - values)
-    train("volumes", "--data", root / "data", "--out", root / "windowed", "--window", "-1000,1000", *PLAIN)
+    train("volumes", "--data", root / "data", "--out", root / "windowed", "--intensity-range", "-1000,1000", *PLAIN)
     train("volumes", "--data", root / "data", "--out", root / "by-itself", *PLAIN)
     return root
 
@@ -257,7 +257,7 @@ def labelled(folder, kind, columns, shape, draw):
         lines.append([f"{i}.png", split, *values])
     with open(folder / f"{kind}.csv", "w", newline="") as stream:
         csv.writer(stream).writerows([["file", "split", *columns], *lines])
-    data = ("--data", folder / kind, "--labels", folder / f"{kind}.csv", "--labels-are", kind)
+    data = ("--data", folder / kind, "--labels", folder / f"{kind}.csv", "--label-type", kind)
     train("images", *data, "--out", folder / f"run-{kind}", *SMALL)
     return folder / f"run-{kind}"
 
@@ -378,6 +378,22 @@ def test_scans_are_compared_where_a_window_says_what_numbers_mean(scans, command
     known = liespline_package.load(scans / "windowed").value_range
     assert 0.9 * min(low) - 0.02 < known.low[0][0]  # resampling to cubes smooths
     assert known.high[2][0] < max(high) + 1e-3
+
+
+def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path, command):
+    """Against the usual voxel in training, of 1.14 mm: micrometres or inches taken for millimetres, say."""
+    values = ball(np.random.default_rng(9))
+    for name, side in (("alike", 1.1), ("coarse", 3.0), ("fine", 0.1), ("finer", 0.02), ("huge", 25.0)):
+        folder = tmp_path / name / "a"
+        folder.mkdir(parents=True)
+        spacing = np.diag([1.5 * side, side, side, 1])
+        nibabel.save(nibabel.Nifti1Image(values.astype(np.float32), spacing), folder / f"{name}.nii.gz")
+        predicted = command("predict", scans / "windowed", folder, "--out", tmp_path / "a.csv")
+        scored = command("evaluate", scans / "windowed", "--data", tmp_path / name, "--split", "all")
+        own = f"has voxels of {side * 1.5 ** (1 / 3):.3g} mm, the network learned from voxels of 1.14 mm"
+        for status, _, errors in (predicted, scored):
+            assert (status, own in errors) == (0, name not in ("alike", "coarse")), errors
+        assert len(rows_of(tmp_path / "a.csv")) == 1
 
 
 def test_masks_are_made_with_the_same_warning(tmp_path, command):
@@ -523,9 +539,12 @@ def test_a_volume_file_is_read_row_by_row(tmp_path, command, monkeypatch):
     arrays = {}
     for split, count in (("train", 9), ("val", 4), ("test", 5)):
         arrays[f"{split}_images"] = draw.integers(0, 256, (count, 6, 7, 5), np.uint8)
-        arrays[f"{split}_labels"] = np.arange(count) % 2
+        arrays[f"{split}_labels"] = 7 - 4 * (np.arange(count) % 2)
     np.savez(tmp_path / "v.npz", **arrays)
     train("volumes", "--data", tmp_path / "v.npz", "--out", tmp_path / "run", *PLAIN)
+    for split, held in json.loads((tmp_path / "run" / "data.json").read_text())["splits"].items():
+        own = arrays[f"{split.replace('valid', 'val')}_labels"]
+        assert {name: label for name, (label, _) in held.items()} == {f"row {i}": str(n) for i, n in enumerate(own)}
     many = draw.integers(0, 256, (11, 6, 7, 5), np.uint8)
     np.save(tmp_path / "many.npy", many)
     np.savez(tmp_path / "cut.npz", some_images=many)
@@ -661,7 +680,7 @@ def test_the_metadata_say_all_of_it(mixed, spots, scans, command, tmp_path):
     for found, run in ((colour, mixed / "colour"), (plain, spots / "run")):
         known = json.loads(found["training_range"])
         assert known == json.loads((run / "data.json").read_text())["value_range"]
-    assert json.loads(windowed["window"]) == [-1000, 1000]
+    assert json.loads(windowed["intensity_range"]) == [-1000, 1000]
     assert json.loads(alone["percentiles"]) == [0.5, 99.5]
     for found in (windowed, alone):
         assert float(found["spacing_mm"]) == pytest.approx(1.5 ** (1 / 3), abs=1e-3)

@@ -23,7 +23,7 @@ from liespline.lab import load
 from liespline.lab.tasks.columns import MeanOver, areas, areas_of_classes, f1s, r2s
 from liespline.lab.tasks.labelled import Tags
 
-SMALL = ["--n-h", 2, "--widths", "2,2", "--kernel", "dense", "--epochs", 2, "--batch", 8, "--accelerator", "cpu"]
+SMALL = "--elements 2 --set widths=2,2 --kernel dense --epochs 2 --batch-size 8 --accelerator cpu".split()
 SMALL += ["--quiet"]
 
 
@@ -88,7 +88,7 @@ def test_a_class_without_an_image_is_refused_before_training(without, tmp_path, 
     assert not run.exists()
     assert liespline("data", "check", "images", tmp_path, "--labels", labels)[0] == 2
     if without == "valid":  # none is picked by them, and they are learned too
-        assert train(liespline, tmp_path, labels, "--valid-too")[0] == 0
+        assert train(liespline, tmp_path, labels, "--set", "train_on_val=true")[0] == 0
 
 
 def test_dealt_splits_are_looked_at_too(tmp_path, liespline):
@@ -187,7 +187,7 @@ def truth_of(rows, names=TAGS):
 def test_tags_without_both_values_are_left_out_and_named(tagged, tmp_path, liespline):
     root, rows = tagged
     labels = table(root, rows, split=thirds, **TAGS)
-    status, said, run = train(liespline, root, labels, "--labels-are", "tags", out=tmp_path / "run")
+    status, said, run = train(liespline, root, labels, "--label-type", "tags", out=tmp_path / "run")
     assert status == 0, said
     assert "in all images of valid or in none: lost, always; AUC is the mean over the others" in said
     assert "in all images of train" not in said
@@ -215,7 +215,7 @@ def test_the_epoch_is_picked_by_the_score_that_is_evaluated(tagged, tmp_path, li
     """Of the epochs that were, the network is of the one with the best mean over defined tags."""
     root, rows = tagged
     labels = table(root, rows, split=thirds, **TAGS)
-    status, said, run = train(liespline, root, labels, "--labels-are", "tags", "--epochs", 4, out=tmp_path / "run")
+    status, said, run = train(liespline, root, labels, "--label-type", "tags", "--epochs", 4, out=tmp_path / "run")
     assert status == 0, said
     epochs = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     best = max(row["valid_auc"] for row in epochs)

@@ -5,7 +5,6 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 """
 
 from ..paths.dense import kernel, lift_kernel
-from ..sizes import Size
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
@@ -25,7 +24,6 @@ from .sampling import (
 
 __all__ = [
     "Padding",
-    "Size",
     "Window",
     "correlate",
     "depthwise",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..sizes import Size
+from .._check import Size
 
 RIM = 2
 """How many samples wide the rim of a disc is."""

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import paths
+from .._check import Size
+from .._check import sizes as whole_numbers
 from ..grids import Grid
 from ..paths import banded, decide, dense
-from ..sizes import Size
-from ..sizes import sizes as whole_numbers
 from ..splines import SplineBasis
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
@@ -45,13 +45,13 @@ def lift(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        return _add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
+        return add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
     choice = decide.choose(x, weight, sizes, stride, zeros)
     x = x.to(decide.compute_dtype(x))
     with torch.autocast(x.device.type, enabled=False):
         sampled = dense.lift_kernel(*decide.exact(weight, x_samples))
         out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
-    return _add_bias(out, bias)
+    return add_bias(out, bias)
 
 
 def correlate(
@@ -82,7 +82,7 @@ def correlate(
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
         kernel = _sampled(dense.kernel, weight, x_samples, h_samples)
-        return _add_bias(grouped(x, kernel, groups, stride, zeros), bias)
+        return add_bias(grouped(x, kernel, groups, stride, zeros), bias)
     choice = decide.choose(x, weight, sizes, stride, zeros, plan)
     x, plan = x.to(decide.compute_dtype(x)), plan and plan.on(x.device)
     with torch.autocast(x.device.type, enabled=False):
@@ -99,7 +99,7 @@ def correlate(
                 x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
                 stride=stride, padding=zeros, keep=keep,
             )  # fmt: skip
-    return _add_bias(out, bias)
+    return add_bias(out, bias)
 
 
 def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
@@ -216,5 +216,6 @@ def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
     return padded.unflatten(1, x.shape[1:lead]), none
 
 
-def _add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
+def add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
+    """Return out `(B, O, A, *space)` with a bias for each channel."""
     return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._check import Size
 from ..hopper import depthwise as fast
 from ..hopper.operators import innermost
 from ..paths import decide
-from ..sizes import Size
 from .border import Padding
-from .correlation import grouped, pad
+from .correlation import add_bias, grouped, pad
 
 
 def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
@@ -50,4 +50,4 @@ def depthwise(
     kernel = depthwise_kernel(weight, x_samples)
     x, zeros = pad(x, padding, padding_mode)
     out = _by_layout(x.to(decide.compute_dtype(x)) if x.is_cuda else x, kernel, stride, zeros)
-    return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))
+    return add_bias(out, bias)

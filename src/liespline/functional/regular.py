@@ -7,6 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..grids import Grid
+from ..grids.grid import same
+from ..grids.regular import centred
 from ..groups import Element, Group
 from ..splines import SplineBasis
 
@@ -29,8 +31,7 @@ def left_regular(g: Element, f: Tensor, group: Group, grid: Grid | None = None) 
             raise ValueError(f"left_regular: f has {f.shape[2]} elements on axis 2; {grid!r} has {len(grid)}")
         f = torch.einsum("ab,ncb...->nca...", _turned(g.h, grid).to(f), f)
     space = f.shape[lead:]
-    axes = [torch.arange(n, dtype=f.dtype, device=f.device) - (n - 1) / 2 for n in space]
-    points = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
+    points = centred(space, dtype=f.dtype, device=f.device)
     source = group.pull(h, points - x)  # (*space, d), where each sample comes from
     half = torch.tensor([max(n - 1, 1) / 2 for n in space], dtype=f.dtype, device=f.device)
     where = (source / half).flip(-1).expand(len(f), *space, d)  # grid_sample counts axes from the last
@@ -44,8 +45,7 @@ def left_regular(g: Element, f: Tensor, group: Group, grid: Grid | None = None) 
 def _turned(h: Tensor, grid: Grid) -> Tensor:
     """Return the weights with which the grid's values make up those at h⁻¹h_a, `(N, N)`."""
     source = grid.group.relative(h.to(grid.elements), grid.elements)
-    distance = grid.group.offset(source.unsqueeze(1), grid.elements).norm(dim=-1)
-    exact = (distance < 1e-6 * min(grid.steps, default=1.0)).double()
+    exact = same(grid, source).double()
     linear = SplineBasis(grid, degree=1)(source)
     linear = linear / linear.sum(-1, keepdim=True).clamp_min(1)
     return torch.where(exact.any(-1, keepdim=True), exact, linear)

@@ -9,9 +9,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from .._check import Size
 from ..grids import Grid
 from ..grids.grid import on_cpu
-from ..sizes import Size
+from ..grids.regular import box
 from ..splines import SplineBasis
 
 _MOST = 32  # frequencies about the axis of kernels on the sphere
@@ -64,8 +65,7 @@ def space_points(grid: Grid, window: Window) -> tuple[Tensor, Tensor]:
     group, d = grid.group, grid.group.space_dim
     if not window.kernel_size:  # no space: the kernel is read at the origin alone
         return torch.zeros(len(grid), 1, d, dtype=torch.float64), torch.ones(len(grid), 1, dtype=torch.float64)
-    axes = [torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in window.largest]
-    y = torch.cartesian_prod(*axes).reshape(-1, d)  # (Y, d)
+    y = box(window.largest)  # (Y, d)
     h = grid.elements.unsqueeze(1)
     edge = torch.tensor(window.sizes, dtype=torch.float64).unsqueeze(1) / 2  # (A, 1, d)
     inside = (y.abs() < edge).all(-1)

@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from .._check import per_axis
 from ..groups import Group
-from ..groups.arguments import per_axis
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,3 +122,19 @@ def steps(
 def origins(group: Group, elements: Tensor) -> Tensor:
     """Return what stands for the component of each element: h = Exp(Log h) · r."""
     return group.representatives(dtype=elements.dtype, device=elements.device)[group.component(elements)]
+
+
+def on_every_component(near: Grid) -> Grid:
+    """Return elements on the component of e, and the same next to what stands for every other component."""
+    group = near.group
+    rest = group.representatives(dtype=near.elements.dtype)
+    if len(rest) == 1:
+        return near
+    elements = group.product(near.elements, rest.unsqueeze(1)).flatten(0, 1)
+    return Grid(group, elements, near.weights.repeat(len(rest)), near.spacing)
+
+
+def same(grid: Grid, elements: Tensor) -> Tensor:
+    """Return which element of the grid each of `(M, *element_shape)` is, to a millionth of a step: `(M, N)` bools."""
+    distance = grid.group.offset(elements.unsqueeze(1), grid.elements).norm(dim=-1)
+    return distance < 1e-6 * min(grid.steps, default=1.0)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from .._check import per_axis, sizes, whole
 from ..groups import Group, Translation
-from ..groups.arguments import per_axis
-from ..sizes import sizes, whole
+from ..groups.even import constant
 from .grid import Grid, on_cpu, steps
 
 
 @on_cpu
 def uniform(group: Group, n: int | Sequence[int], *, spacing: float | Sequence[float | None] | None = None) -> Grid:
-    """Return equidistant elements that cover the group, or start at its identity where it has no end.
+    """Return n equidistant elements that cover the group, or start at its identity where it has no end.
 
-    SO(2): i·2π/n. O(2): these n and their n mirror images. Scale: e^{i·spacing}, spacing being the step in ln s.
+    SO(2): i·2π/n. O(2): n/2 rotations and as many reflections. Scale: e^{i·spacing}, spacing being the step in ln s.
     SO(3): the rotation groups of the tetrahedron, octahedron and icosahedron (n = 12, 24, 60). O(3): these with their
-    negatives (n = 24, 48, 120 in all). Sphere: the vertices of the Platonic solids (n = 4, 6, 8, 12, 20). Trivial: its
-    one element. Products take tuples, one entry per factor: `uniform(Product(SO2(), Scale(2)), (8, 3),
+    negatives (n = 24, 48, 120). Sphere: the vertices of the Platonic solids (n = 4, 6, 8, 12, 20). Trivial: its one
+    element. Products take tuples, one entry per factor: `uniform(Product(SO2(), Scale(2)), (8, 3),
     spacing=(None, 0.5*math.log(2)))`. A group of your own joins by its method `uniform_elements`.
     """
     if not isinstance(group, Group):
@@ -40,8 +41,8 @@ def local(group: Group, n: int | Sequence[int], spacing: float | Sequence[float]
     """
     step = steps("local", spacing, group.dim)
     scale = torch.tensor(per_axis("local", "spacing", step, group.dim), dtype=torch.float64)
-    box = isinstance(n, Sequence)
-    a = scale * (_box(sizes("local", "n", n, group.dim)) if box else _shells(group.dim, whole("local", "n", n)))
+    in_box = isinstance(n, Sequence)
+    a = scale * (box(sizes("local", "n", n, group.dim)) if in_box else _shells(group.dim, whole("local", "n", n)))
     return Grid(group, group.exp(a), scale.prod() * group.haar_density(a), step)
 
 
@@ -51,8 +52,8 @@ def lattice(space_dim: int, n: int | Sequence[int], *, spacing: float | Sequence
     group = Translation(space_dim)
     step = steps("lattice", spacing, space_dim)
     scale = torch.tensor(per_axis("lattice", "spacing", step, space_dim), dtype=torch.float64)
-    points = scale * _box(sizes("lattice", "n", n, space_dim))
-    return Grid(group, points, _constant(len(points), float(scale.prod())), step)
+    points = scale * box(sizes("lattice", "n", n, space_dim))
+    return Grid(group, points, constant(len(points), float(scale.prod())), step)
 
 
 @on_cpu
@@ -63,10 +64,10 @@ def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) ->
     """
     group = Translation(space_dim)
     counts = sizes("disc", "n", n, space_dim)
-    points = _box(counts)
+    points = box(counts)
     inside = (points.square() / (((torch.tensor(counts, dtype=torch.float64) - 1) / 2) ** 2 + 1)).sum(-1) <= 1 + 1e-9
     points = positive("disc", spacing) * points[inside]
-    return Grid(group, points, _constant(len(points), spacing**space_dim), spacing)
+    return Grid(group, points, constant(len(points), spacing**space_dim), spacing)
 
 
 def positive(where: str, spacing: float | None) -> float:
@@ -76,22 +77,20 @@ def positive(where: str, spacing: float | None) -> float:
     return float(spacing)
 
 
-def _constant(n: int, value: float) -> Tensor:
-    return torch.full((n,), value, dtype=torch.float64)
+def centred(space: Sequence[int], *, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> Tensor:
+    """Return where samples lie, counted from their centre: `(*space, d)`."""
+    axes = [torch.arange(n, dtype=dtype, device=device) - (n - 1) / 2 for n in space]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1) if axes else torch.zeros(0, dtype=dtype, device=device)
 
 
-def _count(n: int) -> Tensor:
-    return torch.arange(n, dtype=torch.float64)
-
-
-def _box(sizes: tuple[int, ...]) -> Tensor:
-    axes = [_count(n) - (n - 1) / 2 for n in sizes]
-    return torch.cartesian_prod(*axes).reshape(-1, len(sizes)) if axes else torch.zeros(1, 0, dtype=torch.float64)
+def box(space: Sequence[int]) -> Tensor:
+    """Return the same in one list, `(N, d)`: where there is no space, one point of no coordinates."""
+    return centred(space).reshape(math.prod(space), len(space))
 
 
 def _shells(dim: int, n: int) -> Tensor:
     side = next(m for m in itertools.count(1 + (n + 1) % 2, 2) if m**dim >= n or dim == 0)
-    points = _box((side + 2 * (dim > 1),) * dim)  # one more ring than the box: its face centres are nearer than corners
+    points = box((side + 2 * (dim > 1),) * dim)  # one more ring than the box: its face centres are nearer than corners
     order = points.square().sum(-1).argsort(stable=True)
     radii = points[order].square().sum(-1)
     if n > len(points) or (n < len(points) and radii[n - 1] == radii[n]):

@@ -9,9 +9,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from .._check import whole
 from ..groups import O3, SO3, Group, Sphere
-from ..sizes import whole
-from .grid import Grid, on_cpu
+from ..groups.even import constant
+from .grid import Grid, on_cpu, on_every_component
 from .scatter import scatter
 
 Array = npt.NDArray[np.float64]
@@ -32,31 +33,26 @@ def repulsion(group: Group, n: int, *, seed: int = 0) -> Grid:
     whole("repulsion", "n", n)
     if group.volume is None:
         raise ValueError(f"repulsion: group = {group!r} has no finite volume; use uniform or local")
-    rest = group.representatives(dtype=torch.float64)
-    if n % len(rest):
-        raise ValueError(f"repulsion: n = {n}, must be a multiple of {len(rest)}, one for each component of {group!r}")
+    components = len(group.representatives())
+    if n % components:
+        raise ValueError(f"repulsion: n = {n}, must be a multiple of {components}, one for each component of {group!r}")
     if isinstance(group, SO3 | Sphere | O3):
         sphere = Sphere() if isinstance(group, Sphere) else SO3()
-        elements, weights, spacing = _on_sphere(sphere, n // len(rest), seed)
+        elements, weights, spacing = _on_sphere(sphere, n // components, seed)
     else:
-        elements, spacing = scatter(group, n // len(rest), seed)
-        weights = torch.full((len(elements),), group.volume / n, dtype=torch.float64)
-    elements = group.product(elements, rest.unsqueeze(1)).flatten(0, 1) if len(rest) > 1 else elements
-    grid = Grid(group, elements, weights.repeat(len(rest)), spacing)
-    even = _exact(group, n, len(rest))
-    return grid if even is None or closest(even) < closest(grid) else even
+        elements, spacing = scatter(group, n // components, seed)
+        weights = constant(len(elements), group.volume / n)
+    grid = on_every_component(Grid(group, elements, weights, spacing))
+    exact = _exact(group, n)
+    return grid if exact is None or closest(exact) < closest(grid) else exact
 
 
-def _exact(group: Group, n: int, components: int) -> Grid | None:
+def _exact(group: Group, n: int) -> Grid | None:
     """Return the uniform grid of n elements, if the group has one."""
-    for count in (n, n // components):  # which of them a group counts is its own choice
-        try:
-            grid = Grid(group, *group.uniform_elements(count, None))
-        except (TypeError, ValueError):
-            continue
-        if len(grid) == n:
-            return grid
-    return None
+    try:
+        return Grid(group, *group.uniform_elements(n, None))
+    except (TypeError, ValueError):
+        return None
 
 
 def closest(grid: Grid) -> float:

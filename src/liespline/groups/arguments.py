@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
     from .base import Group
-
-T = TypeVar("T")
 
 METHODS = {"product": "gh", "inverse": "h", "exp": "a", "log": "h", "act": "hx"}
 """The arguments of the five methods: g and h are elements, a is an algebra vector, x a point."""
@@ -56,13 +54,3 @@ def readable(value: Tensor) -> bool:
         torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
     )
     return plain and value.device.type == "cpu" and not traced
-
-
-def per_axis(where: str, name: str, value: T | tuple[T, ...], dim: int) -> tuple[T, ...]:
-    """Return one value for each axis of the algebra; a single one stands for all of them."""
-    values = tuple(value) if isinstance(value, list | tuple) else (value,) * dim
-    if len(values) != dim:
-        raise ValueError(
-            f"{where}: {name} = {value} has {len(values)} entries, must have {dim}, one per axis of the algebra"
-        )
-    return values

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from .._check import per_axis
 from . import arguments
 from .arguments import readable as readable
 
@@ -146,7 +147,7 @@ class Group(ABC):
     @property
     def periods(self) -> tuple[float | None, ...]:
         """The period of each axis of the algebra, None where it has none."""
-        return arguments.per_axis(type(self).__name__, "period", self.period, self.dim)
+        return per_axis(type(self).__name__, "period", self.period, self.dim)
 
     # ---- plumbing ----
 

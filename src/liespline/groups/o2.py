@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from .._check import whole
+from . import even
 from .base import Even, Group
 from .so2 import SO2, wrap
 
@@ -52,8 +54,12 @@ class O2(Group):
         return h[..., 0].isfinite() & ((h[..., 1].abs() - 1).abs() < 1e-3)
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
-        """Return n rotations, then the same n after the mirror: 2n elements, a group of their own."""
-        angles, weights, step = SO2().uniform_elements(n, spacing)
+        """Return n/2 rotations, then the same after the mirror: n elements, a group of their own."""
+        even.without_spacing(self, spacing)
+        if whole(f"uniform of {self!r}", "n", n) % 2:
+            half = "half of the elements are reflections"
+            raise ValueError(f"uniform: n = {n} for {self!r}, must be even, such as {n + 1}: {half}")
+        angles, weights, step = SO2().uniform_elements(n // 2, None)
         signs = torch.ones_like(angles)
         elements = torch.cat((torch.cat((angles, signs), -1), torch.cat((angles, -signs), -1)))
         return Even(elements, weights.repeat(2), step)

@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from ..sizes import whole
+from .._check import whole
 from . import even
 from .base import Even, Group
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ..sizes import whole
+from .._check import whole
 from . import even
 from .base import Even, Group
 

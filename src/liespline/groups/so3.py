@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..sizes import whole
+from .._check import whole
 from . import even
 from .base import Even, Group
 from .linear import apply

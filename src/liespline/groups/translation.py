@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..sizes import whole
+from .._check import whole
 from .base import Even, Group
 
 

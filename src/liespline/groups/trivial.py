@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..sizes import whole
+from .._check import whole
 from . import even
 from .base import Even, Group
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again, quick, traced
-from ..sizes import Size
+from .._check import Size
+from .._derivatives import again, quick, traced
 from . import operators as hopper
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers

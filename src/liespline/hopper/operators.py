@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again, quick, traced
-from ..sizes import Size
+from .._check import Size
+from .._derivatives import again, quick, traced
 from .tiles import tables
 
 Ints = Sequence[int]

@@ -26,7 +26,7 @@ class Act:
     @property
     def columns(self) -> tuple[str, ...]:
         """The head of the table."""
-        return ("network", "upright", self.moved, "relative output change", "weights", "seconds")
+        return ("network", "upright", self.moved, "relative output change", "parameters", "seconds")
 
     def test_digits(self) -> Split:
         """The digits that the networks are tested on, each moved by its own element."""
@@ -39,12 +39,12 @@ class Act:
         group = usual.updated(widths=(4, 6, 12, 16), epochs=20)
         if self.group != "so2":  # larger groups cost more: thin layers and few epochs keep it short
             size = (8, 2) if self.group == "sim2" else 16
-            group = usual.updated(group=self.group, n_h=size, kernel="local", widths=(4, 6, 8, 12), epochs=6)
+            group = usual.updated(group=self.group, elements=size, kernel="local", widths=(4, 6, 8, 12), epochs=6)
         weights = weights_in(build(group, Signature.of(digits.load("valid"))))
-        plain = group.updated(group="none", n_h=1, kernel="dense", weights=weights)
+        plain = group.updated(group="none", elements=1, kernel="dense", parameters=weights)
         second = plain.updated(augment="rotate")
         if self.group != "so2":
-            second = group.updated(group="so2", n_h=8, weights=weights)
+            second = group.updated(group="so2", elements=8, parameters=weights)
         return dict(zip(self.names, (plain, second, group), strict=True))
 
 

@@ -100,11 +100,11 @@ def one_network(name: str, config: Config, folder: Path, moved: Split) -> Row:
         shutil.rmtree(folder)
     run = Run.create(folder, config)
     train(config, run)
-    results, trained = run.read_results("scores", "moves", "seconds"), load(folder)
+    results, trained = run.read_results("scores", "transformed", "seconds"), load(folder)
     outputs, targets = predictions(trained, moved)
     matrix = confusion(outputs, targets, len(trained.classes))
     upright, at_moved = results["scores"]["accuracy"], scores(trained, [(outputs, targets)])["accuracy"]
-    return Row(name, run, trained, upright, at_moved, results["moves"], matrix, results["seconds"])
+    return Row(name, run, trained, upright, at_moved, results["transformed"], matrix, results["seconds"])
 
 
 def table(rows: list[Row], act: Act) -> Table:

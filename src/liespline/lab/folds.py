@@ -30,7 +30,7 @@ def train_folds(config: Config, out: Path, *, progress: bool = True) -> dict[str
         else:
             run = start(chosen, folder)
         train(chosen, run, progress=progress)
-        runs.append(run.read_results("scores", "images", "weights"))
+        runs.append(run.read_results("scores", "images", "parameters"))
     return summary(runs, config, out)
 
 

@@ -43,10 +43,10 @@ def build(config: Config, signature: Signature) -> nn.Module:
             f"architecture = {network.architecture}: this liespline makes networks of version {VERSION}; update it"
         )
     make = NETWORKS[network.network].make
-    count, weights = network.ensemble, network.weights
+    count, weights = network.ensemble, network.parameters
     if count == 1:
         return make(config, signature)
-    one = config.updated(weights=max(1, weights // count) if weights else None)
+    one = config.updated(parameters=max(1, weights // count) if weights else None)
     return Ensemble(make(one, signature) for _ in range(count))
 
 
@@ -79,9 +79,10 @@ def _general(config: Config, signature: Signature) -> nn.Module:
     grid = make_grid(network, len(signature.space))
     if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
         raise ConfigError(
-            f"kernel_size = {network.kernel_size} with n_h = {written(network.n_h)}: windows this large are not made"
+            f"kernel_size = {network.kernel_size} with elements = {written(network.elements)}: windows this large are "
+            "not made"
         )
-    options = _sizes(network) | {"dropout": network.dropout, "disc": network.disc}
+    options = _sizes(network) | {"dropout": network.dropout, "disc": network.circular_mask}
     shape = signature.in_channels, len(signature.classes), grid
     if network.network == "resnet":
         made = resnet(*shape, **options)
@@ -104,7 +105,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "kernel": network.kernel,
         "n_k": splines(network),
         "separable": network.separable,
-        "parameters": network.weights,
+        "parameters": network.parameters,
     }
 
 
@@ -116,8 +117,8 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     """
     choice = config.network
     if choice.kernel_size not in (5, 7):
-        raise ConfigError(f"--kernel-size {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
-    for name in ("separable", "widths", "weights", "disc", "dropout"):
+        raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
+    for name in ("separable", "widths", "parameters", "circular_mask", "dropout"):
         if config[name] != SETTINGS[name].default:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")

@@ -56,5 +56,5 @@ def unlike_voxels(signature: Signature, spacing: Sequence[float]) -> str | None:
         return None
     return (
         f"has voxels of {cube_side(spacing):.3g} mm, the network learned from voxels of {usual:.3g} mm: what it knows "
-        "has another size there; check the spacing and its unit before you use the mask"
+        "has another size there; check the spacing and its unit before you use the prediction"
     )

@@ -7,11 +7,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .._check import whole
 from ..functional import Padding, Window
 from ..grids import Grid, lattice
 from ..groups import Scale
 from ..nn import GConv, Lift, NormReLU, Project, Upsample
-from ..sizes import whole
 from ..splines import SplineBasis
 from .kernels import h_basis
 

@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 from torch import nn
 
 from ..grids import Grid, local, repulsion, uniform
+from ..grids.grid import on_every_component
 from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
 
 N = TypeVar("N", bound=nn.Module)
 
-KERNELS = ("dense", "local", "atrous", "deformable", "apart")
+KERNELS = ("dense", "local", "atrous", "deformable", "pointwise")
 
 
 def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, degree: int = 3) -> SplineBasis:
@@ -22,22 +23,23 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
 
     dense: spread over the group, as wide as they lie apart; local: next to the identity, one step of the grid apart;
     atrous: spread over the group but only as wide as one step; deformable: local, with centres that are learned;
-    apart: one linear spline that ends at the neighbours, so that every element sees itself alone until H is projected.
-    On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
-    n_k counts as `uniform` and `local` do: on products one number per factor, and on O(2) and O(3), whose local kernels
-    would else never relate an image to its mirror image, as many local splines again next to the mirror.
+    pointwise: one linear spline that ends at the neighbours, so that each element of H sees itself alone until H is
+    projected. On a grid that ends somewhere, the others know where it ends, and are not equivariant there.
+    n_k counts as `uniform` and `local` do, on products one number per factor. Local kernels on O(2) and O(3), which
+    would else never relate an image to its mirror image, have as many splines again next to the reflection.
     """
     group = grid.group
     if kernel not in KERNELS:
-        raise ValueError(f"kernel = {kernel!r}, must be one of {', '.join(KERNELS)}")
+        right = 'is called "pointwise" now' if kernel == "apart" else f"must be one of {', '.join(KERNELS)}"
+        raise ValueError(f"kernel = {kernel!r}, {right}")
     if len(grid) == 1 and n_k in (None, 1):
         return SplineBasis(grid, degree=degree) if group.dim == 0 else SplineBasis(local(group, 1, 1.0), degree=degree)
-    if kernel == "apart":
+    if kernel == "pointwise":
         if n_k not in (None, 1):
-            raise ValueError(f"n_k = {n_k}: a kernel that keeps elements apart is one spline; leave n_k out")
+            raise ValueError(f"n_k = {n_k}: a pointwise kernel is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
-        centres = _on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
+        centres = on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")
     scale = grid.spacing if kernel == "atrous" else None
     return SplineBasis(_spread(grid, n_k), scale=scale, degree=degree)
@@ -79,28 +81,17 @@ def _splines(layer: Any) -> list[Any]:
     return [basis.scale, basis.degree, len(basis), [round(value, 9) for value in centres]]
 
 
-def _on_every_component(near: Grid) -> Grid:
-    """Return the elements next to the identity and next to what stands for every other component."""
-    group = near.group
-    rest = group.representatives(dtype=near.elements.dtype)
-    if len(rest) == 1:
-        return near
-    elements = group.product(near.elements, rest.unsqueeze(1)).flatten(0, 1)
-    return Grid(group, elements, near.weights.repeat(len(rest)), near.spacing)
-
-
 def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:
     """Return n elements that cover what the grid covers, all of its own by default."""
     group = grid.group
-    if n is None or (n == len(grid) and not isinstance(group, O2)):  # of O(2) the turns are counted
+    if n is None or n == len(grid):
         return grid
     if isinstance(group, Product) and isinstance(n, Sequence) and len(n) == len(group.factors):
         return _spread_each(group, grid, n)
     if not isinstance(n, int):
         raise ValueError(f"n_k = {n}: splines on {grid!r} take {_right(group)}")
-    if isinstance(group, O2) or (isinstance(group, O3) and n in (24, 48, 120)):
-        return uniform(group, n)
-    if isinstance(group, SO2) or (isinstance(group, SO3) and n in (12, 24, 60)):
+    exact = (isinstance(group, SO3) and n in (12, 24, 60)) or (isinstance(group, O3) and n in (24, 48, 120))
+    if isinstance(group, SO2 | O2) or exact:
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
         return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))

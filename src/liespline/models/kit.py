@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..functional import Padding, disc_pad
-from ..functional.border import radii
+from ..functional.border import radii, spread
 from ..grids import Grid
 from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
 from .kernels import guarded, h_basis
@@ -125,9 +125,8 @@ class AtLeast(nn.Module):
         missing = tuple(max(0, (self.size - n + 1) // 2) for n in x.shape[3:])
         if not any(missing):
             return x
-        if self.mode == "disc":
-            return disc_pad(x, Padding(missing, missing))
-        return F.pad(x, [side for pad in reversed(missing) for side in (pad, pad)])
+        padding = Padding(missing, missing)
+        return disc_pad(x, padding) if self.mode == "disc" else F.pad(x, spread(padding))
 
 
 class DiscMean(nn.Module):

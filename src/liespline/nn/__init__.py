@@ -8,7 +8,7 @@ from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .separable import Depthwise, SeparableGConv
-from .shift import OverGrids, shift
+from .shift import GridAverage, shift
 
 __all__ = [
     "BatchNorm",
@@ -18,10 +18,10 @@ __all__ = [
     "Ensemble",
     "FieldDropout",
     "GConv",
+    "GridAverage",
     "Lift",
     "MaxPool",
     "NormReLU",
-    "OverGrids",
     "Project",
     "SeparableGConv",
     "Upsample",

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from .. import functional
+from .._check import Size, sizes, whole
 from ..functional import Padding, Window
 from ..grids import Grid, disc
 from ..groups import Translation
-from ..sizes import Size, sizes, whole
 from ..splines import SplineBasis
 
 _MODES = ("zeros", "reflect", "replicate", "circular", "disc")

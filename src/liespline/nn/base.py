@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import functional, sizes
-from ..functional import Padding, Size
+from .. import functional
+from .._check import Size, sizes, whole
+from ..functional import Padding
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
@@ -53,13 +54,13 @@ class Correlation(Shiftable):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.in_channels = sizes.whole(name, "in_channels", in_channels)
-        self.out_channels = sizes.whole(name, "out_channels", out_channels)
+        self.in_channels = whole(name, "in_channels", in_channels)
+        self.out_channels = whole(name, "out_channels", out_channels)
         self.groups = arguments.groups(name, groups, in_channels, out_channels)
         self.grid, self.out_grid = grid, out_grid
         space_dim = out_grid.group.space_dim
         self.kernel_size = arguments.kernel_size(name, kernel_size, space_dim)
-        self.stride = sizes.sizes(name, "stride", stride, len(self.kernel_size), least=1)
+        self.stride = sizes(name, "stride", stride, len(self.kernel_size), least=1)
         self.padding = arguments.padding(name, padding, self.kernel_size, self.stride)
         self.padding_mode = arguments.padding_mode(name, padding_mode)
         self.window = functional.window(out_grid, self.kernel_size)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again, quick
+from .._derivatives import again, quick
 from . import norm_kernels as kernels
 from .norm_layout import backward_launches, empty, forward_launches, ordered, space_of
 

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from .. import functional
-from ..functional import Size
+from .._check import Size
 from ..grids import Grid
+from ..grids.grid import on_cpu
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
@@ -141,12 +142,12 @@ class Project(Shiftable):
         self.grid = arguments.grid("Project", "grid", grid)
         self.register_buffer("weights", self._exact_weights().to(torch.get_default_dtype()), persistent=False)
 
+    @on_cpu
     def _exact_weights(self) -> Tensor:
         """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`."""
         if self.reduce != "vector":
             return self.grid.weights
-        with torch.device("cpu"), torch.inference_mode(False):
-            return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())
+        return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Project:
         super()._apply(fn, recurse)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .._check import whole
 from ..hopper.operators import innermost
-from ..sizes import whole as count
 from .arguments import tell_off_centre
 
 _MAX: dict[int, Callable[..., Tensor]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -49,8 +49,8 @@ class MaxPool(OverSpace):
 
     def __init__(self, kernel_size: int, stride: int | None = None, padding: int = 0) -> None:
         super().__init__()
-        self.kernel_size = count("MaxPool", "kernel_size", kernel_size)
-        self.stride = count("MaxPool", "stride", kernel_size if stride is None else stride)
+        self.kernel_size = whole("MaxPool", "kernel_size", kernel_size)
+        self.stride = whole("MaxPool", "stride", kernel_size if stride is None else stride)
         self.padding = padding
 
     def forward(self, x: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from .._check import whole
 from ..grids.grid import on_cpu
-from ..sizes import whole as count
 from ..splines import bspline
 from .pool import OverSpace
 
@@ -29,7 +29,7 @@ class Downsample(OverSpace):
 
     def __init__(self, factor: int = 2, *, degree: int = 3) -> None:
         super().__init__()
-        self.factor, self.degree = count("Downsample", "factor", factor), degree
+        self.factor, self.degree = whole("Downsample", "factor", factor), degree
         self.register_buffer("taps", self._taps().to(torch.get_default_dtype()), persistent=False)
 
     @on_cpu
@@ -70,7 +70,7 @@ class Upsample(OverSpace):
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
-        self.factor = count("Upsample", "factor", factor)
+        self.factor = whole("Upsample", "factor", factor)
 
     def forward(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
         """Interpolate `(B, C, N_h, *space)` to `(B, C, N_h, *size)`."""

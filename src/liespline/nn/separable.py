@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional
-from ..functional import Size
+from .._check import Size
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import initial

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
+from ..grids.grid import on_cpu
 from ..groups import Group
 from .ensemble import Ensemble
 
@@ -67,17 +68,17 @@ class shift:
         shift(self.net, None)
 
 
-class OverGrids(Ensemble):
-    """The mean of a network's answers on several grids h₀·H, h₁·H, …, which divide each step of H evenly.
+class GridAverage(Ensemble):
+    """The mean of a network's output on several grids h₀·H, h₁·H, …, which divide each step of H evenly.
 
-    out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It answers as if there were
-    n times as many elements between those of the grid, so it changes less when its input is moved, for n times the
-    work. All have the weights and statistics of `network`, and they are trained or loaded before: this is for use.
+    out = 1/n Σ_k net_k(x), where net_k has the grids h_k·H and h_k = Exp(k/n · steps of H). It is about as equivariant
+    as with n times as many elements, for n times the work. All have the parameters and statistics of `network`, which
+    is trained or loaded before: this is for use.
     """
 
     def __init__(self, network: nn.Module, count: int = 2) -> None:
         if count < 1:
-            raise ValueError(f"OverGrids: count = {count}, must be at least 1")
+            raise ValueError(f"GridAverage: count = {count}, must be at least 1")
         grid = first_grid(network)
         super().__init__([network, *(_at(network, part_of_step(grid, k / count)) for k in range(1, count))])
 
@@ -120,11 +121,11 @@ def moved(grid: Grid, h: Tensor) -> Grid:
 
 
 @lru_cache(maxsize=16)  # the layers of a network share a grid or two
+@on_cpu
 def _moved(grid: Grid, values: tuple[float, ...], shape: tuple[int, ...]) -> Grid:
     group = grid.group
     acting: Group = group.quotient_of or group
-    with torch.device("cpu"), torch.inference_mode(False):
-        h = torch.tensor(values, dtype=torch.float64).view(shape)
+    h = torch.tensor(values, dtype=torch.float64).view(shape)
     if h.shape != acting.element_shape:
         raise ValueError(f"shift: h has shape {tuple(h.shape)}; one element of {acting!r} has {acting.element_shape}")
     acting.require("shift: h", h)

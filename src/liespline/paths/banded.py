@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from .._check import Size
 from ..hopper import operators as hopper
-from ..sizes import Size
 from . import cudnn, dense, triton
 from .plan import Part, Plan, Table, crop, kept
 

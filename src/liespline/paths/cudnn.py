@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again, quick
-from ..sizes import Size
+from .._check import Size
+from .._derivatives import again, quick
 
 Ints = Sequence[int]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from .._check import Size
 from ..hopper import operators as hopper
 from ..hopper import tiles
-from ..sizes import Size
 from . import fourier, triton
 from .plan import Part, Plan, distinct
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again
-from ..sizes import Size
+from .._check import Size
+from .._derivatives import again
 
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it

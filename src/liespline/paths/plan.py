@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from ..sizes import Size
+from .._check import Size
 
 Made = TypeVar("Made")
 _MOST_KEPT = 32  # for images of many sizes

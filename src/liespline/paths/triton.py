@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..derivatives import again
-from ..sizes import Size
+from .._check import Size
+from .._derivatives import again
 from .plan import Table
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers

@@ -10,6 +10,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from ..grids.regular import centred
 from ..groups import Group
 from ..splines import bspline
 
@@ -31,12 +32,12 @@ def moved(
     axes, h = torch.eye(group.space_dim, dtype=torch.float64), element.double().cpu()
     source = group.act if back else group.pull
     matrix = source(h, axes) - source(h, torch.zeros_like(axes))  # its rows are where the axes go
-    return _read(images, lattice(size, images.device) @ matrix.to(images.device))
+    return _read(images, centred(size, device=images.device) @ matrix.to(images.device))
 
 
 def shifted(images: Tensor, step: float, size: Sequence[int] | None = None) -> Tensor:
     """The images f(x − t) of the same splines, t of `step` samples along every axis: (B, C, *size)."""
-    return _read(images, lattice(size or images.shape[2:], images.device) - step)
+    return _read(images, centred(size or images.shape[2:], device=images.device) - step)
 
 
 def continued(maps: Tensor) -> Tensor:
@@ -53,19 +54,13 @@ def continued(maps: Tensor) -> Tensor:
     return maps
 
 
-def lattice(space: Sequence[int], device: torch.device | str = "cpu") -> Tensor:
-    """Where samples lie, counted from their centre: (*space, d)."""
-    axes = [torch.arange(n, dtype=torch.float64, device=device) - (n - 1) / 2 for n in space]
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
-
-
 def interior(space: Sequence[int], group: Group | None = None, element: Tensor | None = None) -> Tensor:
     """The disc of half the map's size, where it lies and where h⁻¹ leads it: booleans (*space).
 
     Layers see the border of an image, and the border does not move with it: maps of 21 samples, padded with zeros
     twice, differ five times as much in nine tenths of their radius as in half of it.
     """
-    points = lattice(space)
+    points = centred(space)
     radius = (min(space) - 1) / 4 + 1e-9
     inside = points.norm(dim=-1) <= radius
     if group is not None and element is not None:

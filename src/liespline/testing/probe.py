@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
+from ..grids.grid import same
+from ..grids.regular import centred
 from ..groups import Group
 from .measure import Compared, compared, levels, relative
 from .mixture import Mixture
-from .moving import continued, interior, lattice, moved, shifted
+from .moving import continued, interior, moved, shifted
 
 FEWEST = 9
 """Samples across a map by which translations are judged: by one of seven, a network of small images sees its border."""
@@ -27,7 +29,7 @@ class Probe:
     def __init__(self, module: nn.Module, mixture: Mixture, space: Sequence[int], dtype: torch.dtype | None) -> None:
         self.module = module if dtype is None else copy.deepcopy(module).to(dtype)
         self.like = next(self.module.parameters(), torch.zeros((), dtype=dtype or torch.get_default_dtype()))
-        self.mixture, self.points = mixture, lattice(space)
+        self.mixture, self.points = mixture, centred(space)
 
     def __call__(self, points: Tensor) -> Tensor:
         """The output for the images f(points), on the CPU."""
@@ -154,10 +156,7 @@ def under_translations(probe: Probe, grid: Grid, still: Tensor) -> Translated | 
 
 def matches(grid: Grid, h: Tensor) -> tuple[Tensor, Tensor]:
     """Return the index pairs (i, j) with h⁻¹ h_i = h_j."""
-    group = grid.group
-    there = group.relative(h, grid.elements)
-    distance = group.offset(there.unsqueeze(1), grid.elements).norm(dim=-1)  # (N, N)
-    pairs = (distance < 1e-6 * min(grid.steps, default=1.0)).nonzero()
+    pairs = same(grid, grid.group.relative(h, grid.elements)).nonzero()
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -73,24 +73,10 @@ def demo(
         raise ConfigError(problem)
 
 
-@app.command()
-def tasks() -> None:
-    """List what can be trained."""
-    from ..tasks import SUMMARIES
-
-    table = Table(box=None)
-    table.add_column("task", style="bold")
-    table.add_column("what it is")
-    for name, summary in SUMMARIES.items():
-        table.add_row(name, summary)
-    table.add_row("module:NAME", "a task of your own: a Python module, or a file as in tasks.py:NAME")
-    console.print(table)
-
-
-@app.command()
-@opt.with_settings()
+@app.command(cls=opt.OptionsOfTask)
+@opt.with_settings
 def train(
-    task: opt.MaybeTask = None,
+    task: opt.Task = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
@@ -106,7 +92,7 @@ def train(
     *,
     given: dict[str, Any],
 ) -> None:
-    """Train a network, test it, and write its report.
+    """Train a network, test it, and write its report. `liespline train TASK --help` shows the options of a task.
 
     Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
     network by validation), results.json and report.html. A run that was killed continues with
@@ -116,7 +102,7 @@ def train(
 
     - `liespline train images --data DIR --group so2`
 
-    - `liespline train volumes --data DIR --group so3 --n-h 24`
+    - `liespline train volumes --data DIR --group so3 --elements 24`
 
     - `liespline train --resume runs/images-so2 --epochs 60`
     """
@@ -139,7 +125,7 @@ def train(
         run = start(chosen, out)
     train_run(chosen, run, progress=not quiet)
     if is_first():
-        show_results(run.read_results("scores", "weights"), as_json=False)
+        show_results(run.read_results("scores", "parameters"), as_json=False)
         if run.report_file.is_file():  # one that was handed on without its network may have none
             console.print(f"report: {run.report_file}")
 

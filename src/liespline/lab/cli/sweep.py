@@ -13,10 +13,9 @@ from . import options as opt
 
 console = Screen()
 # What differs between the runs of a study, and what would make them all the same.
-CHOSEN_BY_STUDY = ("group", "n_h", "kernel", "n_k", "scale", "augment", "preset", "seed", "start_from")
+CHOSEN_BY_STUDY = ("group", "elements", "kernel", "basis", "scale", "augment", "preset", "seed", "init_from")
 
 
-@opt.with_settings(*CHOSEN_BY_STUDY)
 def sweep(
     study: Annotated[
         str,
@@ -40,8 +39,8 @@ def sweep(
     uncommitted: Annotated[
         bool, typer.Option("--uncommitted", help="Though the source has uncommitted changes; the results say so.")
     ] = False,
-    *,
-    given: dict[str, Any],
+    data: Annotated[Path | None, typer.Option(help="Folder or file with the study's data.")] = None,
+    settings: opt.Set = None,
 ) -> None:
     """Train all networks of a study from several seeds, and keep the results as one line of JSON per run.
 
@@ -54,6 +53,9 @@ def sweep(
     from ..sweep.results import Results
     from ..sweep.study import find_study
 
+    given: dict[str, Any] = opt.settings_in(settings or ()) | ({} if data is None else {"data": str(data)})
+    if taken := [name for name in CHOSEN_BY_STUDY if name in given]:
+        raise ConfigError(f"--set {taken[0]}={given[taken[0]]}: the networks of a study differ in it; leave it out")
     found = find_study(study)
     kept = Results(results or found.results, found, uncommitted)
     planned = plan(found.study, out or Path("runs") / found.name, seeds or found.study.seeds, given)

@@ -68,6 +68,11 @@ class MaskSplit(Split):
         """Images are files."""
         return True
 
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """Of each image's own pixels or voxels."""
+        return [self.pairs.items.spacings[int(row)] for row in self.pairs.rows]
+
     def named(self, names: Sequence[str]) -> MaskSplit:
         """The pairs of these names, in this order; all must be there."""
         return MaskSplit(self.pairs.named(names), self.space[0], dealt=self.dealt)

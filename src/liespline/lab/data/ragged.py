@@ -13,7 +13,7 @@ from .rows import Array, cache_folder, digest, fingerprint
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 IGNORE = 255  # the class number of voxels that are neither learned from nor scored
 DTYPES = ("uint8", "uint16", "float32")
-FORMAT = 2  # of the file: what another version decoded is decoded anew
+FORMAT = 3  # of the file: what another version decoded is decoded anew
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .folds import dealt_rows, rows_of
 from .labelled import notes_of, relative, splits_in
 from .ragged import Content, Item, Ragged, cached_items
 from .rows import Array, file_key
-from .scans import SCAN_FORMATS, Reading, is_scan, read_scan
+from .scans import SCAN_FORMATS, Reading, cube_side, is_scan, read_scan
 from .split import ALL, SPLITS, Split
 from .table import Table, read_table
 
@@ -54,6 +54,7 @@ def load_scans(
         dealt=table.splits is None, kind=table.kind, notes=[*notes, *_notes(items, space, reading)],
     )  # fmt: skip
     found.side = float(items.index["side"])
+    found.voxels = float(np.median([cube_side(own) for own in items.spacings]))
     return found
 
 
@@ -113,7 +114,8 @@ def _read(files: Sequence[Path], reading: Reading) -> Content:
         raise DataError(problems)
     fixed, no_mask = reading.for_all(spacings), np.zeros(0, np.uint8)
     about: dict[str, Array] = {"classes": np.zeros(0, str), "side": np.array(fixed.side)}
-    return about, (Item(fixed.samples(read_scan(file)), no_mask) for file in files)
+    kept = zip(files, spacings, strict=True)
+    return about, (Item(fixed.samples(read_scan(file)), no_mask, spacing=own) for file, own in kept)
 
 
 def _box(items: Ragged, size: int | tuple[int, ...] | None) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from .centred import Centred
 from .files import DataError
+from .ragged import Ragged
 from .rows import Array, Rows
 
 SPLITS = ("train", "valid", "test")
@@ -38,7 +39,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     values: tuple[int, ...] = ()
     """For masks: what files hold for each class."""
     voxels: float | None = None
-    """For masks of volumes: the side in millimetres of the usual voxel, before it was resampled."""
+    """For volumes that state it: the side in millimetres of the usual voxel, before it was resampled."""
     whole: tuple[int, ...] = ()
     """Sides of the stored images, where a window in their middle is all that is read."""
 
@@ -99,6 +100,12 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     def has_names(self) -> bool:
         """Whether images are files, not rows of one."""
         return self._names is not None
+
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """The size of each volume's own voxels in millimetres, where files state it; else none."""
+        items = self._images.items if isinstance(self._images, Centred) else None
+        return [items.spacings[int(row)] for row in self._rows] if isinstance(items, Ragged) else []
 
     def named(self, names: Sequence[str]) -> Split:
         """The images of these names, in this order; all must be there."""
@@ -165,7 +172,7 @@ class Joined(Split):
         self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
         self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
         self.kind, self.side = first.kind, first.side
-        self.whole = first.whole
+        self.whole, self.voxels = first.whole, first.voxels
         self.in_channels, self.space = first.in_channels, first.space
         if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
             (first.classes, first.in_channels, first.space)
@@ -176,6 +183,11 @@ class Joined(Split):
     def names(self) -> list[str]:
         """Split and name of each image."""
         return list(self._names or ())
+
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """Of all parts."""
+        return [own for part in self._parts for own in part.spacings]
 
     def __len__(self) -> int:
         return int(self._starts[-1])

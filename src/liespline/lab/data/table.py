@@ -126,12 +126,12 @@ def _kind(path: Path, columns: dict[str, list[str]]) -> str:
     if len(columns) > 1:
         raise DataError(
             f"{path}: has the label columns {', '.join(columns)}; several columns are tags (0 and 1) or numbers with "
-            "a decimal point; for whole numbers say --labels-are numbers"
+            "a decimal point; for whole numbers say --label-type numbers"
         )
     if numeric and len(set(values)) > MOST_CLASSES:
         raise DataError(
-            f"{path}: {next(iter(columns))!r} has {len(set(values))} different whole numbers; say --labels-are numbers "
-            "if they measure something, --labels-are classes if each is a class"
+            f"{path}: {next(iter(columns))!r} has {len(set(values))} different whole numbers; say --label-type numbers "
+            "if they measure something, --label-type classes if each is a class"
         )
     return "classes"
 

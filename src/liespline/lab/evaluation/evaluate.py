@@ -25,6 +25,7 @@ from ..report.page import (
 from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
 from ..runs.data import differences, read_record, refuse, splits_of
 from ..runs.folder import Run
+from ..runs.per_image import pack, pack_classes
 from ..runs.trained import Trained, load
 from ..settings import Config, written
 from ..tasks import find_task
@@ -61,7 +62,7 @@ def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
         refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
     results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
     results |= {"data": record.fingerprint} if record is not None else {}
-    results["selected_by"] = trained.selected_by
+    results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
@@ -75,11 +76,11 @@ def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
 
 def score(trained: Trained, split: Split) -> dict[str, Any]:
     """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
-    results: dict[str, Any] = {"task": trained.config.task, "weights": weights_in(trained)}
+    results: dict[str, Any] = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     if isinstance(split, MaskSplit):
         masks = score_masks(trained, split)
-        return results | masks | {"turned": masks["turned"] | change_of_maps(trained, split)}
+        return results | masks | {"rotated_masks": masks["rotated_masks"] | change_of_maps(trained, split)}
     if isinstance(objective, Classification):
         outputs, targets = predictions(trained, split)
         table = confusion(outputs, targets, len(trained.classes))
@@ -87,14 +88,15 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         results |= behind_accuracy(table, trained.classes)
         results["interval"] = intervals(outputs, targets)
         results["mistakes"] = mistakes(outputs, targets)
+        results["per_image"] = pack_classes(split.names, outputs, targets)
         results |= apart(trained, outputs, targets)
-        results["moves"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
-        results["moves"] |= change_of_answers(trained, split, MOVED_IMAGES)
+        results["transformed"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
+        results["transformed"] |= change_of_answers(trained, split, MOVED_IMAGES)
         return results
     if not isinstance(objective, Landmarks):
         outputs, targets = predictions(trained, split)
         moves = {"images": min(len(split), MOVED_IMAGES), **change_of_answers(trained, split, MOVED_IMAGES)}
-        results |= {"scores": scores(trained, [(outputs, targets)]), "moves": moves}
+        results |= {"scores": scores(trained, [(outputs, targets)]), "transformed": moves}
         return results | apart(trained, outputs, targets)
     hits: list[Tensor] = []
 
@@ -105,22 +107,23 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
 
     results["scores"] = scores(trained, watched())
     results["interval"] = {"success": success_interval(torch.cat(hits))}
+    results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
     return results
 
 
 def report_run(run: Run, config: Config) -> None:
     """Write the run's page from its files."""
-    results = run.read_results("scores", "images", "weights", "split", "synthetic")
+    results = run.read_results("scores", "images", "parameters", "split", "synthetic")
     epochs = run.read_metrics()
     trained = load(run.path)
     _, split = test_split(config, read_record(run.path))
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
     where = f"{results['images']:,} {results['split']} images"
-    shown = trained.selected_by or find_task(config).objective(config, trained.signature).monitor
+    shown = trained.checkpoint_metric or find_task(config).objective(config, trained.signature).monitor
     sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
-    if "accuracy" in results.get("moves", {}):
-        sections.append(against_moves({"network": results["moves"]}))
+    if "accuracy" in results.get("transformed", {}):
+        sections.append(against_moves({"network": results["transformed"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
     elif isinstance(split, MaskSplit):
@@ -130,7 +133,7 @@ def report_run(run: Run, config: Config) -> None:
     sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     environment = (run.path / "environment.json").read_text(encoding="utf-8")
-    sections.append(settings_section(config.to_yaml(), environment))
+    sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
 
@@ -140,7 +143,7 @@ def title_of(config: Config) -> str:
     network = config.network
     if network.group == "none":
         return f"{config.label}: plain CNN, no group"
-    return f"{config.label}: {written(network.n_h)} {WORDS[network.group]}, {network.kernel} kernels"
+    return f"{config.label}: {written(network.elements)} {WORDS[network.group]}, {network.kernel} kernels"
 
 
 def lead_of(trained: Trained, results: dict[str, Any]) -> str:
@@ -149,15 +152,15 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     count = trained.config.network.ensemble
     what = "A network of" if count == 1 else f"The mean of {count} networks, together of"
     text = (
-        f"{what} {results['weights']:,} weights for images of {size} and {len(trained.classes)} "
+        f"{what} {results['parameters']:,} weights for images of {size} and {len(trained.classes)} "
         f"classes, tested on {results['images']:,} images that it did not learn from."
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
-    if trained.config.training.valid_too:
+    if trained.config.training.train_on_val:
         text += " This is the last epoch; it learned from the validation images too."
-    elif results.get("selected_by"):
-        text += f" Of all epochs, this is the one with the best validation {NAMES[results['selected_by']]}."
+    elif results.get("checkpoint_metric"):
+        text += f" Of all epochs, this is the one with the best validation {NAMES[results['checkpoint_metric']]}."
     if results["split"] == "valid":
         text += " These are the validation images, which picked the best epoch: the data have no test images."
     return text + (" The images are synthetic." if results["synthetic"] else "")

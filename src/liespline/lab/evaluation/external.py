@@ -7,7 +7,6 @@ from typing import Any
 
 from ..data import DataError, Split
 from ..data.files import grouped
-from ..data.mask_split import MaskSplit
 from ..data.record import Record
 from ..data.split import ALL, SPLITS
 from ..data.survey import survey
@@ -63,21 +62,19 @@ def score_file(
         remarks.append(f"Warning: {remark}")
     if not own and (kept := [one for one in records if one is not None]):
         learned = set().union(*(one.marks("train") | one.marks("valid") for one in kept))
-        results["seen"] = sum(mark in learned for mark in looked.marks)
-        if results["seen"]:
+        results["train_overlap"] = sum(mark in learned for mark in looked.marks)
+        if results["train_overlap"]:
             remarks.append(
-                f"{results['seen']:,} of these {len(split):,} images were there in training: the numbers flatter"
+                f"{results['train_overlap']:,} of these {len(split):,} images were trained on: "
+                "the numbers are optimistic"
             )
     return results | score(trained.to(best_device(config)), split), remarks
 
 
 def unlike_remarks(split: Split, signature: Signature) -> list[str]:
     """Warnings of volumes whose voxels are of another size altogether than those of training."""
-    if not isinstance(split, MaskSplit):
-        return []
-    wholes = split.to_pick_by()
-    spacings = zip(split.names, (wholes.items.spacings[int(row)] for row in wholes.rows), strict=True)
-    return grouped([f"{name}: {text}" for name, own in spacings if (text := unlike_voxels(signature, own))])
+    known = zip(split.names, split.spacings, strict=False)  # nothing for images
+    return grouped([f"{name}: {text}" for name, own in known if (text := unlike_voxels(signature, own))])
 
 
 def _own(config: Config, record: Record | None, name: str) -> tuple[Split, list[str]]:

@@ -10,6 +10,7 @@ from torchmetrics import MeanMetric
 
 from ...groups import O2, O3, SO2, SO3
 from ..data.mask_split import MaskSplit
+from ..runs.per_image import pack
 from ..runs.trained import Trained
 from ..tasks import find_task
 from ..tasks.masks import MaskScores
@@ -39,7 +40,8 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
         single.append(own.compute())
     scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
     scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()
-    return {"scores": scores, "confusion": table.confmat.tolist(), "turned": turned_scores(trained, split)}
+    results = {"scores": scores, "confusion": table.confmat.tolist(), "rotated_masks": turned_scores(trained, split)}
+    return results | {"per_image": pack(split.names, dice=torch.stack(single))}
 
 
 def turned_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:

@@ -89,7 +89,7 @@ def copies_of(trained: Trained, few: bool = False) -> Moves:
 
 def _how(trained: Trained) -> str:
     """The name of the group that images are moved by."""
-    if trained.config.moved == "affine" or trained.config.network.within is not None:
+    if trained.config.moved == "affine" or trained.config.network.max_angle is not None:
         return "a little"
     return AS_DATA.get(trained.config.moved, str(trained.config.network.group))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ...exporting import export as as_plain
+from ... import export as as_plain
 from ..data import DataError
 from ..data.files import replacing
 from ..data.scans.intensity import TAILS
@@ -57,9 +57,9 @@ def _of_arrays(trained: Trained) -> dict[str, Any]:
 
 def _of_scans(trained: Trained) -> dict[str, Any]:
     """How volumes with a spacing come in."""
-    window, found = trained.config.window, dict[str, Any](axes="right, forward, up (RAS+)")
+    window, found = trained.config.intensity_range, dict[str, Any](axes="right, forward, up (RAS+)")
     if window:
-        found |= {"window": window, "scaling": f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"}
+        found |= {"intensity_range": window, "scaling": f"from {window[0]} to {window[1]} mapped to 0 to 1, and cut"}
     else:
         way = "less its mean, divided by its standard deviation, channel by channel"
         found |= {

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..data import DataError, as_float
 from ..data.centred import centred
+from ..data.files import grouped
 from ..data.images import in_16_bits, scaled
 from ..data.pictures import SUFFIXES, read_array, strict_pillow
 from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
@@ -21,6 +22,7 @@ from ..data.split import in_colours
 from ..data.value_range import Comparison, statistics
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import ONE_ANSWER, Trained, load
+from ..whole import unlike_voxels
 from .evaluate import best_device
 from .finding import by_suffix, find_files
 from .scores import MOST_VOXELS
@@ -40,11 +42,13 @@ class Predictions:
     trained: Trained
     files: Sequence[Path]
     remarks: list[str]
-    """What was left out; after the last row, also how the images compare with those of training."""
+    """What was left out; after the last row, also how the images and their voxels compare with those of training."""
     other_sizes: OtherSizes = "refuse"
     failures: list[str] = field(default_factory=list)
     read: int = 0
     """How many files have been read so far."""
+    _voxels: list[str] = field(default_factory=list)
+    """What is to be said of voxels that are of another size altogether."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         compared, count = Comparison(self.trained.value_range), 0
@@ -54,13 +58,14 @@ class Predictions:
             yield from rows
         if not count:
             raise DataError(self.failures)
-        self.remarks += [f"Warning: {remark}"] if (remark := compared.remark) else []
+        remarks = [*grouped(self._voxels), *([remark] if (remark := compared.remark) else [])]
+        self.remarks += [f"Warning: {remark}" for remark in remarks]
 
     def _images(self) -> Iterator[tuple[str, Tensor]]:
         for file in self.files:
             found = False
             try:
-                for name, image in _images(file, self.trained, self.other_sizes):
+                for name, image in _images(file, self.trained, self.other_sizes, self._voxels):
                     found = True
                     yield name, _fitting(name, image, self.trained, self.other_sizes)
                 if not found:
@@ -94,11 +99,13 @@ def task_of(checkpoint: Path) -> str:
     return load(checkpoint).config.task
 
 
-def _images(file: Path, trained: Trained, other_sizes: OtherSizes) -> Iterator[tuple[str, Tensor]]:
+def _images(file: Path, trained: Trained, other_sizes: OtherSizes, remarks: list[str]) -> Iterator[tuple[str, Tensor]]:
     """Every image of a file by name: (C, *space), as training would see it, apart from its channels."""
     space, resized = trained.signature.space, other_sizes == "resize"
     if (side := trained.signature.spacing) is not None:
-        samples = Reading(trained.config.window, side).samples(read_scan(file))
+        scan = read_scan(file)
+        remarks += [f"{file}: {text}"] if (text := unlike_voxels(trained.signature, scan.spacing)) else []
+        samples = Reading(trained.config.intensity_range, side).samples(scan)
         yield str(file), torch.from_numpy(centred(samples, space))
         return
     if len(space) == 3:

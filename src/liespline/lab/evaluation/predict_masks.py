@@ -139,7 +139,7 @@ class Writer:
         if samples.ndim - 1 != wanted:
             raise DataError(f"{file}: has {samples.ndim - 1} dimensions; the network learned from {wanted}")
         if wanted == 3:
-            samples = Reading(self.trained.config.window, signature.spacing).samples(scan)
+            samples = Reading(self.trained.config.intensity_range, signature.spacing).samples(scan)
         images = self._fitting(torch.tensor(samples).unsqueeze(0), file)
         classes = segmented(self.trained, images, scan.values.shape[1:], scan.spacing, self.side)[1]
         if wanted == 2:

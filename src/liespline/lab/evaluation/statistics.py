@@ -26,7 +26,7 @@ def behind_accuracy(table: Sequence[Sequence[int]], classes: Sequence[str]) -> d
     counts = [sum(row) for row in table]
     present = [i for i, count in enumerate(counts) if count]
     return {
-        "majority": max(counts) / sum(counts),
+        "majority_class_accuracy": max(counts) / sum(counts),
         "sensitivity": {classes[i]: table[i][i] / counts[i] for i in present},
         "sensitivity_interval": {classes[i]: wilson(table[i][i], counts[i]) for i in present},
     }

@@ -41,19 +41,19 @@ def under_turns(
 ) -> dict[str, list[Tensor]]:
     """Three tables (K, K) of voxels per turn h, all counted inside the disc: rows truth, columns answer.
 
-    "upright": the answer f(x) against the truth. "turned": h⁻¹·f(h·x) against the truth. "follows": h⁻¹·f(h·x)
-    against f(x), which is the equivariance of the masks and needs no truth. Logits are turned back, not masks: they
-    are smooth, and turning a mask costs more than what is to be measured.
+    "upright": the prediction f(x) against the truth. "rotated": h⁻¹·f(h·x) against the truth.
+    "rotation_consistency": h⁻¹·f(h·x) against f(x), which is the equivariance of the masks and needs no truth.
+    Logits are rotated back, not masks: they are smooth, and rotating a mask costs more than what is to be measured.
     """
     inside = in_view(images.shape[2:]).to(images.device)
     upright = answer(images).argmax(1)
-    tables: dict[str, list[Tensor]] = {"upright": [], "turned": [], "follows": []}
+    tables: dict[str, list[Tensor]] = {"upright": [], "rotated": [], "rotation_consistency": []}
     for element in elements:
         logits = answer(turned_image(images, group, element))
         back = turned_image(logits.float(), group, group.inverse(element)).argmax(1)
         tables["upright"].append(confusions(upright, masks, inside, classes))
-        tables["turned"].append(confusions(back, masks, inside, classes))
-        tables["follows"].append(confusions(back, upright, inside, classes))
+        tables["rotated"].append(confusions(back, masks, inside, classes))
+        tables["rotation_consistency"].append(confusions(back, upright, inside, classes))
     return tables
 
 

@@ -20,8 +20,8 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for name, value in results["scores"].items():
         rows.append((NAMES.get(name, name), written(name, value) + _range(interval.get(name))))
-        if name == "accuracy" and "majority" in results:
-            rows.append(("of always the most frequent class", percent(results["majority"])))
+        if name == "accuracy" and "majority_class_accuracy" in results:
+            rows.append(("majority-class accuracy", percent(results["majority_class_accuracy"])))
     for score, names in results.get("undefined", {}).items():
         text = ", ".join(names[:MOST_CLASSES]) + ", …" * (len(names) > MOST_CLASSES)
         rows.append((f"{NAMES.get(score, score)}, undefined here and left out", text))
@@ -32,23 +32,23 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
     if len(sensitivity) <= MOST_CLASSES:
         rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
-    moves = results.get("moves", {})
+    moves = results.get("transformed", {})
     if "accuracy" in moves:
         these = f"the same {moves['images']:,} images"
         if "upright" in moves:
-            rows.append((f"accuracy as they lie, {these}", percent(moves["upright"])))
+            rows.append((f"accuracy unrotated, {these}", percent(moves["upright"])))
         rows.append((f"accuracy over every {moves['axis']}, {these}", percent(moves["mean_accuracy"])))
         moved_scores = moves.get("scores", {})
         for name in ("balanced_accuracy", "auc") if "auc" in moved_scores else ():
             rows.append((f"{NAMES[name]}, moved", percent(moved_scores[name])))
     rows += change_rows(moves)
-    if turned := results.get("turned"):
+    if turned := results.get("rotated_masks"):
         these = f"in the part that stays in view, {turned['images']:,} images"
-        rows.append((f"Dice as they lie, {these}", percent(turned["upright"])))
-        rows.append((f"Dice turned by 45°, {these}", percent(turned["turned"])))
-        rows.append(("how well masks follow that turn (Dice of the two answers)", percent(turned["follows"])))
+        rows.append((f"Dice unrotated, {these}", percent(turned["upright"])))
+        rows.append((f"Dice rotated by 45°, {these}", percent(turned["rotated"])))
+        rows.append(("how consistently masks rotate with their images (Dice)", percent(turned["rotation_consistency"])))
         rows += change_rows(turned)
-    return [*rows, ("weights", f"{results['weights']:,}")]
+    return [*rows, ("parameters", f"{results['parameters']:,}")]
 
 
 def written(score: str, value: float) -> str:

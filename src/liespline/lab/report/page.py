@@ -82,7 +82,7 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
         "sees it. A flat line means that the answer does not depend on how the image lies. Around the disc lies the "
         "mean colour of its rim."
     )
-    return Section("moves", f"Accuracy against {axis}", text, chart)
+    return Section("transformed", f"Accuracy against {axis}", text, chart)
 
 
 def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:

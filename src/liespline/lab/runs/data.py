@@ -66,7 +66,7 @@ def look_over(config: Config, splits: Mapping[str, Split]) -> Look:
 
 def range_of(config: Config, train: Survey) -> ValueRange | None:
     """The range of values in training; None for volumes that are each normalised by themselves."""
-    alone = train.split.side is not None and config.window is None
+    alone = train.split.side is not None and config.intensity_range is None
     return None if alone else ValueRange.of(train.statistics, train.dtype)
 
 
@@ -82,7 +82,7 @@ def _missing(config: Config, splits: Mapping[str, Split]) -> tuple[list[str], li
     targets = {name: splits[name].targets for name in ("train", "valid") if name in splits}
     if "train" not in targets:
         return [], []
-    if config.training.valid_too:
+    if config.training.train_on_val:
         targets = {"train": torch.cat(list(targets.values()))}
     objective = find_task(config).objective(config, Signature.of(splits["train"]))
     return objective.missing(targets)

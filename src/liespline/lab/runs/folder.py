@@ -15,6 +15,7 @@ from typing import Any
 
 from ..data.files import DataError, lock, replacing, write_text
 from ..settings import Config, ConfigError
+from ..tasks.defaults import of_other_tasks
 from .records import read_metrics, read_results
 
 PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "kornia", "numpy", "roma")
@@ -80,7 +81,7 @@ class Run:
         _make(path / "checkpoints")
         write_text(path / "environment.json", json.dumps(environment(), indent=1) + "\n")
         # The configuration is written last: a folder that has one is a complete start.
-        write_text(run.config_file, config.to_yaml())
+        write_text(run.config_file, config.to_yaml(of_other_tasks(config)))
         return run
 
     @staticmethod
@@ -99,7 +100,7 @@ class Run:
         if unfinished:
             self.report_file.unlink(missing_ok=True)
             self.results_file.unlink(missing_ok=True)
-        write_text(self.config_file, config.to_yaml())
+        write_text(self.config_file, config.to_yaml(of_other_tasks(config)))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from ..settings import ConfigError
 from .folder import Run
 
 KEPT_PACKAGES = ("liespline", "torch")
-LEFT_OUT = ("task", "mistakes", "majority", "sensitivity", "sensitivity_interval")
+LEFT_OUT = ("task", "mistakes", "majority_class_accuracy", "sensitivity", "sensitivity_interval")
 """Of the results: what the configuration or the confusion matrix says too, and the pictures of mistakes."""
 DECIMALS, IN_LISTS = 10, 7
 """Of scores; of intervals and scores per angle. What lies half-way between two roundings stays on its side."""

@@ -1,4 +1,4 @@
-"""Model files of version 0.2: the widths of their networks followed from their task, and so did what went in."""
+"""What version 0.2 wrote: model files whose widths followed from their task, and results with other names."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ RESNET = (24, 24, 48, 48)
 KINDS = {"celeba": "points", "unet": "masks"}
 """What comes out, by the network; a file of before 0.2 may not say so."""
 WHOLE = {"pcam": (96, 96)}
+RESULTS = {
+    "weights": "parameters", "moves": "transformed", "turned": "rotated_masks", "selected_by": "checkpoint_metric",
+    "seen": "train_overlap", "majority": "majority_class_accuracy",
+}  # fmt: skip
+MASKS = {"turned": "rotated", "follows": "rotation_consistency"}
+"""Inside of `rotated_masks`."""
+
+
+def results_renamed(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The results of a run by the names of today."""
+    named = {RESULTS.get(name, name): value for name, value in results.items()}
+    if isinstance(masks := named.get("rotated_masks"), dict):
+        named["rotated_masks"] = {MASKS.get(name, name): value for name, value in masks.items()}
+    return named
 
 
 def renewed(about: Mapping[str, Any], config: Config, signature: Signature) -> tuple[Config, Signature]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data.files import DataError, existing
+from .old import results_renamed
+from .per_image import unpack
 
 # Far above any real run: what is larger is some other file.
 MOST_BYTES = 50_000_000
@@ -15,7 +17,7 @@ MAYBE = (int, float, type(None))
 RESULTS: dict[str, Any] = {
     "scores": {str: NUMBER},
     "images": int,
-    "weights": int,
+    "parameters": int,
     "split": str,
     "synthetic": bool,
     "task": str,
@@ -23,9 +25,9 @@ RESULTS: dict[str, Any] = {
     "upright": NUMBER,  # these two are the demonstration's
     "rotated": NUMBER,
     "data": str,
-    "selected_by": (str, type(None)),
-    "seen": int,
-    "majority": NUMBER,
+    "checkpoint_metric": (str, type(None)),
+    "train_overlap": int,
+    "majority_class_accuracy": NUMBER,
     "sensitivity": {str: NUMBER},
     "sensitivity_interval": {str: [NUMBER]},
     "per_class": {str: {str: NUMBER}},
@@ -34,9 +36,10 @@ RESULTS: dict[str, Any] = {
     "undefined": {str: [str]},
     "interval": {str: [NUMBER]},
     "confusion": [[int]],
-    "turned": {str: MAYBE},
+    "rotated_masks": {str: MAYBE},
     "mistakes": [[NUMBER]],
-    "moves": {str: object},
+    "per_image": {str: str},
+    "transformed": {str: object},
 }
 MOVES: dict[str, Any] = {
     "axis": str,
@@ -62,15 +65,19 @@ METRICS = ("epoch", "seconds", "images_per_second", "memory_mib")
 
 def read_results(path: Path, *needed: str) -> dict[str, Any]:
     """The final numbers: none but known ones, each of its kind, and the `needed` ones all there."""
-    results = _parsed(_text(existing(path, "the results of a finished run")), str(path))
+    results = results_renamed(_parsed(_text(existing(path, "the results of a finished run")), str(path)))
     for name in needed:
         if name not in results:
             raise DataError(f"{path}: has no {name!r}; remove it and go on with --resume {path.parent}")
     for name, value in results.items():
         if name not in RESULTS or not _fits(value, RESULTS[name]):
             raise DataError(f"{path}: {name[:80]!r} is {str(value)[:80]!r}, which is no result of a run")
-    if "moves" in results:
-        _check_moves(results["moves"], path)
+    if "transformed" in results:
+        _check_moves(results["transformed"], path)
+    try:
+        unpack(results.get("per_image", {}), results.get("images", 0))
+    except ValueError as error:
+        raise DataError(f"{path}: 'per_image' cannot be read: {error}") from error
     return results
 
 
@@ -78,12 +85,14 @@ def _check_moves(moves: dict[str, Any], path: Path) -> None:
     """Nothing but known numbers of transformed images; a label for each accuracy."""
     for name, value in moves.items():
         if name not in MOVES or not _fits(value, MOVES[name]):
-            raise DataError(f"{path}: 'moves' has {name[:80]} {str(value)[:80]!r}, which is no result of a run")
+            raise DataError(f"{path}: 'transformed' has {name[:80]} {str(value)[:80]!r}, which is no result of a run")
     there = [name for name in ACCURACIES if name in moves]
     if "images" not in moves or len(there) not in (0, len(ACCURACIES)):
-        raise DataError(f"{path}: 'moves' has {', '.join(moves)[:80]}; expected images and {', '.join(ACCURACIES)}")
+        raise DataError(
+            f"{path}: 'transformed' has {', '.join(moves)[:80]}; expected images and {', '.join(ACCURACIES)}"
+        )
     if there and (len(moves["labels"]) != len(moves["accuracy"]) or not all(map(_angle, moves["labels"]))):
-        raise DataError(f"{path}: 'moves' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
+        raise DataError(f"{path}: 'transformed' has labels {str(moves['labels'])[:80]} that do not go with its numbers")
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ...nn import Ensemble, OverGrids
+from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.images import scaled, scaling
 from ..data.rows import Array
@@ -39,7 +39,7 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes = signature.classes
-        self.selected_by = None if config.training.valid_too else SCORES.get(signature.kind, "accuracy")
+        self.checkpoint_metric = None if config.training.train_on_val else SCORES.get(signature.kind, "accuracy")
         """The validation score whose best epoch this is; None for the last epoch of a run that picked none."""
         self._halo: int | None = None
         self._no_halo = 0
@@ -103,7 +103,7 @@ class Trained(nn.Module):
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
                 f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
-                "network with fewer --widths; one that averages over the whole image cannot be used in tiles"
+                "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
 
@@ -189,11 +189,13 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     network, config, signature = each[0]
     if len(each) > 1:
         network = Ensemble(other for other, _, _ in each)
-    if config.network.grids > 1:
-        network = OverGrids(network, config.network.grids)
+    if config.network.tta_grids > 1:
+        network = GridAverage(network, config.network.tta_grids)
     trained = Trained(network, config, signature).to(device).eval()
-    if trained.selected_by is not None:  # files of before name a score even where none was picked
-        trained.selected_by = str(about.get("selected_by") or trained.selected_by)[:40]
+    if trained.checkpoint_metric is not None:  # files of before name a score even where none was picked
+        trained.checkpoint_metric = str(
+            about.get("checkpoint_metric", about.get("selected_by")) or trained.checkpoint_metric
+        )[:40]
     return trained
 
 
@@ -219,9 +221,9 @@ def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
 
     All tensors must fit, except those of the last layer, which starts anew if the classes differ.
     """
-    if config.training.start_from is None:
+    if config.training.init_from is None:
         return ()
-    file = model_file(Path(config.training.start_from))
+    file = model_file(Path(config.training.init_from))
     weights, about = read_weights(file)
     source, _, _ = described_network(about, weights, str(file))
     weights, own = source.state_dict(), network.state_dict()

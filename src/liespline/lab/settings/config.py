@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,8 +22,8 @@ MOST_CHARACTERS = 100_000
 Defaults = Callable[[str, str | None], "Config"]
 """The defaults of a task, from its name and the folder of its module."""
 USUAL: dict[str, dict[str, Any]] = {
-    "sim2": {"n_h": (8, 3), "kernel": "local"},
-    "gl2": {"n_h": (8, 1, 3, 3), "kernel": "local"},
+    "sim2": {"elements": (8, 3), "kernel": "local"},
+    "gl2": {"elements": (8, 1, 3, 3), "kernel": "local"},
 }
 """What a user gets who asks for a large group and nothing else: dense kernels would be slow."""
 
@@ -50,7 +50,7 @@ class Config:
         None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
         metavar="FILE", later=True, special=True,
     )  # fmt: skip
-    labels_are: Literal["classes", "tags", "numbers"] | None = setting(
+    label_type: Literal["classes", "tags", "numbers"] | None = setting(
         None, "What the labels of the table are, where it could be either.", special=True
     )
     folds: int | None = setting(
@@ -58,12 +58,12 @@ class Config:
     )  # fmt: skip
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        special=True,
+        special=True, advanced=True,
     )  # fmt: skip
     patch: int | None = setting(
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, special=True
     )
-    window: Interval = setting(
+    intensity_range: Interval = setting(
         None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
         metavar="LOW,HIGH", special=True,
     )  # fmt: skip
@@ -88,14 +88,16 @@ class Config:
 
     @model_validator(mode="after")
     def _applies(self) -> Config:
-        if self.training.shift and self.network.group == "none":
-            raise ConfigError("--shift does nothing with --group none, which has no grid to move; leave out shift")
-        if self.network.grids > 1 and self.network.group == "none":
+        if self.training.grid_jitter and self.network.group == "none":
             raise ConfigError(
-                f"--grids {self.network.grids} with --group none: it has no grid to move; leave out grids"
+                f"--grid-jitter {self.training.grid_jitter:g} with --group none: it has no grid to offset; leave it out"
+            )
+        if self.network.tta_grids > 1 and self.network.group == "none":
+            raise ConfigError(
+                f"--tta-grids {self.network.tta_grids} with --group none: it has no grid to offset; leave it out"
             )
         try:
-            f"{self.data} {self.training.start_from} {self.task_root}".encode()
+            f"{self.data} {self.training.init_from} {self.task_root}".encode()
         except UnicodeEncodeError:
             raise ConfigError(f"data = {self.data!r}: the name is not UTF-8; rename the folder") from None
         return self
@@ -122,11 +124,11 @@ class Config:
     def given(self, **options: Any) -> Config:
         """A checked copy with what a user asked for; an option that does nothing beside others is refused."""
         config = self.updated(**self._usual(options.get("group")) | options)
-        for name in {"n_h", "kernel", "n_k"} & options.keys():
+        for name in {"elements", "kernel", "basis"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
         if config.network.network == "resnet" and "stride" in options:
-            raise ConfigError("--stride does nothing with --network resnet, which halves by itself; leave out stride")
+            raise ConfigError("stride does nothing with --network resnet, which halves by itself; leave it out")
         return config
 
     def plain(self) -> dict[str, Any]:
@@ -140,19 +142,23 @@ class Config:
         """What comes with another group, for a user who asks for nothing else."""
         if group == self.network.group:
             return {}
-        if group == "o2" and isinstance(self.network.n_h, int):
-            return {"n_h": 2 * self.network.n_h}  # as many rotations, and their reflections
+        if group == "o2" and isinstance(self.network.elements, int):
+            return {"elements": 2 * self.network.elements}  # as many rotations, and their reflections
         return USUAL.get(group or "", {})
 
-    def to_yaml(self) -> str:
-        """The configuration as the text that is saved beside its results."""
+    def to_yaml(self, without: Iterable[str] = ()) -> str:
+        """The configuration as the text that is saved beside its results, `without` some settings."""
         values = self.plain()
         values["network"]["widths"] = list(self.network.widths)
-        for name in ("n_h", "n_k"):
+        for name in ("elements", "basis"):
             if isinstance(values["network"][name], tuple):
                 values["network"][name] = written(values["network"][name])
         values["size"] = written(self.size) if isinstance(self.size, tuple) else self.size
-        values["window"] = None if self.window is None else list(self.window)
+        range_ = self.intensity_range
+        values["intensity_range"] = None if range_ is None else list(range_)
+        for name in without:
+            part = SETTINGS[name].part
+            del (values[part] if part else values)[name]
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
 
+import yaml
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic.fields import FieldInfo
@@ -21,6 +22,7 @@ def setting(
     about: str,
     *,
     special: bool = False,
+    advanced: bool = False,
     machine: bool = False,
     later: bool = False,
     metavar: str | None = None,
@@ -28,10 +30,12 @@ def setting(
 ) -> Any:
     """A field: its default, the words of `--help`, and limits as pydantic names them (ge, lt, min_length, …).
 
-    A `special` one is for those tasks alone that name it among their options. A setting of the `machine` changes how
+    A `special` one is for those tasks alone that name it among their options. An `advanced` one is no option of the
+    command line, but set by `--set NAME=VALUE` or in a file. A setting of the `machine` changes how
     fast numbers come, not which ones; these, and those marked `later`, may change when a run is resumed.
     """
-    extra: Any = {"special": special, "machine": machine, "later": later or machine, "metavar": metavar}
+    extra: Any = {"special": special, "advanced": advanced, "machine": machine}
+    extra |= {"later": later or machine, "metavar": metavar}
     return Field(default, description=about, json_schema_extra=extra, **limits)
 
 
@@ -73,6 +77,7 @@ class Setting:
     """The type of its values, None apart."""
     choices: tuple[str, ...]
     special: bool
+    advanced: bool
     machine: bool
     later: bool
     metavar: str | None
@@ -89,4 +94,11 @@ class Setting:
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return "--" + self.name.replace("_", "-")
+        return f"--set {self.name}=…" if self.advanced else "--" + self.name.replace("_", "-")
+
+    def read(self, text: str) -> Any:
+        """The value that a text stands for, as in YAML: `--set stride=2`."""
+        if self.kind is str:
+            return text
+        found = yaml.safe_load(text)
+        return float(found) if self.kind is float and type(found) is int else found

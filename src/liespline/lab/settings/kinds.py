@@ -31,7 +31,7 @@ def _interval(value: object) -> object:
     """`-160,240` of the command line, and lists of YAML, as a pair."""
     if isinstance(value, str):
         if value.count(",") != 1:
-            raise ConfigError(f"window = {shown(value)}: expected LOW,HIGH, such as -160,240")
+            raise ConfigError(f"intensity_range = {shown(value)}: expected LOW,HIGH, such as -160,240")
         value = value.split(",")
     return tuple(map(_number, value)) if isinstance(value, list) else value
 

@@ -44,8 +44,8 @@ class Study:
             task="rotmnist",
             data="MNIST's four files.",
             protocol="1,000 labels: does a network on 16 orientations need fewer?",
-            recipe={"epochs": 224, "share": 0.1},
-            networks={"so2-16": {"n_h": 16}, "plain": {"group": "none", "n_h": 1}},
+            recipe={"epochs": 224, "train_fraction": 0.1},
+            networks={"so2-16": {"elements": 16}, "plain": {"group": "none", "elements": 1}},
             rows=[Row("so2-16", "plain", "rotated MNIST, 1,000 labels", error=True)],
         )
     """

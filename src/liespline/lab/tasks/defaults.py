@@ -1,6 +1,6 @@
 """What each task is, and its own defaults: light, so that `--help` can show them at once."""
 
-from ..settings import Config
+from ..settings import SETTINGS, Config
 
 SUMMARIES = {
     "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
@@ -10,36 +10,44 @@ SUMMARIES = {
     "landmarks": "points of your own on images of one size, from a table (the paper's CelebA network)",
 }
 SIZED = (
-    "within", "separable", "kernel_size", "widths", "weights", "grids", "label_smoothing", "class_weights",
+    "max_angle", "separable", "kernel_size", "widths", "parameters", "tta_grids", "label_smoothing", "class_weights",
 )  # fmt: skip
 """Settings of the general classifiers and the U-Net."""
-SORTED = (*SIZED, "network", "disc", "dropout", "share", "valid_too")
+SORTED = (*SIZED, "network", "circular_mask", "dropout", "train_fraction", "train_on_val")
 """Those of the general classifiers."""
 GENERAL = (*SORTED, "stride")
 _FOLDER = ("labels", "folds", "fold")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "digits": GENERAL,
-    "images": (*GENERAL, *_FOLDER, "size", "labels_are"),
-    "volumes": (*GENERAL, *_FOLDER, "size", "labels_are", "window", "spacing"),
-    "segment": (*SIZED, *_FOLDER, "patch", "window", "spacing"),
+    "images": (*GENERAL, *_FOLDER, "size", "label_type"),
+    "volumes": (*GENERAL, *_FOLDER, "size", "label_type", "intensity_range", "spacing"),
+    "segment": (*SIZED, *_FOLDER, "patch", "intensity_range", "spacing"),
     "landmarks": (*_FOLDER, "scale"),
 }
 """The settings that each takes beyond those that all tasks take."""
 
 DEFAULTS = {
-    "digits": Config("digits").updated(n_h=8, widths=(6, 8, 12, 16), epochs=12, batch=32),
+    "digits": Config("digits").updated(elements=8, widths=(6, 8, 12, 16), epochs=12, batch_size=32),
     # Small batches: some hundred steps even for a folder of sixty images, and some steps for one of thirty scans.
-    "images": Config("images").updated(n_h=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch=8),
+    "images": Config("images").updated(
+        elements=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch_size=8
+    ),
     "volumes": Config("volumes").updated(
-        group="so3", n_h=24, kernel="local", n_k=7, stride=2, widths=(6, 8, 12), epochs=20, batch=8
+        group="so3", elements=24, kernel="local", basis=7, stride=2, widths=(6, 8, 12), epochs=20, batch_size=8
     ),
     "segment": Config("segment").updated(
-        network="unet", n_h=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch=8, lr=0.004
+        network="unet", elements=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch_size=8, lr=0.004
     ),
     "landmarks": Config("landmarks").updated(
-        network="celeba", group="scale", n_h=3, n_k=1, kernel="local", epochs=40, batch=8, lr=0.004
+        network="celeba", group="scale", elements=3, basis=1, kernel="local", epochs=40, batch_size=8, lr=0.004
     ),
 }
+
+
+def of_other_tasks(config: Config) -> list[str]:
+    """The special settings that do nothing for a task, and that nobody changed."""
+    takes = OPTIONS.get(config.task, ())
+    return [n for n, one in SETTINGS.items() if one.special and n not in takes and config[n] == one.default]
 
 
 def takers(setting: str) -> list[str]:

@@ -33,7 +33,7 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         raise ConfigError(
             f"group {group!r} acts on volumes; for data of {space_dim} dimensions choose so2, o2, scale or none{also}"
         )
-    if network.within is not None:
+    if network.max_angle is not None:
         return near(network)
     if group == "none":
         return uniform(Trivial(space_dim), 1)
@@ -42,12 +42,12 @@ def make_grid(network: Network, space_dim: int) -> Grid:
         return similarities(*numbers) if group == "sim2" else affine(*numbers)
     n = single(network)
     if group in ("o2", "o3"):
-        _halves("n_h", n, group)
+        _require_even("elements", n, group)
     match group:
         case "so2":
             return uniform(SO2(), n)
-        case "o2":  # the library counts rotations
-            return uniform(O2(), n // 2)
+        case "o2":
+            return uniform(O2(), n)
         case "scale":
             return uniform(Scale(space_dim), n, spacing=SCALE_STEP)
         case _:
@@ -58,25 +58,24 @@ def make_grid(network: Network, space_dim: int) -> Grid:
 
 
 def splines(network: Network) -> int | tuple[int, ...] | None:
-    """N_k as the library takes it: of splines all over O(2) it counts rotations."""
-    n_k = None if network.group == "none" else network.n_k
-    if network.group != "o2" or network.kernel not in ("dense", "atrous") or not isinstance(n_k, int):
-        return n_k
-    return _halves("n_k", n_k, "o2")
+    """N_k as the library takes it."""
+    n_k = None if network.group == "none" else network.basis
+    if network.group == "o2" and network.kernel in ("dense", "atrous") and isinstance(n_k, int):
+        _require_even("basis", n_k, "o2")
+    return n_k
 
 
-def _halves(name: str, count: int, group: str) -> int:
-    """Half of the elements of a group with reflections."""
+def _require_even(name: str, count: int, group: str) -> None:
+    """Say that half of the elements of a group with reflections are reflections."""
     if count % 2:
         right = f"take an even number, such as {count + 1}"
         raise ConfigError(f"{name} = {count}: half of the elements of {group} are reflections; {right}")
-    return count // 2
 
 
 def near(network: Network) -> Grid:
     """Elements about the identity alone, for images that are turned, scaled and squeezed by a little."""
     counts = factors(network) if network.group in FACTORS else (single(network),)
-    turn = 2 * math.radians(float(network.within or 0)) / counts[0]  # each element stands for a step about it
+    turn = 2 * math.radians(float(network.max_angle or 0)) / counts[0]  # each element stands for a step about it
     match network.group:
         case "so2":
             grid = local(SO2(), counts, turn)
@@ -85,7 +84,9 @@ def near(network: Network) -> Grid:
         case "gl2":
             grid = local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, turn))
         case _:
-            raise ConfigError(f"within = {network.within}: for so2, sim2 and gl2; leave it out for {network.group}")
+            raise ConfigError(
+                f"max_angle = {network.max_angle}: for so2, sim2 and gl2; leave it out for {network.group}"
+            )
     # A Haar measure is free up to a factor. By the product of such short steps, kernels would need large coefficients,
     # and an optimiser whose steps are of one size for all would hardly move them.
     return Grid(grid.group, grid.elements, grid.weights / grid.weights.mean(), grid.spacing)
@@ -109,10 +110,10 @@ def affine(turns: int, zooms: int, axes: int, diagonals: int) -> Grid:
 
 def single(network: Network) -> int:
     """N_h of a group that takes one number."""
-    if isinstance(network.n_h, int):
-        return network.n_h
+    if isinstance(network.elements, int):
+        return network.elements
     raise ConfigError(
-        f"n_h = {written(network.n_h)}: {network.group} takes one number, such as {network.n_h[0]}; "
+        f"elements = {written(network.elements)}: {network.group} takes one number, such as {network.elements[0]}; "
         "several are for sim2 (turns x scales) and gl2"
     )
 
@@ -120,9 +121,9 @@ def single(network: Network) -> int:
 def factors(network: Network) -> tuple[int, ...]:
     """N_h of a group that takes one number per factor."""
     words, count = FACTORS[network.group]
-    if isinstance(network.n_h, tuple) and len(network.n_h) == count:
-        return network.n_h
-    raise ConfigError(f"n_h = {written(network.n_h)}: {network.group} takes {words}")
+    if isinstance(network.elements, tuple) and len(network.elements) == count:
+        return network.elements
+    raise ConfigError(f"elements = {written(network.elements)}: {network.group} takes {words}")
 
 
 def of_the_paper(network: Network, group: str) -> tuple[int, int]:
@@ -131,7 +132,7 @@ def of_the_paper(network: Network, group: str) -> tuple[int, int]:
         raise ConfigError(f"group {network.group!r}: network {network.network} is for {group} or none")
     if network.group == "none":
         return 1, 1
-    n_h, n_k = single(network), network.n_k
+    n_h, n_k = single(network), network.basis
     if isinstance(n_k, tuple):
-        raise ConfigError(f"n_k = {written(n_k)}: {group} takes one number, such as {n_k[0]}")
+        raise ConfigError(f"basis = {written(n_k)}: {group} takes one number, such as {n_k[0]}")
     return n_h, n_k or n_h

@@ -21,7 +21,7 @@ def load(config: Config, split: str) -> Split:
     if config.labels is None:
         found = images.load(Path(str(config.data)), split, side_of(config), *parts_of(config))
     else:
-        kind, (fold, folds) = config.labels_are, parts_of(config)
+        kind, (fold, folds) = config.label_type, parts_of(config)
         found = load_labelled(
             Path(str(config.data)), Path(config.labels), split, kind=kind, size=side_of(config), fold=fold,
             folds=folds,
@@ -59,7 +59,7 @@ def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split an image is of may leave testing out."""
     if config.labels is None:
         return SPLITS
-    table = read_table(Path(config.labels), Path(str(config.data)), config.labels_are)
+    table = read_table(Path(config.labels), Path(str(config.data)), config.label_type)
     return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 

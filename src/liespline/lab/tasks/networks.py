@@ -25,7 +25,7 @@ class Signature:
     values: tuple[int, ...] = ()
     """For masks: what files hold for each class; 0, 1, … where nothing is said."""
     voxels: float | None = None
-    """For masks of volumes: the side in millimetres of the usual voxel in training, before it was resampled."""
+    """For volumes of their own spacing: the side in millimetres of the usual voxel in training, as it is stored."""
     value_range: ValueRange | None = None
     """The range of values in training; None where it was not kept, and for volumes normalised each by itself."""
     whole: tuple[int, ...] = ()

@@ -47,7 +47,7 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
 def with_notes(defaults: Network, config: Config, split: Split) -> Split:
     """The training data, with remarks on what the defaults make of them."""
     training, notes = config.training, []
-    a_step = min(training.batch, len(split))
+    a_step = min(training.batch_size, len(split))
     an_epoch = len(split) // max(1, a_step)
     steps = an_epoch * training.epochs
     text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
@@ -59,10 +59,10 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
         size = "×".join(map(str, split.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
     network = config.network
-    if network.group in TURNED and network.within is None and not network.disc and fills_corners(split):
+    if network.group in TURNED and network.max_angle is None and not network.circular_mask and fills_corners(split):
         notes.append(
-            "the images fill their corners, which come and go when they are turned: if what counts is in the middle, "
-            "--disc keeps the answers steadier"
+            "the images fill their corners, which come and go when they are rotated: if what counts is in the middle, "
+            "--circular-mask keeps the predictions steadier"
         )
     split.notes = (*split.notes, *notes)
     return split

@@ -22,7 +22,7 @@ def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
     path = Path(str(config.data))
     try:
-        pairs = load_pairs(path, Reading(config.window, config.spacing))
+        pairs = load_pairs(path, Reading(config.intensity_range, config.spacing))
     except DataError as error:  # one report of all that is wrong
         raise DataError([*error.problems, *_wrong_in_table(config)]) from error
     if config.labels is not None:

@@ -14,7 +14,7 @@ from .labelled import by_labels
 from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
-OF_FOLDERS = ("labels", "labels_are", "folds", "fold", "window", "spacing")
+OF_FOLDERS = ("labels", "label_type", "folds", "fold", "intensity_range", "spacing")
 
 
 def load(config: Config, split: str) -> Split:
@@ -23,8 +23,9 @@ def load(config: Config, split: str) -> Split:
     if path.is_dir():
         fold, folds = parts_of(config)
         found = load_scans(
-            path, split, Reading(config.window, config.spacing), labels=Path(config.labels) if config.labels else None,
-            kind=config.labels_are, size=config.size, fold=fold, folds=folds,
+            path, split, Reading(config.intensity_range, config.spacing),
+            labels=Path(config.labels) if config.labels else None, kind=config.label_type, size=config.size,
+            fold=fold, folds=folds,
         )  # fmt: skip
     else:
         _only_for_folders(config, path)
@@ -57,7 +58,7 @@ def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split a scan is of may leave testing out."""
     if config.labels is None:
         return SPLITS
-    table = table_of(Path(str(config.data)), Path(config.labels), config.labels_are)
+    table = table_of(Path(str(config.data)), Path(config.labels), config.label_type)
     return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 

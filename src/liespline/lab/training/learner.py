@@ -74,8 +74,9 @@ class Learner(LightningModule):
         """The loss of a batch, on grids that are moved anew if asked for."""
         # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
         torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
-        if self.settings.shift:
-            shift(self.network, a_shift(self.network, stable_hash(self.seed, self.global_step, 1)))
+        if self.settings.grid_jitter:
+            seed = stable_hash(self.seed, self.global_step, 1)
+            shift(self.network, a_shift(self.network, seed, self.settings.grid_jitter))
         images, targets = batch
         output = self.output(images)
         count = len(output) // len(targets)
@@ -98,7 +99,7 @@ class Learner(LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Put the grids back, and look at the network as it will be used."""
-        if self.settings.shift:
+        if self.settings.grid_jitter:
             shift(self.network, None)
         if self._used is not None:
             # Anew for each validation: how far tiles must overlap is measured, and depends on the weights.
@@ -166,7 +167,7 @@ class Batches(LightningDataModule):
         return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
 
     def _loader(self, split: Any, sampler: Sampler[int], drop_last: bool) -> Any:
-        batch = min(self.settings.batch, len(split)) // self._world
+        batch = min(self.settings.batch_size, len(split)) // self._world
         if batch < 1:
             raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
         batch = 1 if isinstance(split, Wholes) else batch

@@ -1,129 +1,91 @@
-"""Values that are not finite stop training, with the step, the layer, and the batch kept for replay."""
+"""Training stops at the first step that is not finite, before it reaches a checkpoint, and says which layer it was."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor, nn
 
 from ..data import DataError
-from ..runs.checkpoint import read_weights, save_weights
-from ..runs.precision import in_precision
-from ..runs.trained import described_network
-from ..settings import Config
-from ..tasks import find_task
-from ..tasks.networks import Signature
-
-ADVICE = "Try a lower --lr, or --precision 32-true"
+from .learner import Learner
 
 
-@dataclass
-class Step:
-    """What a step began with, and whether its loss and the weights after it came out finite."""
+class Step(NamedTuple):
+    """What a step began with, and whether its loss and the network after it came out finite: `fine`, once `known`."""
 
     number: int
     batch: tuple[Tensor, Tensor]
-    weights: Tensor
-    """All floating-point weights and buffers before the step, one after the other."""
+    before: Tensor
     fine: Tensor
-    known: torch.cuda.Event | None = None
-
-    def is_fine(self) -> bool:
-        """Whether all was finite, on every device; waits until that is known."""
-        if self.known is not None:
-            self.known.synchronize()
-        return bool(self.fine)
+    known: torch.cuda.Event | None
 
 
 class StopAtNaN(Callback):
-    """Stop at the first step that is not finite, before it reaches a checkpoint, and keep what made it."""
+    """Look at each step once the device has computed it; what a step began with is kept until then."""
 
-    def __init__(self, folder: Path, config: Config, signature: Signature) -> None:
-        self.folder, self.config, self.signature = folder, config, signature
-        self._values: dict[str, Tensor] = {}
-        self._weights = torch.empty(0)
+    def __init__(self) -> None:
         self._steps: deque[Step] = deque()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Find the weights, which stay where they are while their values change."""
-        self._values = _floating(_network(pl_module))
-        self._weights = _joined(self._values)
+        """Find parameters and buffers, which stay where they are while their values change."""
+        self._network = cast(Learner, pl_module).network
+        self._values = [value for value in self._network.state_dict().values() if value.is_floating_point()]
+        self._now = self._joined()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Keep what the step began with, send the answer on its way, and look at that of an earlier step."""
-        loss = (outputs["loss"] if isinstance(outputs, dict) else outputs).detach()
-        before, self._weights = self._weights, _joined(self._values)
-        fine = loss.isfinite() & self._weights.isfinite().all()
+        """Keep what the step began with, ask whether it is finite, and look at the answer to an earlier step."""
+        loss, before, self._now = outputs["loss"].detach(), self._now, self._joined()
+        fine, known = loss.isfinite() & self._now.isfinite().all(), None
         if trainer.world_size > 1:  # all processes stop at the same step, or the others would wait for ever
             fine = trainer.strategy.reduce((~fine).float(), reduce_op="sum") == 0
         if loss.is_cuda:
-            known = torch.cuda.Event()
-            self._steps.append(Step(trainer.global_step, batch, before, fine.to("cpu", non_blocking=True), known))
+            fine, known = fine.to("cpu", non_blocking=True), torch.cuda.Event()
             known.record()
-        else:
-            self._steps.append(Step(trainer.global_step, batch, before, fine))
-        self._look(trainer, pl_module, steps_behind(loss.device))
+        self._steps.append(Step(trainer.global_step, batch, before, fine, known))
+        self._look(trainer, cast(Learner, pl_module), steps_behind(loss.device))
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at all steps of the epoch before anything is made of its weights."""
-        self._look(trainer, pl_module, 0)
+        """Look at all steps of the epoch before anything is made of its network."""
+        self._look(trainer, cast(Learner, pl_module), 0)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """The same, if there is nothing to validate on."""
-        self._look(trainer, pl_module, 0)
+        self._look(trainer, cast(Learner, pl_module), 0)
 
-    def _look(self, trainer: Trainer, learner: LightningModule, behind: int) -> None:
+    def _look(self, trainer: Trainer, learner: Learner, behind: int) -> None:
         while len(self._steps) > behind:
             step = self._steps.popleft()
-            if not step.is_fine():
+            if step.known is not None:
+                step.known.synchronize()
+            if not step.fine:
                 self._stop(trainer, learner, step)
 
-    def _stop(self, trainer: Trainer, learner: LightningModule, step: Step) -> None:
-        network, objective = _network(learner), learner.objective
-        _put_back(network, step.weights)
-        # Before the step is done again, which moves the running means of batch norms.
-        weights = {f"network.{name}": value.clone() for name, value in network.state_dict().items()}
+    def _joined(self) -> Tensor:
+        """All values as one new vector: one small piece of work for the device, however many there are."""
+        return torch.cat([value.flatten() for value in self._values])
+
+    def _stop(self, trainer: Trainer, learner: Learner, step: Step) -> None:
+        self._network.train()  # Lightning has it in eval mode where it is about to validate
+        with torch.no_grad():
+            for value, before in zip(self._values, step.before.split([v.numel() for v in self._values]), strict=True):
+                value.copy_(before.view_as(value))
+        images, targets = step.batch
 
         def loss() -> Tensor:
             with trainer.precision_plugin.forward_context():
-                return objective.loss(network(step.batch[0]), step.batch[1])  # type: ignore[operator, union-attr]
+                return learner.objective.loss(self._network(images), targets)
 
-        place = first_not_finite(network, loss, step.batch[0])
-        of_process = f"-process-{trainer.global_rank}" if trainer.world_size > 1 else ""
-        file = self.folder / f"not-finite-step-{step.number}{of_process}.safetensors"
-        facts = {"step": step.number, "epoch": trainer.current_epoch, "place": place}
-        about = facts | {"config": self.config.plain(), "signature": asdict(self.signature)}
-        images, targets = step.batch
-        save_weights(file, {"images": images.contiguous(), "targets": targets} | weights, about)
+        place = first_not_finite(self._network, loss, images)
         raise DataError(
-            f"step {step.number} gave values that are not finite, first in {place}. Its batch and the weights "
-            f"before it are in {file}; the checkpoint of the last whole epoch is kept. {ADVICE}"
+            f"step {step.number} gave values that are not finite, first in {place}. The checkpoint of the last whole "
+            "epoch is kept. Try a lower --lr, or --precision 32-true"
         )
-
-
-def replay(file: str | Path) -> str:
-    """Do the step of a `not-finite-step-N.safetensors` again on the CPU; where the first bad value appeared."""
-    tensors, about = read_weights(Path(file))
-    weights = {name.removeprefix("network."): v for name, v in tensors.items() if name.startswith("network.")}
-    if not weights or "images" not in tensors or "targets" not in tensors:
-        raise DataError(f"{file}: holds no step to replay; expected a not-finite-step-N.safetensors")
-    images, targets = tensors["images"], tensors["targets"]
-    network, config, signature = described_network(about, weights, str(file), images.dtype)
-    objective = find_task(config).objective(config, signature)
-
-    def loss() -> Tensor:
-        with in_precision(config.training.precision, "cpu"):
-            return objective.loss(network(images), targets)
-
-    return first_not_finite(network.train(), loss, images)
 
 
 def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Tensor) -> str:
@@ -154,8 +116,7 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
     value.backward()
     # A gradient that is not finite spreads towards the input: it came from the layer nearest to the loss.
     for module in reversed(order):
-        gradients = [p.grad for p in module.parameters(recurse=False) if p.grad is not None]
-        if not all(bool(gradient.isfinite().all()) for gradient in gradients):
+        if any(p.grad is not None and not bool(p.grad.isfinite().all()) for p in module.parameters(recurse=False)):
             return f"the gradient of {names[module]}"
     return "the optimiser's step, from finite gradients"
 
@@ -163,26 +124,3 @@ def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Ten
 def steps_behind(device: torch.device) -> int:
     """How many steps later a loss is looked at: by then a GPU has computed it, and nothing waits."""
     return 3 if device.type == "cuda" else 0
-
-
-def _network(learner: LightningModule) -> nn.Module:
-    network = learner.network
-    if not isinstance(network, nn.Module):
-        raise TypeError(f"StopAtNaN watches a Learner, which has a network, not {type(learner).__name__}")
-    return network
-
-
-def _floating(network: nn.Module) -> dict[str, Tensor]:
-    return {name: value for name, value in network.state_dict().items() if value.is_floating_point()}
-
-
-def _joined(values: dict[str, Tensor]) -> Tensor:
-    """All values as one new vector: one small piece of work for the device, however many there are."""
-    return torch.cat([value.flatten() for value in values.values()])
-
-
-@torch.no_grad()
-def _put_back(network: nn.Module, weights: Tensor) -> None:
-    values = _floating(network)
-    for value, part in zip(values.values(), weights.split([v.numel() for v in values.values()]), strict=True):
-        value.copy_(part.view_as(value))

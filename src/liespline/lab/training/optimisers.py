@@ -11,11 +11,11 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler, OneCycleLR
 
 from ...nn import GConv, Lift
-from ...optim import AdamW
+from ...optim import SpectralAdamW
 from ..settings import Training
 
 DECAYED = (Lift, GConv, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
-HALVED_EVERY = 12  # epochs, in the released scripts
+HALVED_EVERY = 12  # per cent of all epochs: the paper halves it after every 12 of 100
 WARM_UP = 0.2
 
 
@@ -60,11 +60,11 @@ def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
     yes, no = decayed(network)
     if training.optimiser == "sgd":
         groups: list[dict[str, Any]] = [{"params": yes}, {"params": no, "decay": 0.0}]
-        return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.decay)
+        return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.weight_decay)
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
-    if training.optimiser == "adamw-modes":
-        return AdamW(network, training.lr, params=groups, weight_decay=training.decay)
-    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.decay)
+    if training.optimiser == "spectral-adamw":
+        return SpectralAdamW(network, training.lr, params=groups, weight_decay=training.weight_decay)
+    return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.weight_decay)
 
 
 def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]:
@@ -72,7 +72,7 @@ def schedule(training: Training, steps_per_epoch: int) -> Callable[[int], float]
     total = training.epochs * steps_per_epoch
 
     def halving(step: int) -> float:
-        return float(0.5 ** (step // steps_per_epoch // HALVED_EVERY))
+        return float(0.5 ** (100 * step // (HALVED_EVERY * total)))
 
     def rise_and_fall(step: int) -> float:
         position = min(step, total) / total

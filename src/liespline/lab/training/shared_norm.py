@@ -26,10 +26,9 @@ class SharedBatchNorm(BatchNorm):
         axes = [0, *range(2, input.ndim)]
         shape = (1, -1, *(1,) * (input.ndim - 2))
         exact = input if input.dtype == torch.float64 else input.float()
-        count = torch.tensor(float(input.numel() // input.shape[1]), dtype=exact.dtype, device=input.device)
-        distributed.all_reduce(count)
+        total = summed(torch.cat([exact.sum(axes), exact.new_tensor([input.numel() // input.shape[1]])]))
+        mean, count = total[:-1] / total[-1], total[-1].detach()
         # The squares are summed about the common mean: their raw sum would cancel where the mean is large.
-        mean = summed(exact.sum(axes)) / count
         variance = summed((exact - mean.view(shape)).square().sum(axes)) / count
         self._remember(mean.detach(), variance.detach() * count / (count - 1))
         normal = (exact - mean.view(shape)) * torch.rsqrt(variance + self.eps).view(shape)
@@ -43,15 +42,13 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, part: Tensor) -> Tensor:
-        total = part.clone()
+        total = part.contiguous().clone()
         distributed.all_reduce(total)
         return total
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        total = gradients[0].contiguous().clone()
-        distributed.all_reduce(total)
-        return total
+        return summed(gradients[0])
 
 
 def summed(part: Tensor) -> Tensor:
@@ -64,20 +61,16 @@ class ShareStatistics(LayerSync):
     """Lightning's hook: share the statistics of every batch norm while a run has several processes."""
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """Exchange each batch norm for one that shares, with the same parameters and buffers."""
-        return _exchanged(model, BatchNorm, SharedBatchNorm)
+        """Make each batch norm one that shares: it differs in what it computes alone, and keeps all that it has."""
+        return _became(model, BatchNorm, SharedBatchNorm)
 
     def revert(self, model: nn.Module) -> nn.Module:
-        """Exchange them back."""
-        return _exchanged(model, SharedBatchNorm, BatchNorm)
+        """Make them what they were."""
+        return _became(model, SharedBatchNorm, BatchNorm)
 
 
-def _exchanged(model: nn.Module, old: type[BatchNorm], new: type[BatchNorm]) -> nn.Module:
-    for parent in model.modules():
-        for name, child in list(parent.named_children()):
-            if type(child) is old:
-                other = new(child.num_features, child.eps, child.momentum, child.affine, child.track_running_stats)
-                other.train(child.training)
-                other._parameters, other._buffers = child._parameters, child._buffers
-                setattr(parent, name, other)
+def _became(model: nn.Module, old: type[BatchNorm], new: type[BatchNorm]) -> nn.Module:
+    for module in model.modules():
+        if type(module) is old:
+            module.__class__ = new
     return model

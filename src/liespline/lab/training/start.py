@@ -60,7 +60,7 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         if not SETTINGS[name].later and value != config[name]:
             raise ConfigError(
                 f"{name} = {value}: a run keeps its {name}, here {config[name]}; leave out {SETTINGS[name].option}, "
-                f"or begin another run with --start-from {folder}"
+                f"or begin another run with --init-from {folder}"
             )
     changed = config.updated(**given)
     if not is_first():
@@ -117,8 +117,8 @@ def preflight(config: Config) -> Look:
     check_machine(config)
     task = find_task(config)
     task.augmentation(config)
-    if config.training.valid_too and task.data_path(config) and "test" not in task.splits(config):
-        raise ConfigError("--valid-too: these data have no test images; the validation images are needed for scoring")
+    if config.training.train_on_val and task.data_path(config) and "test" not in task.splits(config):
+        raise ConfigError("train_on_val: these data have no test images; the validation images are needed for scoring")
     look = look_at(config)
     split = look.surveys["train"].split
     task.augmentation(config, len(split.space))
@@ -129,13 +129,13 @@ def preflight(config: Config) -> Look:
             network(images)
     except ValueError as error:
         size = "×".join(map(str, split.space))
-        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer --widths") from error
+        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
     remarks = [*look.remarks, *warm_start(network, config)]
     remarks += interval_words(split, look.surveys["valid"].split)
-    if config.network.grids > 1:
+    if config.network.tta_grids > 1:
         remarks.append(
-            f"--grids {config.network.grids}: epochs are scored on one grid, the one that is trained; `evaluate` and "
-            "`predict` take the mean over all of them"
+            f"--tta-grids {config.network.tta_grids}: epochs are scored on one grid, the one that is trained; "
+            "`evaluate` and `predict` take the mean over all of them"
         )
     if config.training.compile and not compiled_once(network, config.training):
         remarks.append("--compile is left out: windows change their size as the grids move, and each would be compiled")
@@ -149,7 +149,7 @@ def check_machine(config: Config) -> None:
     if training.accelerator == "gpu" and gpus < training.devices:
         raise ConfigError(
             f"accelerator = gpu with devices = {training.devices}: this machine has {gpus or 'no'} GPU that torch can "
-            "use; leave --accelerator out, or lower --devices"
+            "use; leave --accelerator out, or lower devices"
         )
     if training.logger != "tensorboard" and importlib.util.find_spec(training.logger) is None:
         raise ConfigError(f"logger = {training.logger}: is not installed; `pip install {training.logger}` first")

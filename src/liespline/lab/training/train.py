@@ -76,19 +76,19 @@ def train(config: Config, run: Run, *, progress: bool = True) -> None:
 
 def to_learn_from(training: Training, splits: Mapping[str, Split]) -> Split:
     """The training images that are asked for: a share of them, or the validation images too."""
-    train = splits["train"].share(training.share)
-    return Joined({"train": train, "valid": splits["valid"]}) if training.valid_too else train
+    train = splits["train"].share(training.train_fraction)
+    return Joined({"train": train, "valid": splits["valid"]}) if training.train_on_val else train
 
 
 def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
     """Write the weights of the best epoch into the file that `liespline.load` reads; of the last, if none is picked."""
-    kept = run.last_checkpoint if config.training.valid_too else run.best_checkpoint
+    kept = run.last_checkpoint if config.training.train_on_val else run.best_checkpoint
     best, prefix = SafeCheckpoints().load_checkpoint(kept), "network."
     if config.training.ema:
         prefix = "averaged.module."
     weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-    picked = None if config.training.valid_too else score
-    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "selected_by": picked})
+    picked = None if config.training.train_on_val else score
+    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "checkpoint_metric": picked})
 
 
 def is_first() -> bool:

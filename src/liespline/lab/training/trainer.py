@@ -43,7 +43,7 @@ def make_trainer(
     folder = run.last_checkpoint.parent
     callbacks: list[Callback] = [EpochLog(run), Validated(every)]
     if settings.nan_guard:
-        callbacks.insert(0, StopAtNaN(run.path, config, signature))
+        callbacks.insert(0, StopAtNaN())
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor, settings.patience), KeepLast(folder)]
     if progress:
@@ -51,7 +51,7 @@ def make_trainer(
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
     # cuDNN tries its algorithms and takes the fastest, but not where windows grow and shrink from step to step.
-    steady = not settings.shift or config.network.group not in ("scale", "sim2", "gl2")
+    steady = not settings.grid_jitter or config.network.group not in ("scale", "sim2", "gl2")
     several = settings.devices * settings.nodes > 1
     images = find_task(config).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
@@ -63,7 +63,7 @@ def make_trainer(
         strategy="ddp" if several else "auto",
         precision=settings.precision,
         max_epochs=settings.epochs,
-        limit_train_batches=None if images is None else max(1, images // settings.batch),
+        limit_train_batches=None if images is None else max(1, images // settings.batch_size),
         logger=make_logger(settings.logger, run),
         callbacks=callbacks,
         plugins=[SafeCheckpoints(), ShareStatistics()] if several else [SafeCheckpoints()],

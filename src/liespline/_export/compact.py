@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from . import functional
-from .nn import GConv, Lift
+from .. import functional
+from ..nn import GConv, Lift
 
 
 class Sampled(nn.Module):

@@ -1,8 +1,11 @@
-"""Whole numbers that users give: sizes of windows, counts of channels."""
+"""Numbers that users give: whole ones, one for each axis of space, one for each axis of an algebra."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 Size = tuple[int, ...]
 """One whole number for each space axis."""
@@ -24,3 +27,13 @@ def sizes(where: str, name: str, value: int | Sequence[int], dims: int, least: i
             f"give a whole number ≥ {least}, or {dims} of them"
         )
     return tuple(whole(where, name, v, least) for v in found)
+
+
+def per_axis(where: str, name: str, value: T | tuple[T, ...], dim: int) -> tuple[T, ...]:
+    """Return one value for each axis of the algebra; a single one stands for all of them."""
+    values = tuple(value) if isinstance(value, list | tuple) else (value,) * dim
+    if len(values) != dim:
+        raise ValueError(
+            f"{where}: {name} = {value} has {len(values)} entries, must have {dim}, one per axis of the algebra"
+        )
+    return values
