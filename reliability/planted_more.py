@@ -87,13 +87,13 @@ _CORE = [
           "core/test_converting"),
     Fault("_export/layers.py::depthwise", "layer.bias.repeat_interleave(shape[1])", "layer.bias.repeat(shape[1])",
           "export: depthwise biases of other channels",
-          "core/test_separable"),
+          "core/test_modules::test_every_module[is_exported-separable]"),
     Fault("groups/product.py::Product.uniform_elements", "(weights.unsqueeze(-1) * grid.weights).flatten()",
           "(weights * grid.weights.unsqueeze(-1)).flatten()", "products: weights in another order than elements",
           "core/test_products"),
     Fault("nn/separable.py::SeparableGConv.__init__", "padding_mode=padding_mode", 'padding_mode="zeros"',
           "separable layers forget their padding mode",
-          "core/test_separable"),
+          "core/test_disc"),
 ]  # fmt: skip
 
 FAULTS = [*_LAB, *_CORE]
