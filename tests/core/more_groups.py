@@ -1,4 +1,4 @@
-"""Groups made of groups, as a user might: products, conjugates, and a semi-direct product."""
+"""Groups made of groups, as a user might: on axes side by side, and in other coordinates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from torch import Tensor
 from liespline import Group
 
 
-class _Pair(Group):
-    """H₁ × H₂: an element of each, flattened and put one after the other."""
+class Beside(Group):
+    """H₁ × H₂ on R^d₁ × R^d₂, each on its own axes, such as rotations about z and scalings along it.
 
-    def __init__(self, first: Group, second: Group, space_dim: int) -> None:
-        self.first, self.second, self.space_dim = first, second, space_dim
-        self.dim = first.dim + second.dim
+    An element is one of each, flattened and put one after the other.
+    """
+
+    def __init__(self, first: Group, second: Group) -> None:
+        self.first, self.second = first, second
+        self.dim, self.space_dim = first.dim + second.dim, first.space_dim + second.space_dim
         self.element_shape = (math.prod(first.element_shape) + math.prod(second.element_shape),)
 
     def parts(self, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,24 +49,6 @@ class _Pair(Group):
     def log(self, h: Tensor) -> Tensor:
         one, other = self.parts(h)
         return torch.cat((self.first.log(one), self.second.log(other)), -1)
-
-
-class Together(_Pair):
-    """H₁ × H₂ on one R^d, for actions that commute, such as turning and scaling."""
-
-    def __init__(self, first: Group, second: Group) -> None:
-        super().__init__(first, second, first.space_dim)
-
-    def act(self, h: Tensor, x: Tensor) -> Tensor:
-        one, other = self.parts(h)
-        return self.first.act(one, self.second.act(other, x))
-
-
-class Beside(_Pair):
-    """H₁ × H₂ on R^d₁ × R^d₂, each on its own axes, such as turning about z and scaling along it."""
-
-    def __init__(self, first: Group, second: Group) -> None:
-        super().__init__(first, second, first.space_dim + second.space_dim)
 
     def act(self, h: Tensor, x: Tensor) -> Tensor:
         one, other = self.parts(h)
@@ -97,36 +82,3 @@ class Conjugate(Group):
         matrix = x.new_tensor(self.coordinates)
         moved = self.group.act(h, torch.linalg.solve(matrix, x.unsqueeze(-1)).squeeze(-1))
         return (matrix @ moved.unsqueeze(-1)).squeeze(-1)
-
-
-class Affine(Group):
-    """R ⋊ R⁺, shifts and scalings of a line, acting on R² by [[s, t], [0, 1]]; elements are (s, t)."""
-
-    dim = 2
-    space_dim = 2
-    element_shape = (2,)
-
-    def product(self, g: Tensor, h: Tensor) -> Tensor:
-        return torch.stack((g[..., 0] * h[..., 0], g[..., 0] * h[..., 1] + g[..., 1]), -1)
-
-    def inverse(self, h: Tensor) -> Tensor:
-        return torch.stack((1 / h[..., 0], -h[..., 1] / h[..., 0]), -1)
-
-    def exp(self, a: Tensor) -> Tensor:
-        return torch.stack((a[..., 0].exp(), a[..., 1] * _mean_exp(a[..., 0])), -1)
-
-    def log(self, h: Tensor) -> Tensor:
-        a = h[..., 0].log()
-        return torch.stack((a, h[..., 1] / _mean_exp(a)), -1)
-
-    def act(self, h: Tensor, x: Tensor) -> Tensor:
-        first = h[..., 0] * x[..., 0] + h[..., 1] * x[..., 1]
-        return torch.stack((first, x[..., 1].expand_as(first)), -1)
-
-
-def _mean_exp(a: Tensor) -> Tensor:
-    """Return (e^a − 1) / a, by its series where a is small."""
-    near = a.abs() < 1e-2
-    away = torch.where(near, 1.0, a)
-    series = 1 + a / 2 * (1 + a / 3 * (1 + a / 4 * (1 + a / 5 * (1 + a / 6))))
-    return torch.where(near, series, away.expm1() / away)

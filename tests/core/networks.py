@@ -14,6 +14,7 @@ import liespline as ls
 from exported import Residual
 from liespline import GConv, Grid, Lift, Project, SplineBasis, models
 from liespline.nn import Ensemble, GridAverage, NormReLU, SeparableGConv
+from liespline.nn.base import Correlation
 
 _Pair = tuple[SplineBasis | None, SplineBasis | None]
 SO2 = ls.uniform(ls.SO2(), 8)
@@ -144,6 +145,11 @@ NETWORKS: dict[str, Network] = {
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False),
 }
 every_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+def layers(net: nn.Module) -> list[Correlation]:
+    """Return the layers of a network that hold samples."""
+    return [module for module in net.modules() if isinstance(module, Correlation)]
 
 
 def gradients(net: nn.Module, loss: Tensor) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, logm, polar
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
-from more_groups import Affine, Beside, Conjugate, Together
+from more_groups import Beside, Conjugate
 
 
 def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
@@ -25,19 +25,17 @@ def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
             return np.array([[c, -s], [s, c]]) @ np.diag([1, h[1]])
         case ls.Trivial():
             return np.eye(group.space_dim)
-        case Together() | ls.Product():
+        case ls.Product():
             return np.linalg.multi_dot([matrix(part, own) for part, own in factors(group, h)])
         case Beside():
             return block_diag(*(matrix(part, own) for part, own in factors(group, h)))
         case Conjugate():
             coordinates = np.array(group.coordinates)
             return coordinates @ matrix(group.group, h) @ np.linalg.inv(coordinates)
-        case Affine():
-            return np.array([[h[0], h[1]], [0, 1]])
     return h  # the matrix groups
 
 
-def factors(group: Together | Beside | ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
+def factors(group: Beside | ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
     """An element of a product as elements of its groups."""
     parts = group.factors if isinstance(group, ls.Product) else (group.first, group.second)
     ends = np.cumsum([math.prod(part.element_shape) for part in parts])[:-1]
@@ -68,13 +66,11 @@ def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return np.linalg.lstsq(group.generators.numpy().reshape(group.dim, -1).T, a, rcond=None)[0]
         case ls.Trivial():
             return np.zeros(0)
-        case Together() | Beside() | ls.Product():
+        case Beside() | ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([log_relative(part, own, other) for (part, own), (_, other) in pairs])
         case Conjugate():
             return log_relative(group.group, g, h)
-        case Affine():
-            return np.real(logm(np.linalg.inv(matrix(group, g)) @ matrix(group, h)))[0]
     a = np.real(logm(np.linalg.inv(g) @ h))
     return np.array([a[0, 0], a[1, 1], a[0, 1]])
 
@@ -104,11 +100,9 @@ def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return h / g
         case ls.Trivial():
             return h
-        case Together() | Beside() | ls.Product():
+        case Beside() | ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([relative(part, own, other).ravel() for (part, own), (_, other) in pairs])
         case Conjugate():
             return relative(group.group, g, h)
-        case Affine():
-            return (np.linalg.inv(matrix(group, g)) @ matrix(group, h))[0]
     return np.linalg.inv(g) @ h

@@ -44,20 +44,21 @@ def searched(monkeypatch: pytest.MonkeyPatch, window: tuple[int, ...]) -> tuple[
 
 
 @pytest.mark.parametrize(
-    ("window", "expected"), [((5, 5, 5), True), ((1, 1, 5), True), ((3, 3, 3), False), ((5, 5), False)]
+    ("window", "everywhere", "expected"),
+    [
+        ((5, 5, 5), False, True),
+        ((1, 1, 5), False, True),
+        ((3, 3, 3), False, False),
+        ((5, 5), False, False),
+        ((3, 3), True, True),  # who searches everywhere still does
+    ],
 )
 def test_large_windows_of_volumes_are_searched(
-    monkeypatch: pytest.MonkeyPatch, window: tuple[int, ...], expected: bool
+    monkeypatch: pytest.MonkeyPatch, window: tuple[int, ...], everywhere: bool, expected: bool
 ) -> None:
-    SETTINGS.benchmark = False
+    SETTINGS.benchmark = everywhere
     assert searched(monkeypatch, window) == (expected, expected)
-    assert not SETTINGS.benchmark
-
-
-def test_who_searches_everywhere_still_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    SETTINGS.benchmark = True
-    assert searched(monkeypatch, (3, 3)) == (True, True)
-    assert SETTINGS.benchmark
+    assert SETTINGS.benchmark is everywhere
 
 
 @pytest.mark.parametrize("how", ["cudnn", "torch"])

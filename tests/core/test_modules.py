@@ -14,9 +14,10 @@ from torch._dynamo.testing import CompileCounter
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
+import checks
+import checks_held
 import liespline as ls
 import two_processes
-from checks import CHECKS, check_module
 from liespline import GConv, Lift, Project, SplineBasis, functional, paths
 from networks import NETWORKS, SO2, TURNS, close, every_network, gradients
 
@@ -31,12 +32,15 @@ def _fresh() -> Iterator[None]:
     torch.compiler.reset()
 
 
+CHECKS = {check.__name__: check for check in (*checks.CHECKS, *checks_held.CHECKS)}
+
+
 @every_network
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")  # and in its exporter
 def test_every_module(check: str, name: str) -> None:
-    check_module(NETWORKS[name], check)
+    CHECKS[check](NETWORKS[name])
 
 
 # ---- torch.compile ----

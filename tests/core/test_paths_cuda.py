@@ -119,16 +119,6 @@ def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: in
 
 
 @pytest.mark.parametrize("kind", ["dense", "local"])
-def test_a_kernel_sampled_at_once_is_the_kernel(kind: str) -> None:
-    grid = ls.uniform(ls.SO2(), 6)
-    layer = ls.GConv(3, 4, 5, grid, h_basis=h_basis(grid, kind, 3)).double()
-    x_samples, h_samples = layer.samples()
-    found = dense.kernel_at_once(layer.weight, dense.outer(x_samples, h_samples), 6, (5, 5))
-    right = torch.einsum("ocij,ayxi,abj->oacbyx", layer.weight, x_samples[:, 0], h_samples[:, 0])
-    torch.testing.assert_close(found, right, **EXACT)
-
-
-@pytest.mark.parametrize("kind", ["dense", "local"])
 @pytest.mark.parametrize("method", ["banded", "separable"])
 @pytest.mark.parametrize("degree", [1, 2])
 def test_blocks_sampled_at_once_are_the_blocks(kind: str, method: str, degree: int) -> None:

@@ -16,7 +16,7 @@ import oracle
 from exported import distance, stirred
 from liespline import GConv, Grid, Lift, export
 from liespline.nn import SeparableGConv
-from more_groups import Beside, Conjugate, Together
+from more_groups import Beside, Conjugate
 from strategies import FAMILIES, built, coordinates, examples, grids, h_bases, layers, sized, x_bases
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
@@ -50,7 +50,7 @@ class Symmetry:
 QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
-def _product(group: Together | Beside, angles: int, steps: int) -> Grid:
+def _beside(group: Beside, angles: int, steps: int) -> Grid:
     turns = ls.uniform(ls.SO2(), angles)
     others = ls.uniform(group.second, steps, spacing=0.4) if group.second.dim else ls.uniform(group.second, 1)
     elements = torch.stack([torch.cat((a, b)) for a in turns.elements for b in others.elements])
@@ -70,13 +70,14 @@ def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
             grid = ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (8, scales), spacing=(None, 0.3))
             return Symmetry(grid, _flipped(draw, turns))
         case "quarter turns and scales":
-            group = Together(ls.SO2(), ls.Scale(2))
-            return Symmetry(_product(group, 4, draw(st.integers(1, 2))), _power(QUARTER, turns))
+            group = ls.Product(ls.SO2(), ls.Scale(2))
+            grid = ls.uniform(group, (4, draw(st.integers(1, 2))), spacing=(None, 0.4))
+            return Symmetry(grid, _power(QUARTER, turns))
         case "quarter turns about an axis":
             group = Beside(ls.SO2(), draw(st.sampled_from([ls.Scale(1), ls.Trivial(1)])))
             about = np.eye(3)
             about[:2, :2] = _power(QUARTER, turns)
-            return Symmetry(_product(group, 4, 2), about)
+            return Symmetry(_beside(group, 4, 2), about)
         case "half turns along ellipses":
             group = Conjugate(ls.SO2(), draw(coordinates(2)))
             n = draw(st.sampled_from([2, 4, 6]))
