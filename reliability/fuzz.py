@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SUITES = {
     "layers against naive loops": ["tests/core/test_properties.py"],
     "symmetries and export": ["tests/core/test_properties_networks.py"],
-    "paths against the sum over taps": ["tests/core/test_paths.py", "-k", "definition or lift"],
+    "paths against the sum over taps": ["tests/core/test_paths.py", "-k", "definition"],
     "convolutions by Fourier": ["tests/core/test_paths_fourier.py", "-k", "is_the_convolution"],
     "Triton kernels, interpreted": ["tests/core/interpreted_triton.py", "-k", "definition"],
 }

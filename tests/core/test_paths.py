@@ -59,16 +59,6 @@ def by(case: Case, plan: paths.Plan, way: decide.Choice, keep: bool = False) -> 
     return banded.correlate(*case.tensors, plan=plan, methods=way.methods, group=way.group, **options)
 
 
-@settings(deadline=None, max_examples=40)
-@given(cases())
-def test_lift_is_a_correlation_with_one_field(case: Case) -> None:
-    elements = len(case.sizes)
-    one = torch.ones(elements, 1, 1, 1, dtype=torch.float64)
-    single = Case(case.x[:, :, :1], case.weight[..., :1], case.x_samples, one, case.sizes, case.stride, case.padding)
-    found = functional.lift(case.x[:, :, 0], case.weight[..., 0], case.x_samples[:, 0], **case.options)
-    torch.testing.assert_close(found, naive(single), **EXACT)
-
-
 @pytest.mark.parametrize("table", ["fields", "rows", "labels"])
 def test_a_wrong_plan_is_noticed(table: str) -> None:
     case = aligned_case(reach=2)
