@@ -1,15 +1,15 @@
 """Which tests a planted fault faces first."""
 
 NEAREST = {  # by how the file's name begins, first match first
-    "groups/so3": ["core/test_rotations", "core/test_groups", "core/test_errors_foundation"],
-    "groups/sphere": ["core/test_rotations", "core/test_groups", "core/test_singular"],
+    "groups/so3": ["core/test_rotations", "core/test_check_group", "core/test_errors_foundation"],
+    "groups/sphere": ["core/test_rotations", "core/test_check_group", "core/test_singular"],
     "groups/semidirect": ["core/test_semidirect"],
     "groups/linear": ["core/test_matrix_groups", "core/test_products"],
     "groups/matrixgroup": ["core/test_matrix_groups", "core/test_check_group"],
     "groups/product": ["core/test_products", "core/test_check_group"],
     "groups/o": ["core/test_products", "core/test_check_group"],
     "groups/gl2": ["core/test_products", "core/test_check_group"],
-    "groups/": ["core/test_groups", "core/test_errors_foundation", "core/test_check_group", "core/test_products"],
+    "groups/": ["core/test_check_group", "core/test_errors_foundation", "core/test_groups", "core/test_products"],
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_fit", "core/test_products"],
     "functional/regular": ["core/test_semidirect"],
