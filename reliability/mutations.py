@@ -31,7 +31,7 @@ import planted_recipe
 import planted_records
 import planted_truth
 from fault import Fault
-from nearest import APART, LAB, NEAREST
+from nearest import LAB, NEAREST
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
@@ -78,9 +78,8 @@ class Copy:
 
     def everything(self) -> list[str]:
         """All tests of the core, those drawn at random last: they find what they find, but take longer."""
-        names = sorted(path.stem for path in (self.folder / "tests").glob("test_*.py"))
-        drawn = [name for name in names if name.startswith("test_properties")]
-        return [*(name for name in names if not name.startswith(APART)), *drawn]
+        names = [f"core/{path.stem}" for path in (self.folder / "tests" / "core").glob("test_*.py")]
+        return sorted(names, key=lambda name: (name.startswith("core/test_properties"), name))
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""

@@ -225,7 +225,7 @@ TESTS = {
     "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
     "volumes predicted without their box": "lab/test_predict::test_volumes",
-    "a disc that is a square": "test_disc_mean",
+    "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
     "logits taken for probabilities": "lab/test_statistics",
     "folds of other settings reported as new": "lab/test_labelled",
