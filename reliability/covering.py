@@ -1,6 +1,6 @@
 """A pytest plugin: which lines of the core each test runs, and how long it takes, written to the file $COVERING names.
 
-{"seconds": {test: seconds}, "lines": {file: {line: [tests]}}}, of tests that pass; [] for lines that importing runs.
+{"seconds": {test: seconds}, "lines": {file: {test: [lines]}}}, of tests that pass; importing runs those of "".
 """
 
 import json
@@ -29,10 +29,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.failed:
-        _seconds[report.nodeid] = float("inf")
-    elif report.nodeid not in _seconds or _seconds[report.nodeid] < float("inf"):
-        _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
+    _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + (report.duration if report.passed else float("inf"))
 
 
 @pytest.hookimpl(trylast=True)
@@ -40,10 +37,10 @@ def pytest_sessionfinish() -> None:
     _watched.stop()
     data = _watched.get_data()
     good = {test: round(seconds, 3) for test, seconds in _seconds.items() if seconds < float("inf")}
-    lines = {
-        file.rpartition("src/liespline/")[2]: {
-            line: [test for test in tests if test in good] for line, tests in data.contexts_by_lineno(file).items()
-        }
-        for file in data.measured_files()
-    }
+    lines: dict[str, dict[str, list[int]]] = {}
+    for file in data.measured_files():
+        tests = lines[file.rpartition("src/liespline/")[2]] = {}
+        for line, contexts in data.contexts_by_lineno(file).items():
+            for test in contexts:
+                tests.setdefault(test if test in good else "", []).append(line)
     Path(os.environ["COVERING"]).write_text(json.dumps({"seconds": good, "lines": lines}))
