@@ -56,6 +56,7 @@ class Copy:
             with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
                 files.extractall(folder, filter="data")
         else:  # a checkout that was sent to another machine
+            folder.mkdir(parents=True, exist_ok=True)
             subprocess.run(["cp", "-r", "--parents", *paths, folder], cwd=ROOT, check=True)
 
     @property
