@@ -1,10 +1,9 @@
-"""A pytest plugin: which lines of the core each test runs, and how long it takes, written to the file $COVERING names.
+"""A pytest plugin: which lines of the core each test runs, and how long it takes, written to what --covering names.
 
 {"seconds": {test: seconds}, "lines": {file: {test: [lines]}}}, of tests that pass; importing runs those of "".
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,10 @@ import pytest
 LEFT_OUT = ["*/lab/*", "*/extras/*", "*/hopper/*", "*_kernels.py"]
 _watched = coverage.Coverage(data_file=None, config_file=False, source=["liespline"], omit=LEFT_OUT)
 _seconds: dict[str, float] = {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--covering", type=Path, required=True)
 
 
 def pytest_sessionstart() -> None:
@@ -33,7 +36,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     _watched.stop()
     data = _watched.get_data()
     good = {test: round(seconds, 3) for test, seconds in _seconds.items() if seconds < float("inf")}
@@ -43,4 +46,4 @@ def pytest_sessionfinish() -> None:
         for line, contexts in data.contexts_by_lineno(file).items():
             for test in contexts:
                 tests.setdefault(test if test in good else "", []).append(line)
-    Path(os.environ["COVERING"]).write_text(json.dumps({"seconds": good, "lines": lines}))
+    session.config.getoption("covering").write_text(json.dumps({"seconds": good, "lines": lines}))

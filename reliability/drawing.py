@@ -9,6 +9,8 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,18 +117,31 @@ def places(folder: Path, lines: dict[str, dict[int, list[str]]]) -> tuple[list[l
     return found, unseen
 
 
-def covering(copy: Copy, folder: Path) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
+def covering(
+    copy: Copy, folder: Path, jobs: int, longest: float | None
+) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
     """How long tests take, and which run which lines; those of a file whose .json is in the folder are known."""
     folder.mkdir(parents=True, exist_ok=True)
-    seconds: dict[str, float] = {}
-    lines: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for name in copy.everything():
+    environ = os.environ | {"PYTHONPATH": f"{copy.path}{os.pathsep}{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
+
+    def look(name: str) -> None:
         into = folder / f"{name}.json"
         if not into.exists():
-            changes = {"PYTHONPATH": f"{copy.path}{os.pathsep}{Path(__file__).parent}", "COVERING": str(into)}
             command = [sys.executable, "-m", "pytest", "-q", "-p", "covering", "-p", "no:cacheprovider"]
-            command.append(f"tests/{name}.py")
-            subprocess.run(command, cwd=copy.folder, env=os.environ | changes, check=False, stdout=subprocess.DEVNULL)
+            command += ["--covering", str(into), f"tests/{name}.py"]
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(command, cwd=copy.folder, env=environ, stdout=subprocess.DEVNULL, timeout=longest)
+
+    names = copy.everything()[::-1]  # those drawn at random take longest
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(look, names))
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name in names:
+        into = folder / f"{name}.json"
+        if not into.exists():
+            print(f"{name} did not end, and is left out", flush=True)
+            continue
         seen = json.loads(into.read_text())
         seconds |= seen["seconds"]
         for file, by_test in seen["lines"].items():
@@ -154,15 +169,21 @@ def tests_of(mutant: Mutant, seconds: dict[str, float], lines: dict[str, dict[in
     return chosen
 
 
-def draw(folder: Path, number: int, seed: int) -> dict[str, Any]:
+def draw(folder: Path, number: int, seed: int, jobs: int, longest: float | None) -> dict[str, Any]:
     """So many different mutants that are Python, with the changed source and the tests that they face."""
     with tempfile.TemporaryDirectory() as place:
-        return _draw(Copy(Path(place)), folder, random.Random(seed), number) | {"seed": seed}
+        copy = Copy(Path(place))
+        seen = covering(copy, folder / f"covering-{_git('HEAD:src')}", jobs, longest)
+        return {"commit": _git("HEAD"), "seed": seed} | _draw(copy, *seen, random.Random(seed), number)
 
 
-def _draw(copy: Copy, folder: Path, generator: random.Random, number: int) -> dict[str, Any]:
-    commit, tree = (_git("rev-parse", "--short", what) for what in ("HEAD", "HEAD:src"))
-    seconds, lines = covering(copy, folder / f"covering-{tree}")
+def _draw(
+    copy: Copy,
+    seconds: dict[str, float],
+    lines: dict[str, dict[int, list[str]]],
+    generator: random.Random,
+    number: int,
+) -> dict[str, Any]:
     chances, unseen = places(copy.folder, lines)
     print(f"{len(chances):,} places that tests run, {unseen:,} that none does", flush=True)
     found, mutants = set[Mutant](), []
@@ -178,13 +199,15 @@ def _draw(copy: Copy, folder: Path, generator: random.Random, number: int) -> di
         mutants.append(mutant._asdict() | said | {"tests": tests_of(mutant, seconds, lines)})
     used = {test for mutant in mutants for test in mutant["tests"]}
     return {
-        "commit": commit, "places": len(chances), "unseen": unseen,
+        "places": len(chances), "unseen": unseen,
         "seconds": {test: seconds[test] for test in sorted(used)}, "mutants": mutants,
     }  # fmt: skip
 
 
-def _git(*asked: str) -> str:
-    return subprocess.run(["git", *asked], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+def _git(what: str) -> str:
+    """Its short name; empty where there is no git."""
+    command = ["git", "rev-parse", "--short", what]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _another(source: str, changed: str) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from explained import EXPLAINED
 from mutations import ROOT
 from record import Findings
-from trying import read, run
+from trying import here, read, run
 
 
 def write(drawn: dict[str, Any], outcomes: Path) -> None:
@@ -50,7 +50,7 @@ def write(drawn: dict[str, Any], outcomes: Path) -> None:
         seconds=max(outcome["at"] for outcome in known.values()),
     ).write(
         "mutants",
-        commit=drawn["commit"],
+        commit=drawn["commit"] or None,
         machine=machine,
         survivors=survivors,
         operators=Counter(mutant["operator"].partition("_")[0] for mutant in drawn["mutants"]),
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=35)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of each step; a file of tests gets half")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
     parser.add_argument("--outcomes", type=Path, help="outcomes.jsonl in the folder")
     arguments = parser.parse_args()
@@ -74,7 +74,9 @@ def main() -> None:
 
         arguments.folder.mkdir(parents=True, exist_ok=True)
         outcomes.unlink(missing_ok=True)
-        file.write_text(json.dumps(draw(arguments.folder, arguments.number, arguments.seed)))
+        longest = 30 * arguments.minutes if arguments.minutes < math.inf else None
+        drawn = draw(arguments.folder, arguments.number, arguments.seed, arguments.jobs, longest)
+        file.write_text(json.dumps(drawn | {"machine": here()}))
     drawn = json.loads(file.read_text())
     if "run" in arguments.steps:
         run(drawn, outcomes, arguments.jobs, arguments.minutes)

@@ -1,4 +1,7 @@
-"""A pytest plugin: how long each test that passes takes, {test: seconds}, written to the file that --timed names."""
+"""A pytest plugin: how long each test takes, a line [test, seconds] each in the file that --timed names.
+
+The seconds of tests that do not pass are infinite. What was written before a crash stays.
+"""
 
 import json
 from pathlib import Path
@@ -6,22 +9,19 @@ from pathlib import Path
 import pytest
 
 _seconds: dict[str, float] = {}
+_into: list[Path] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--timed", type=Path)
+    parser.addoption("--timed", type=Path, required=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _into.append(config.getoption("timed"))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + (report.duration if report.passed else float("inf"))
-
-
-def passed() -> dict[str, float]:
-    """The seconds of those that have passed; neither failed nor left out."""
-    return {test: round(seconds, 3) for test, seconds in _seconds.items() if seconds < float("inf")}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if file := session.config.getoption("timed"):
-        file.write_text(json.dumps(passed()))
+    if report.when == "teardown":
+        with _into[0].open("a") as file:
+            print(json.dumps([report.nodeid, round(_seconds[report.nodeid], 3)]), file=file)

@@ -19,6 +19,7 @@ from mutations import Copy
 
 FEWEST, FEW, PORTION = 4, 20, 15.0  # tests at first, and next; then as many as take so many seconds
 QUICK, SLOWEST = 15.0, 20.0  # seconds that a change gets at first; those of a test that is left out
+TIMED = ["-p", "timed", "--timed"]
 
 
 class Trial:
@@ -50,19 +51,22 @@ class Trial:
 
     def unchanged(self, tests: list[str]) -> dict[str, float]:
         """Which of these tests pass here without any change, and how long they take."""
-        with self.copy() as copy:
-            timed = copy.folder / "timed.json"
-            timed.unlink(missing_ok=True)
-            options = ["--maxfail=0", "-p", "timed", "--timed", str(timed)]
-            with suppress(RuntimeError):
-                copy.passes(_names(tests), _limit(tests, self.drawn["seconds"]), options)
-            if timed.exists():
-                passed = json.loads(timed.read_text())
-                return {test: max(0.001, passed[test]) for test in tests if passed.get(test, SLOWEST) < SLOWEST}
-        if len(tests) == 1:
+        if not tests:
             return {}
-        half = len(tests) // 2  # pytest runs none if one of them is not there
-        return self.unchanged(tests[:half]) | self.unchanged(tests[half:])
+        with self.copy() as copy:
+            timed = copy.folder / "timed.jsonl"
+            timed.write_text("")
+            try:
+                copy.passes(_names(tests), _limit(tests, self.drawn["seconds"]), ["--maxfail=0", *TIMED, str(timed)])
+                ended = dict(map(json.loads, timed.read_text().splitlines()))
+            except RuntimeError:  # pytest runs none if one of them is not there
+                ended = None if len(tests) > 1 else {}
+        if ended is None:
+            half = len(tests) // 2
+            return self.unchanged(tests[:half]) | self.unchanged(tests[half:])
+        # The first that has not ended has crashed or hangs.
+        after = self.unchanged([test for test in tests if test not in ended][1:])
+        return after | {test: seconds for test, seconds in ended.items() if seconds < SLOWEST}
 
     def attempt(self, number: int, most: float) -> None:
         """Plant the change, and let it face so many seconds of its tests."""
@@ -121,13 +125,23 @@ def run(drawn: dict[str, Any], outcomes: Path, jobs: int, minutes: float) -> Non
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         trial = Trial(drawn, outcomes, Path(folder), jobs, minutes)
         if not trial.seconds:
-            for passed in pool.map(trial.unchanged, _portions(sorted(drawn["seconds"]), drawn["seconds"])):
-                trial.seconds |= passed
-            machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-            trial.say(machine=f"{machine}, torch {version('torch')}", seconds=trial.seconds)
+            if drawn["machine"] == here():
+                trial.seconds = drawn["seconds"]
+            else:
+                portions = _portions(sorted(drawn["seconds"]), drawn["seconds"])
+                trial.seconds = dict(
+                    chain.from_iterable(passed.items() for passed in pool.map(trial.unchanged, portions))
+                )
+            trial.say(machine=here(), seconds=trial.seconds)
             print(f"{len(trial.seconds):,} of {len(drawn['seconds']):,} tests pass here unchanged", flush=True)
         for most in (QUICK, math.inf):
             list(pool.map(trial.attempt, range(len(drawn["mutants"])), repeat(most)))
+
+
+def here() -> str:
+    """The machine, as far as it decides which tests pass."""
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{machine}, torch {version('torch')}"
 
 
 def _portions(tests: list[str], seconds: dict[str, float]) -> Iterator[list[str]]:
