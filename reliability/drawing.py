@@ -26,7 +26,7 @@ ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}
 BITS = {"BitOr", "BitAnd", "BitXor"}
 # What is the same by definition, and what needs arguments.
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}
-LONG = 60.0  # seconds of the tests that one change faces, where they are more
+LONG, MANY = 60.0, 400  # seconds and number of the tests that one change faces, where they are more
 
 
 class RemoveStatement(Operator):
@@ -164,7 +164,7 @@ def tests_of(mutant: Mutant, seconds: dict[str, float], lines: dict[str, dict[in
     for _, more, test in ranked:
         chosen.append(test)
         spent += more
-        if spent > LONG:
+        if spent > LONG or len(chosen) == MANY:
             break
     return chosen
 

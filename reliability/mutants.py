@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
     parser.add_argument("--outcomes", type=Path, help="outcomes.jsonl in the folder")
     arguments = parser.parse_args()
+    arguments.folder = arguments.folder.resolve()  # tests run elsewhere
     file, outcomes = arguments.folder / "drawn.json", arguments.outcomes or arguments.folder / "outcomes.jsonl"
     if "draw" in arguments.steps:
         from drawing import draw  # and so need cosmic-ray not be
