@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-_CORE, _TRUTH = "test_measure::", "truth/test_equivariance_measure::"
+_CORE, _TRUTH = "core/test_measure::", "truth/test_equivariance_measure::"
 _LOOPS = _CORE + "test_the_change_of_answers_is_that_of_plain_loops"
 _SCIPY = _TRUTH + "test_the_change_is_that_of_scipy_and_plain_loops"
 _BIAS, _PLACE = _CORE + "test_a_bias_hides_nothing", _CORE + "test_what_depends_on_the_place_is_found"

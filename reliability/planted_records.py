@@ -16,8 +16,8 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/volumes.py::load",
-        "Split(Centred(rows, space), targets",
-        "Split(rows, targets",
+        "Split(Centred(images, space, channels_last=True), targets",
+        "Split(images, targets",
         "no box around volumes",
     ),
     Fault(
@@ -59,8 +59,8 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/split.py::Joined.__init__",
-        "self.kind, self.side = first.kind, first.side",
-        "self.kind = first.kind",
+        "self.side, self.voxels, self.whole = first.side, first.voxels, first.whole",
+        "self.voxels, self.whole = first.voxels, first.whole",
         "joined scans forget their spacing",
     ),
     Fault(
@@ -82,10 +82,16 @@ _RECORDS = [
         "volumes spun off their feet",
     ),
     Fault(
-        "lab/tasks/own.py::fills_corners", "varied > inside / 2", "varied > 2 * inside", "corners that are full unseen"
+        "lab/tasks/fitting.py::fills_corners",
+        "varied > inside / 2",
+        "varied > 2 * inside",
+        "corners that are full unseen",
     ),
     Fault(
-        "lab/runs/precision.py::in_precision", "if name in _KINDS else", "if False else", "tested in another precision"
+        "lab/evaluation/scores.py::in_precision",
+        "if name in AUTOCAST else",
+        "if False else",
+        "tested in another precision",
     ),
     Fault(
         "lab/evaluation/elements.py::_how",
@@ -122,10 +128,10 @@ _RECORDS = [
         "affine digits leave the view",
     ),
     Fault(
-        "lab/data/turned.py::transformed", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"
+        "lab/data/resample.py::transformed", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"
     ),
     Fault(
-        "lab/data/turned.py::transformed",
+        "lab/data/resample.py::transformed",
         "images[rows].astype(np.float64)",
         "images[rows].astype(np.float32)",
         "other digits on other processors",
@@ -156,12 +162,12 @@ _RECORDS = [
     ),
     Fault(
         "lab/training/train.py::keep_best.kept",
-        "run.last_checkpoint if config.training.train_on_val else run.best_checkpoint",
+        "run.last_checkpoint if training.train_on_val else run.best_checkpoint",
         "run.best_checkpoint",
         "an epoch picked by images that were learned",
     ),
     Fault(
-        "lab/training/train.py::to_learn_from",
+        "lab/session.py::Session.train",
         '"valid": splits["valid"]}) if training.train_on_val',
         "}) if training.train_on_val",
         "--train-on-val learns from nothing more",
@@ -178,7 +184,7 @@ _RECORDS = [
         '"plain": {**PLAIN, "parameters": 60_000}',
         "a plain network half as large",
     ),
-    Fault("lab/runs/line.py::training_of", "values[-n:]", "values[:n]", "the first epochs for the last"),
+    Fault("lab/runs/line.py::training_of", "last[-n:]", "last[:n]", "the first epochs for the last"),
     Fault(
         "../../studies/tables.py::difference.interval",
         "combined([(1, pair[0]), (-1, pair[1])])",
@@ -219,7 +225,7 @@ TESTS = {
     "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
     "volumes predicted without their box": "lab/test_predict::test_volumes",
-    "a disc that is a square": "test_disc_mean",
+    "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
     "logits taken for probabilities": "lab/test_statistics",
     "folds of other settings reported as new": "lab/test_labelled",

@@ -54,7 +54,10 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (["sweep", "studies/nowhere.py"], ["studies/nowhere.py: there is no such file"]),
+        (
+            ["sweep", "studies/nowhere.py"],
+            ["studies/nowhere.py: does not exist; expected the file that holds the study"],
+        ),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )

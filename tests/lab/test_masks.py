@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, jaccard_score, recall_score
 
 from liespline import SO2
 from liespline.lab.data.augment import Augmentation, Draws
-from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.evaluation.mask_scores import under_rotations
 from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, dice, soft_dice
 from liespline.lab.transforms import in_view

@@ -10,6 +10,7 @@ from torch._dynamo.testing import CompileCounter
 from lab.matrix_sets import same_sets
 from liespline import SO2, GConv, Project, Trivial, uniform
 from liespline.lab.runs.folder import Run
+from liespline.lab.session import Session
 from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.training import train as training
@@ -105,9 +106,9 @@ def test_who_asks_for_it_all_the_same_is_told(tmp_path, monkeypatch):
         train_fraction=0.05,
     )
     config = config.updated(grid_jitter=1.0, compile=True, accelerator="cpu")
-    assert any("--compile is left out: windows change" in remark for remark in preflight(config).remarks)
-    assert not preflight(config.updated(group="sim2", elements=(2, 2))).remarks
+    assert any("--compile is left out: windows change" in remark for remark in preflight(Session(config)))
+    assert not preflight(Session(config.updated(group="sim2", elements=(2, 2))))
     asked = []
     monkeypatch.setattr(training.Learner, "compile_network", asked.append)
-    training.train(config, Run.create(tmp_path / "gl2", config), progress=False)
+    training.train(Session(config, Run.create(tmp_path / "gl2", config)), progress=False)
     assert not asked

@@ -11,9 +11,10 @@ from scipy import ndimage
 from lab.mnist_files import idx
 from lab.small_runs import new_run
 from liespline.lab.data import Split
-from liespline.lab.data.turned import transformed
+from liespline.lab.data.resample import transformed
 from liespline.lab.evaluation import evaluate
 from liespline.lab.runs.trained import load
+from liespline.lab.session import Session
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
@@ -132,7 +133,7 @@ def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeyp
     assert last["global_step"] == 2 * ((len(train.share(0.2)) + len(valid)) // 64)
     worse = last | {"state_dict": {name: torch.zeros_like(value) for name, value in last["state_dict"].items()}}
     torch.save(worse, run.best_checkpoint)
-    keep_best(config, run, Signature.of(train), "accuracy")
+    keep_best(Session(config, run))
     kept, weights = load(run.path).network.state_dict(), last["state_dict"]
     assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
     results = json.loads(run.results_file.read_text())

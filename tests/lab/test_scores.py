@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from liespline.lab.data import Split
-from liespline.lab.data.split import in_colours
-from liespline.lab.evaluation.scores import batches, confusion, scores
-from liespline.lab.runs.precision import in_precision
+from liespline.lab.data.samples import in_colours
+from liespline.lab.evaluation.scores import batches, confusion, in_precision, scores
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
 from liespline.lab.tasks.networks import Signature

@@ -65,9 +65,9 @@ def test_discs_are_found_and_the_background_does_not_count_in_rotated_masks(segm
     assert results["rotated_masks"]["upright"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_report_shows_truth_answer_and_error(segmented):
+def test_the_report_shows_truth_prediction_and_error(segmented):
     page = segmented.report_file.read_text()
-    for words in ("Truth, answer and error", "how consistently masks rotate", "Dice rotated by 45°"):
+    for words in ("Truth, prediction and error", "how consistently masks rotate", "Dice rotated by 45°"):
         assert words in page
 
 

@@ -27,9 +27,11 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 7), (7, 7), (45, 90), (802, 1000), (1, 3000)])
-def test_wilson_is_scipys(right, total):
-    known = stats.binomtest(right, total).proportion_ci(0.95, "wilson")
-    assert wilson(right, total) == pytest.approx([known.low, known.high], abs=1e-6)
+def test_wilson_ends_where_the_normal_approximation_does(right, total):
+    """Where |p̂ − p| = z √(p(1 − p)/n): the roots of (1 + z²/n) p² − (2p̂ + z²/n) p + p̂²."""
+    share, z2 = right / total, stats.norm.ppf(0.975) ** 2 / total
+    roots = np.sort(np.roots([1 + z2, -(2 * share + z2), share**2]).real)
+    assert wilson(right, total) == pytest.approx(roots.tolist(), abs=1e-6)
 
 
 def test_always_the_same_answer_is_seen_through():

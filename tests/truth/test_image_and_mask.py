@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from liespline import SO2
 from liespline.lab.data.augment import Draws
-from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.tasks import find_task
 from liespline.lab.transforms import moved, resampled, rotations
 

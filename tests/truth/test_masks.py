@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -421,6 +422,16 @@ def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit
     assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
 
 
+def test_a_bar_shows_how_far_validation_is(few_patches, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    loud = [word for word in PLAIN if word != "--quiet"]
+    status, said, _ = command(
+        "train", "segment", "--data", few_patches, *loud, "--patch", 8, "--epochs", 1, "--out", tmp_path / "run"
+    )
+    assert status == 0
+    assert re.search(r"Validation .* [1-3]/3 ", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said))
+
+
 def test_two_processes_score_each_image_once(tmp_path):
     root, draw = tmp_path / "set", np.random.default_rng(8)
     for split, count in (("train", 4), ("valid", 3)):
@@ -441,12 +452,12 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
     """Files of before have no masks on their own grid; those that are there are not taken for new ones."""
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
-        patch.setattr("liespline.lab.data.ragged.FORMAT", 1)
-        patch.setattr("liespline.lab.data.ragged.Ragged.own_mask", lambda self, row: self.mask(row))
+        patch.setattr("liespline.lab.data.store.FORMAT", 1)
+        patch.setattr("liespline.lab.data.mask_store.MaskStore.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
-    before = set((tmp_path / "cache").glob("*.pairs"))
+    before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]
-    after = set((tmp_path / "cache").glob("*.pairs"))
+    after = set((tmp_path / "cache").glob("*.items"))
     assert len(before) == len(after) == 1
     assert before != after
     assert scores["dice"] == pytest.approx(picked(coarse)["valid_dice"], abs=1e-6)

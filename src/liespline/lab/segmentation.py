@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .data.mask_split import Whole
 from .data.rows import Array
 from .data.scans import Reading, cube_side
-from .data.whole import Whole
 from .runs.trained import Trained
 from .tasks.networks import Signature
 from .tasks.objectives import Objective

@@ -113,7 +113,7 @@ def train(
     if resume is not None:
         if extra := [name for name, value in (("task", task), ("--config", config), ("--out", out)) if value]:
             raise ConfigError(f"--resume {resume} goes on with that run; leave out {extra[0]}")
-        run, chosen = reopened(resume, given)
+        session = reopened(resume, given)
     else:
         chosen = start_config(task, config, given)
         if chosen.folds is not None and chosen.fold is None:
@@ -122,9 +122,10 @@ def train(
             folder = out or Path("runs") / f"{chosen.label}-{chosen.network.group}-{chosen.folds}-folds"
             show_folds(train_folds(chosen, folder, progress=not quiet), folder)
             return
-        run = start(chosen, out)
-    train_run(chosen, run, progress=not quiet)
+        session = start(chosen, out)
+    train_run(session, progress=not quiet)
     if is_first():
+        run = session.run
         show_results(run.read_results("scores", "parameters"), as_json=False)
         if run.report_file.is_file():  # one that was handed on without its network may have none
             console.print(f"report: {run.report_file}")

@@ -20,10 +20,12 @@ from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
 from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
-from ..data.rows import Array, digest, file_key
-from ..data.scans import Reading, stem
+from ..data.rows import Array
+from ..data.samples import in_colours
+from ..data.scans import Reading
 from ..data.scans.nifti import write_nifti
-from ..data.split import in_colours
+from ..data.scans.read import stem
+from ..data.store import digest, file_key
 from ..data.value_range import statistics
 from ..runs.trained import Trained, model_files
 from ..segmentation import segmented, unlike_voxels

@@ -15,10 +15,10 @@ from torch import Tensor
 from ..data import DataError, as_float
 from ..data.centred import centred
 from ..data.files import NAMED, grouped
-from ..data.images import in_16_bits, scaled
-from ..data.pictures import SUFFIXES, read_array, strict_pillow
-from ..data.scans import SCAN_FORMATS, Reading, is_scan, read_scan
-from ..data.split import in_colours
+from ..data.pictures import SUFFIXES, in_16_bits, read_array, scaled, strict_pillow
+from ..data.samples import in_colours
+from ..data.scans import Reading
+from ..data.scans.read import SCAN_FORMATS, is_scan, read_scan
 from ..data.value_range import Comparison, statistics
 from ..data.volumes import ARRAYS, read_volumes
 from ..runs.trained import Trained, load

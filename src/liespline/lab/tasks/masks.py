@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torchmetrics import Metric, MetricCollection
 
-from ..data.ragged import IGNORE
+from ..data.samples import IGNORE
 from .objectives import Objective
 
 SMOOTH = 1.0  # voxel: a class that is neither there nor predicted counts as found
