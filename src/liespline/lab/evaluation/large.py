@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..data.arrays import Array
 from ..data.large import Windows, read_window
 from ..data.large.write import Bands
-from ..data.rows import Array
 from ..tiles import Tiling
 
 Progress = Callable[[int, int], None]
