@@ -206,7 +206,7 @@ def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     assert json.loads(out)["images"] == 3
     side = factor * (1.2 * 1.0 * 1.9) ** (1 / 3)
     for text in (said, also):
-        assert (f"has voxels of {side:.3g} mm, the network learned from voxels of 1." in text) == warned
+        assert (f"has voxels of {side:.3g} mm, the network was trained on voxels of 1." in text) == warned
 
 
 def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
@@ -234,7 +234,7 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     assert status == 1
     assert [row["image"] for row in json.loads(listed)] == [str(folder / f"{name}.nii.gz") for name in ("v0", "v8")]
     assert sorted(path.name for path in out.iterdir()) == ["v0.nii.gz", "v8.nii.gz"]
-    assert "holds 2 masks" in said
+    assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said
     status, listed, said = command("predict", coarse, folder, "--out", out)
@@ -461,12 +461,12 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
     """Files of before have no masks on their own grid; those that are there are not taken for new ones."""
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
-        patch.setattr("liespline.lab.data.ragged.FORMAT", 1)
-        patch.setattr("liespline.lab.data.ragged.Ragged.own_mask", lambda self, row: self.mask(row))
+        patch.setattr("liespline.lab.data.store.FORMAT", 1)
+        patch.setattr("liespline.lab.data.mask_store.MaskStore.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
-    before = set((tmp_path / "cache").glob("*.pairs"))
+    before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]
-    after = set((tmp_path / "cache").glob("*.pairs"))
+    after = set((tmp_path / "cache").glob("*.items"))
     assert len(before) == len(after) == 1
     assert before != after
     assert scores["dice"] == pytest.approx(picked(coarse)["valid_dice"], abs=1e-6)

@@ -8,7 +8,8 @@ import numpy as np
 import tifffile
 
 from ..files import DataError, replaced
-from ..rows import Array, digest
+from ..rows import Array
+from ..store import digest
 
 TILE = 256
 

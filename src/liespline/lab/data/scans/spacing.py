@@ -1,4 +1,4 @@
-"""Voxels of unequal sides made cubes, so that a turn of the samples is a turn of the patient."""
+"""Voxels of unequal sides made cubes, so that a rotation of the samples is one of the patient."""
 
 import math
 from collections.abc import Sequence
