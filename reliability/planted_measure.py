@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-_CORE, _TRUTH = "test_measure::", "truth/test_equivariance_measure::"
+_CORE, _TRUTH = "core/test_measure::", "truth/test_equivariance_measure::"
 _LOOPS = _CORE + "test_the_change_of_answers_is_that_of_plain_loops"
 _SCIPY = _TRUTH + "test_the_change_is_that_of_scipy_and_plain_loops"
 _BIAS, _PLACE = _CORE + "test_a_bias_hides_nothing", _CORE + "test_what_depends_on_the_place_is_found"
@@ -126,7 +126,11 @@ FAULTS = [
         _TRUTH + "test_numbers_and_tags_are_measured_and_not_centred",
     ),
     Fault(
-        "lab/evaluation/elements.py::BASE", "BASE = 11.0", "BASE = 0.0", "change: a copy is upright", "lab/test_moves"
+        "lab/evaluation/elements.py::BASE",
+        "BASE = 11.0",
+        "BASE = 0.0",
+        "change: a copy is upright",
+        "lab/test_elements",
     ),
     Fault(
         "lab/transforms.py::Scene.maps",
@@ -147,14 +151,14 @@ FAULTS = [
         "scene.copy(base)",
         "scene.inside + scene.background",
         "layers: beside the image that was not interpolated",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",
         '"worst error": max(each)',
         '"worst error": min(each)',
         "layers: the best move is the worst",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",

@@ -5,10 +5,10 @@ from fault import Fault
 _RECIPE = "lab/test_recipe::"
 _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
-_OWN = "test_converting_own"
-_DISC = "test_disc_pad"
-_GRIDS = "test_over_grids"
-_SPLINED = "lab/test_splined"
+_OWN = "core/test_converting_own"
+_DISC = "core/test_disc"
+_GRIDS = "core/test_shift"
+_SPLINED = "lab/test_transforms"
 _ENSEMBLE = "lab/test_ensemble"
 
 _EQUAL = "lab/test_learned::test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept"
@@ -66,7 +66,7 @@ FAULTS = [
           "copy.deepcopy(network)", "grids: weights of their own", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".amax(0)", "grids: the maximum, not the mean", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".sum(0)", "ensemble: the sum, not the mean",
-          "test_ensemble"),
+          "core/test_shift"),
     Fault("lab/training/learner.py::Learner.training_step", "return loss * count", "return loss",
           "ensemble: each learns more slowly", _ENSEMBLE),
     Fault("lab/training/learner.py::outputs", "network.each(x).flatten(0, 1) if", "network(x) if",
@@ -91,7 +91,7 @@ FAULTS = [
     Fault("models/kit.py::Kit.__init__", '"disc" if self.disc else "zeros"', '"zeros" if self.disc else "zeros"',
           "disc: layers see a square frame", _DISC),
     Fault("_export/layers.py::_unset", "pads, before, mode = [DiscPad(layer.borders)]", "pads, before, mode = []",
-          "disc: exported without its border", "test_export"),
+          "disc: exported without its border", "core/test_export"),
     Fault("_convert.py::_Converter._treats_all_alike",
           "return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])", "return True",
           "convert: layers that mix positions stay", _OWN),

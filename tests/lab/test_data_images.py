@@ -97,6 +97,7 @@ def test_size_scales_and_cuts_the_centre(tmp_path):
         assert image.shape == (3, 10, 10)
         assert image[0, 5, :3].tolist() == pytest.approx([150] * 3, abs=8)
         assert image[0, 5, 7:].tolist() == pytest.approx([100] * 3, abs=8)
+    assert {image.shape for image, _ in everything(data, size=12)} == {(3, 12, 12)}, "decoded anew"
     with pytest.raises(ValueError, match="size 0"):
         images.load(data, "train", size=0)
 

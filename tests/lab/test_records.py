@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 import torch
 from scipy import ndimage
-from torch import nn
 
 from lab.mnist_files import idx
 from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.data.resample import transformed
 from liespline.lab.evaluation import evaluate
-from liespline.lab.evaluation.elements import transforms_of
-from liespline.lab.evaluation.invariance import accuracies
-from liespline.lab.runs.trained import Trained, load
+from liespline.lab.runs.trained import load
 from liespline.lab.session import Session
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
@@ -122,36 +119,6 @@ def test_the_paper_network_takes_no_sizes():
         task.make(task.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
     with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
         task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
-
-
-class RightOrLeft(nn.Module):
-    """Knows which half is brighter, and so turns over when the image does."""
-
-    def __init__(self):
-        super().__init__()
-        self.sign = nn.Parameter(torch.ones(1))
-
-    def forward(self, x):
-        difference = x[..., 13:].sum((1, 2, 3)) - x[..., :12].sum((1, 2, 3))
-        return self.sign * torch.stack([difference, -difference], -1)
-
-
-def test_moved_scores_leave_the_upright_images_out():
-    images = np.zeros((8, 25, 25), np.uint8)
-    images[:4, 12, 20], images[4:, 12, 4] = 255, 255
-    split = Split(images, np.repeat([0, 1], 4), ("right", "left"))
-    config = find_task("images").defaults.updated(group="none", elements=1, kernel="dense")
-    trained = Trained(RightOrLeft(), config, Signature.of(split))
-    found = accuracies(trained, split, transforms_of(trained), 8)
-    # Of 24 turns, eleven leave the dot on its side, eleven bring it to the other, and two to the middle.
-    assert found["accuracy"][0] == 1
-    assert found["scores"]["accuracy"] == pytest.approx(sum(found["accuracy"][1:]) / 23)
-    assert 10 / 23 <= found["scores"]["accuracy"] <= 12 / 23
-    assert 0.4 < found["scores"]["auc"] < 0.6
-    scaled = Trained(
-        RightOrLeft(), find_task("mnist").defaults.updated(group="none", elements=1, moved="scaled"), trained.signature
-    )
-    assert transforms_of(scaled).axis == "scale", "a plain network is moved as its data are"
 
 
 def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):

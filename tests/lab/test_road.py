@@ -20,7 +20,8 @@ opened, decoded, built, hashed, ran = Counter(), [], [], [], set()
 
 def running(frame, event, argument):
     file = frame.f_code.co_filename
-    if "/liespline/lab/" in file and file.endswith(".py") and frame.f_code.co_flags & 1:  # of functions, not of modules and classes
+    of_a_function = frame.f_code.co_flags & 1  # not of a module or a class
+    if of_a_function and "/liespline/lab/" in file and file.endswith(".py"):
         ran.add(file.rpartition("/liespline/lab/")[2])
 
 import PIL.Image

@@ -49,7 +49,6 @@ def test_discs_are_found_and_the_background_does_not_count_in_rotated_masks(segm
     assert results["scores"]["dice"] > 0.85
     assert results["rotated_masks"]["rotation_consistency"] > 0.85
     trained, truth, found = load(segmented.path), [], []
-    data = trained.config.data
     for name in json.loads((segmented.path / "data.json").read_text())["splits"]["test"]:
         image, mask = (
             np.asarray(Image.open(f"{trained.config.data}/{part}/{name}.png")) for part in ("images", "masks")

@@ -137,7 +137,7 @@ class Scene:
         # Splines feel an edge for some samples more than the corners of the image reach beyond its sides.
         far = [math.ceil((math.hypot(*space) - n) / 2) + EDGE for n in space]
         around = [min(n - 1, more) for n, more in zip(space, far, strict=True)]
-        margins = [side for margin in reversed(around) for side in (margin, margin)]
+        margins = [margin for margin in reversed(around) for _ in (0, 1)]
         return Scene(torch.nn.functional.pad(images, margins, mode="reflect"), 0.0, group, space)
 
     def copy(self, element: Tensor, there_and_back: bool = False) -> Tensor:

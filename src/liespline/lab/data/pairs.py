@@ -111,7 +111,7 @@ def _remarks(items: MaskStore, reading: Reading) -> list[str]:
     notes = [f"{len(items)} images with masks: {text}"]
     rare = [f"{name} in {n}" for name, n in zip(classes, (counts > 0).sum(0), strict=True) if n < len(SPLITS)]
     if rare:
-        notes.append(f"classes in fewer than {len(SPLITS)} images, too few to learn and test: {', '.join(rare)}")
+        notes.append(f"classes in fewer than {len(SPLITS)} images, too few to train and test on: {', '.join(rare)}")
     if side:
         notes.append(f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}")
     return notes

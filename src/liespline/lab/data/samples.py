@@ -37,6 +37,6 @@ def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tens
     check_channels(images.shape[1], channels, images.ndim - 2, where)
     if channels == 3:
         return images.expand(-1, 3, *images.shape[2:])
-    weights = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
-    grey = (images.double() * weights).sum(1, keepdim=True)
+    shares = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
+    grey = (images.double() * shares).sum(1, keepdim=True)
     return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError, existing
 from .folds import deal
-from .rows import Array
 from .split import ALL, SPLITS
 
 KINDS = ("classes", "tags", "numbers")
@@ -59,10 +59,10 @@ class Table:
 
 
 def labels_of(path: Path, folder: Path, kind: str | None, what: Samples) -> Table:
-    """The table `path` about samples in `folder`, with something to be learned and a note on it."""
+    """The table `path` about samples in `folder`, with labels and a note on them."""
     table = read_table(path, folder, kind)
     if not table.names:
-        raise DataError(f"{path}: has no column besides file, split and group; add one with what is to be learned")
+        raise DataError(f"{path}: has no column besides file, split and group; add one with labels")
     if other := [file for file in table.files if not what.fits(file)]:
         raise DataError([f"{file}: is no {what.noun.removesuffix('s')}; expected {what.formats}" for file in other])
     words = {"classes": "one class each", "tags": "tags that go together in any way", "numbers": "numbers to predict"}

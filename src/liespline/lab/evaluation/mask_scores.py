@@ -35,7 +35,7 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
         whole = wholes[index]
         found = scored(trained, objective, whole._replace(image=whole.image.to(device), mask=whole.mask.to(device)))
         table.update(found.found, found.true)
-        loss.update(found.loss, found.samples)
+        loss.update(float(found.loss), found.samples)  # counted on the CPU, wherever the network is
         own = MaskScores(split.classes)
         own.update(found.found, found.true)
         single.append(own.compute())

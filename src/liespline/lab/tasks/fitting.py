@@ -11,10 +11,10 @@ from ..settings import Config, ConfigError, Network
 from ..transforms import radii
 from .networks import Signature
 
-TURNED = ("so2", "o2", "sim2", "so3", "o3")
-"""Groups that turn images all around."""
+ROTATED = ("so2", "o2", "sim2", "so3", "o3")
+"""Groups that hold every rotation."""
 LOOKED_AT = 64
-# A network that has taken fewer steps has learned little, even from few images.
+# After fewer steps a network fits little, even few images.
 FEWEST_STEPS = 150
 
 
@@ -52,14 +52,14 @@ def with_notes(defaults: Network, config: Config, split: Split) -> Split:
     steps = an_epoch * training.epochs
     text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
     if 0 < steps < FEWEST_STEPS:
-        text += f"; few to learn from, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
+        text += f"; few steps, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
     notes.append(text)
     widths = fitting_widths(defaults, config.network, split.space)
     if widths != config.network.widths and config.network.network == "classifier":
         size = "×".join(map(str, split.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
     network = config.network
-    if network.group in TURNED and network.max_angle is None and not network.circular_mask and fills_corners(split):
+    if network.group in ROTATED and network.max_angle is None and not network.circular_mask and fills_corners(split):
         notes.append(
             "the images fill their corners, which come and go when they are rotated: if what counts is in the middle, "
             "--circular-mask keeps the predictions steadier"
