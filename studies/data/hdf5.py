@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size, existing
-from liespline.lab.data.rows import Array
 from liespline.lab.data.store import Item, Store, file_key, stored
 
 from .npy import mapped

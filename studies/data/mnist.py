@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size
 from liespline.lab.data.resample import transformed
-from liespline.lab.data.rows import Array
 from liespline.lab.data.split import SPLITS, Split, check_split
 
 from .matrices import Matrices, places

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from liespline.lab.data.arrays import Array, npy_header
 from liespline.lab.data.files import DataError, replacing
-from liespline.lab.data.rows import Array, npy_header
 from liespline.lab.data.store import Store
 
 

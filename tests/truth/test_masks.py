@@ -185,13 +185,6 @@ def test_a_second_version_header_and_a_header_of_four_axes(coarse, tmp_path):
     assert np.allclose(one.affine, two.affine)
 
 
-def test_the_spacing_of_arrays_is_in_the_header(coarse, tmp_path):
-    np.savez(tmp_path / "a.npz", volume=np.random.default_rng(0).random((12, 9, 10)), spacing=[1.0, 1.5, 2.5])
-    (path,), _ = predicted(coarse, [tmp_path / "a.npz"], tmp_path / "out")
-    assert nibabel.load(path).header.get_zooms() == pytest.approx((1.0, 1.5, 2.5))
-    assert nibabel.load(path).header.get_xyzt_units()[0] == "mm"
-
-
 @pytest.mark.parametrize(("factor", "warned"), [(0.1, True), (0.4, False), (3.0, False), (8.0, True)])
 def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     """Against the usual voxel in training, of 1.21 or 1.40 mm (cube roots of products), not against cubes of 2.2."""

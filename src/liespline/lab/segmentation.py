@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .data.arrays import Array
 from .data.mask_split import Whole
-from .data.rows import Array
 from .data.scans import Reading, cube_side
 from .runs.trained import Trained
 from .tasks.networks import Signature

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .rows import Array
+from .arrays import Array
 from .store import Seen, Store
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
+from .arrays import Array
 from .files import DataError, check_declared_size, existing
-from .rows import Array
 
 ORIENTATION = 274  # tag of TIFF and EXIF
 SUFFIXES = (".tif", ".tiff")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError
-from .rows import Array
 from .split import SPLITS, check_split
 
 PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 14 percent

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError
 from .pictures import in_16_bits, read_picture, scaled, strict_pillow
-from .rows import Array
 from .store import Item, Store, file_key, stored
 
 _BLOCK = 64

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from .arrays import Array
 from .files import DataError
 from .mask_store import MaskStore
 from .patches import RandomPatches, cut
-from .rows import Array
 from .scans import cube_side
 from .split import Split
 from .store import Seen

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from .rows import Array
+from .arrays import Array
 from .samples import as_float
 from .store import Store
 

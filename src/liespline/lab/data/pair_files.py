@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .channels import ORIENTATION
 from .files import DataError
 from .pictures import SUFFIXES, picture, read_array
-from .rows import Array
 from .scans import Scan
 from .scans.read import is_scan, read_scan, stem
 

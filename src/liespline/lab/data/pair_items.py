@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .arrays import Array
 from .files import DataError
 from .pair_files import CLASSES, IGNORED, MOST_VALUES, Pair, read_classes, read_image, read_mask
-from .rows import Array
 from .samples import IGNORE, as_float
 from .scans import Reading, Scan
 from .spool import Spool

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from .arrays import Array
 from .mask_store import MaskStore
-from .rows import Array
 from .samples import IGNORE
 
 FOCUSED = 0.5  # of the patches are put around a class

@@ -12,9 +12,9 @@ import torch
 from PIL import Image, ImageOps
 
 from . import channels
+from .arrays import Array
 from .channels import MOST_PIXELS
 from .files import DataError
-from .rows import Array
 
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")

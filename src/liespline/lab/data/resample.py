@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..transforms import resampled, rotations
-from .rows import Array
+from .arrays import Array
 
 _BLOCK_SAMPLES = 1 << 22
 _ROUNDING = 1e-6

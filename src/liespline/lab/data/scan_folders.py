@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .arrays import Array
 from .centred import Centred, box_notes, box_of
 from .class_folders import FEWEST, check_same_classes, has_splits, list_classes, split_folder
 from .files import DataError
-from .rows import Array
 from .scans import Reading, Scan, cube_side
 from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import ALL, SPLITS, Split

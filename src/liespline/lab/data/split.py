@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Dataset
 
+from .arrays import Array
 from .files import DataError
-from .rows import Array
 from .samples import check_channels, in_colours
 from .store import Seen, fingerprint
 

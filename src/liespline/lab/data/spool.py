@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from .rows import Array
+from .arrays import Array
 
 
 class Spool:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .arrays import Array
 from .files import DataError, lock, replaced, replacing
-from .rows import Array
 from .samples import as_float
 from .value_range import STATISTICS, statistics
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError, existing
 from .folds import deal
-from .rows import Array
 from .split import ALL, SPLITS
 
 KINDS = ("classes", "tags", "numbers")

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .arrays import Array, npy_header
 from .centred import Centred, box_notes, box_of
 from .files import DataError, check_declared_size, existing
-from .rows import Array, npy_header
 from .scans.arrays import read_npy
 from .split import Split, check_split
 from .store import Item, file_key, stored

@@ -14,13 +14,13 @@ from PIL import Image
 from torch import Tensor
 
 from ..data import DataError, as_float
+from ..data.arrays import Array
 from ..data.files import NAMED, replaced
 from ..data.large import Windows, open_windows, read_window
 from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
 from ..data.pair_files import read_image
 from ..data.pictures import SUFFIXES, strict_pillow
-from ..data.rows import Array
 from ..data.samples import in_colours
 from ..data.scans import Reading
 from ..data.scans.nifti import write_nifti

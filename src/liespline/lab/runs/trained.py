@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
+from ..data.arrays import Array
 from ..data.pictures import scaled, scaling
-from ..data.rows import Array
 from ..data.value_range import Comparison, ValueRange, statistics
 from ..networks import build, multiple_of
 from ..settings import Config

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..channels import MOST_PIXELS, SUFFIXES
 from ..files import DataError, existing
 from ..pictures import read_array, strict_pillow
-from ..rows import Array
 from .slides import SLIDES, SlideWindows, open_slide
 from .tiff import TiffWindows, open_tiff
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import tifffile
 
+from ..arrays import Array
 from ..channels import ORIENTATION
 from ..files import DataError
-from ..rows import Array
 
 KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
 MOST_SEGMENT = 1 << 28  # a file of larger pieces cannot be read in constant memory

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import tifffile
 
+from ..arrays import Array
 from ..files import DataError, replaced
-from ..rows import Array
 from ..store import digest
 
 TILE = 256

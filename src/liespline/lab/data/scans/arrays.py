@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, npy_header
 from ..files import DataError, check_declared_size, existing
-from ..rows import Array, npy_header
 from .scan import Scan
 
 SUFFIXES = (".npy", ".npz")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array
+from ..arrays import Array
 
 
 @dataclass(frozen=True)

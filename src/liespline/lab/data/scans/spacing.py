@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Array
 from ..files import DataError
-from ..rows import Array
 from .scan import Scan
 
 MOST_VOXELS = 2**30
