@@ -154,7 +154,7 @@ def test_the_report_shows_the_numbers(folders):
         held = {name: file.get_tensor(name).size for name in file.keys() if "running" not in name}  # noqa: SIM118
     learned = sum(size for name, size in held.items() if not name.endswith("num_batches_tracked"))
     assert folders.results()["parameters"] == learned
-    assert f"{learned:,} weights" in page
+    assert f"{learned:,} parameters" in page
 
 
 def test_predict_says_what_the_network_says(road):
