@@ -46,10 +46,13 @@ def test_scores_of_every_split(road):
     assert trained["images"] == len(road.split("train"))
 
 
-def test_the_size_of_batches_does_not_matter(folders, monkeypatch):
-    """13 test images in batches of 5, the last one of 3."""
+def test_the_size_of_batches_does_not_matter(folders, points, monkeypatch):
+    """13 test images in batches of 5, the last one of 3; maps of landmarks are scored batch by batch."""
+    whole = points.evaluated("train")
+    assert whole["images"] % 5
     monkeypatch.setattr("liespline.lab.evaluation.scores.BATCH", 5)
     assert folders.evaluated("test")["scores"] == pytest.approx(scores_of(folders, "test"), abs=NEAR)
+    assert points.evaluated("train")["scores"] == pytest.approx(whole["scores"], abs=1e-6)
 
 
 def test_another_folder_with_splits_has_its_own(folders, tmp_path):
