@@ -59,6 +59,8 @@ class Network:
     make: Callable[[], nn.Module]
     shape: tuple[int, ...]
     on_meta: bool = True  # whether it can be made there
+    traced: bool = True  # whether it is compiled: not where that would be long, and the same code again
+    in_onnx: bool = True  # likewise
 
     def __call__(self) -> nn.Module:
         """Return the network, with other parameters each time."""
@@ -72,7 +74,7 @@ class Network:
 def _of_layers(*given: object) -> Network:
     grid: Grid = given[0]  # type: ignore[assignment]
     space = {1: (16,), 2: (14, 14), 3: (6, 6, 6)}[grid.group.space_dim]
-    return Network(lambda: _network(*given), (2, *space))  # type: ignore[arg-type]
+    return Network(lambda: _network(*given), (2, *space), in_onnx=False)  # type: ignore[arg-type]
 
 
 def _line() -> nn.Module:
@@ -137,12 +139,12 @@ NETWORKS: dict[str, Network] = {
     "channel groups": Network(_groups, (2, 13, 14)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "residual": Network(_Sums, (2, 12, 12)),
-    "CelebA": Network(lambda: models.celeba(2, 2), (3, 16, 16), on_meta=False),
+    "CelebA": Network(lambda: models.celeba(2, 2), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),
-    "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21)),
+    "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21), traced=False),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
-    "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14)),
-    "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False),
+    "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
+    "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),
 }
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
