@@ -39,28 +39,36 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/training/": ["lab/test_learned", "lab/test_statistics", "lab/test_resume", "lab/test_labelled"],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
-    "lab/runs/data": ["lab/test_record", "lab/test_data_check"],
-    "lab/runs/": ["lab/test_evaluate"],
-    "lab/tasks/": ["lab/test_measures", "lab/test_statistics", "lab/test_evaluate"],
-    "lab/evaluation/scores": ["lab/test_measures"],
-    "lab/evaluation/moves": ["lab/test_moves", "lab/test_measures", "lab/test_evaluate"],
+    "lab/session": [
+        "lab/test_record",
+        "lab/test_data_check",
+        "lab/test_learned",
+        "lab/test_statistics",
+        "lab/test_labelled",
+    ],
+    "lab/runs/": ["lab/test_scores", "lab/test_invariance"],
+    "lab/tasks/": ["lab/test_scores", "lab/test_statistics", "lab/test_groups_cli"],
+    "lab/evaluation/scores": ["lab/test_scores"],
+    "lab/evaluation/elements": ["lab/test_elements", "lab/test_invariance"],
+    "lab/evaluation/invariance": ["lab/test_elements", "lab/test_invariance"],
+    "lab/evaluation/mask_files": ["lab/test_segment", "truth/test_masks"],
     "lab/evaluation/statistics": ["lab/test_statistics"],
     "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_masks"],
     "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
-    "lab/report/": ["lab/test_measures"],
+    "lab/report/": ["lab/test_invariance"],
     "lab/networks": ["lab/test_recipe"],
-    "lab/moving": ["lab/test_measures", "lab/test_evaluate"],
+    "lab/transforms": ["lab/test_transforms", "lab/test_invariance"],
     "lab/tiles": ["lab/test_large"],
-    "lab/whole": ["truth/test_masks", "truth/test_picked_epoch"],
+    "lab/segmentation": ["truth/test_masks", "truth/test_picked_epoch"],
     "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
     "lab/sweep/": ["lab/test_records", "lab/test_sweep"],
-    "lab/data/augment": ["lab/test_measures", "lab/test_data_landmarks", "lab/test_devices"],
-    "lab/data/split": ["lab/test_measures", "lab/test_record", "lab/test_data_images"],
-    "lab/data/record": ["lab/test_record"],
-    "lab/data/images": ["lab/test_data_images", "lab/test_data_check"],
-    "lab/data/labelled": ["lab/test_labelled", "lab/test_data_table"],
+    "lab/data/augment": ["lab/test_augment", "lab/test_transforms", "lab/test_data_landmarks", "lab/test_devices"],
+    "lab/data/split": ["lab/test_scores", "lab/test_record", "lab/test_data_images"],
+    "lab/data/manifest": ["lab/test_record"],
+    "lab/data/validate": ["lab/test_record", "lab/test_data_check"],
+    "lab/data/image": ["lab/test_data_images", "lab/test_data_check", "lab/test_labelled"],
     "lab/data/table": ["lab/test_data_table", "lab/test_labelled"],
     "lab/data/folds": ["lab/test_data_table", "lab/test_labelled"],
     "lab/data/volumes": ["lab/test_data_volumes", "lab/test_volume_reading"],
@@ -75,8 +83,15 @@ NEAREST = {  # by how the file's name begins, first match first
     "testing": ["core/test_check_group", "core/test_equivariance", "core/test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
-LAB = ["lab/test_learned", "lab/test_measures", "lab/test_statistics", "lab/test_record", "lab/test_predict"]
-LAB += ["lab/test_data_check", "lab/test_evaluate", "lab/test_small_folders", "studies/test_paper_tasks"]
+LAB = [
+    "lab/test_learned",
+    "lab/test_scores",
+    "lab/test_invariance",
+    "lab/test_statistics",
+    "lab/test_record",
+    "lab/test_predict",
+]
+LAB += ["lab/test_data_check", "lab/test_augment", "lab/test_small_folders", "studies/test_paper_tasks"]
 # All that a run writes, again from the files.
 LAB += ["truth/test_images", "truth/test_table_order", "truth/test_segmentation", "truth/test_image_and_mask"]
 LAB += ["truth/test_foreign_volumes", "truth/test_picked_epoch"]

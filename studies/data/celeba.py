@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from liespline.lab.data.files import DataError, existing
-from liespline.lab.data.rows import npy_rows
 from liespline.lab.data.split import SPLITS, Split, check_split
 
 from .celeba_prepare import COLUMNS, FORMAT, INDEX, MARKER, PICTURES, SIDE, prepare
 from .celeba_source import LANDMARKS, LANDMARKS_FILE, listed_and_present, read_source
+from .npy import npy_rows
 
 __all__ = ["BLUR", "LANDMARKS", "SIDE", "check", "load", "prepare"]
 
@@ -43,9 +43,9 @@ def load(path: Path, split: str) -> Split:
     path, split = Path(path), check_split(split)
     summary = _summary(path)
     images = npy_rows(existing(path / PICTURES, "the prepared images"))
-    if images.shape != (SIDE, SIDE, 3) or images.dtype != np.uint8:
+    if images.shape[1:] != (SIDE, SIDE, 3) or images.dtype != np.uint8:
         raise DataError(
-            f"{path / PICTURES}: has {images.dtype} rows {images.shape}; expected uint8 ({SIDE}, {SIDE}, 3)"
+            f"{path / PICTURES}: has {images.dtype} rows {images.shape[1:]}; expected uint8 ({SIDE}, {SIDE}, 3)"
         )
     table = _index(path / INDEX)
     if len(table) != len(images):

@@ -20,13 +20,14 @@ import typer
 from numpy.typing import NDArray
 from PIL import Image
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, lock, write_text
 from liespline.lab.data.pictures import picture, read_rgb, strict_pillow
-from liespline.lab.data.rows import Array, write_npy
 
 from ..command import Target, console, progress_bar, run
 from .celeba_source import IDENTITY_FILE, LANDMARKS, LANDMARKS_FILE, Source, listed_and_present, read_source
 from .journal import Progress, journal
+from .npy import write_npy
 
 SIDE = 128
 FORMAT = 1

@@ -8,13 +8,16 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size, existing
-from liespline.lab.data.rows import Array, Rows, cached_rows, file_key
+from liespline.lab.data.store import Item, Store, file_key, stored
+
+from .npy import mapped
 
 BLOCK = 1024
 
 
-def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype[Any]) -> Rows:
+def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype[Any]) -> Store:
     """Data set `name` of `path`, which must be (N, *row_shape) of `dtype`, as rows.
 
     Stored plainly (contiguous, or in unfiltered chunks of whole rows) it is mapped where it lies. Compressed,
@@ -34,9 +37,8 @@ def hdf5_rows(path: Path, name: str, row_shape: tuple[int, ...], dtype: np.dtype
             f"{path}: cannot be read as HDF5 ({error}); it is truncated or damaged: fetch it again"
         ) from error
     if offsets is not None:
-        return Rows(path, offsets, row_shape, dtype)
-    shape = (count, *row_shape)
-    return cached_rows(path, file_key(path), lambda: (shape, dtype, _decoded(path, name, count)))
+        return mapped(path, offsets, row_shape, dtype)
+    return stored(path, file_key(path), lambda whole: _items(path, name, count))
 
 
 def _plain_dataset(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
@@ -89,6 +91,11 @@ def _row_offsets(path: Path, dataset: h5py.Dataset) -> NDArray[np.int64] | None:
     firsts = np.array([starts[row] for row in range(0, count, height)], np.int64)
     within = row_bytes * np.arange(height, dtype=np.int64)
     return (firsts[:, None] + within).reshape(-1)[:count]
+
+
+def _items(path: Path, name: str, count: int) -> Iterator[tuple[int, Item]]:
+    for row, image in enumerate(image for block in _decoded(path, name, count) for image in block):
+        yield row, Item.of(image, channels_last=True)
 
 
 def _decoded(path: Path, name: str, count: int) -> Iterator[Array]:

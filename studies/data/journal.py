@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError
-from liespline.lab.data.rows import Array
 
 Progress = Callable[[str, int, int], None]
 _BLOCK = 256

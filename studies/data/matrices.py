@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from liespline.lab.data.rows import Array
+from liespline.lab.data.arrays import Array
 
 Range = tuple[float, float]
 

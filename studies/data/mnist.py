@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size
-from liespline.lab.data.rows import Array
+from liespline.lab.data.resample import transformed
 from liespline.lab.data.split import SPLITS, Split, check_split
-from liespline.lab.data.turned import transformed
 
 from .matrices import Matrices, places
 
@@ -70,7 +70,7 @@ def outside(path: Path) -> Split:
 
 
 def _state(path: Path) -> object:
-    files = [(file.name, file.stat()) for file in sorted(path.glob("*ubyte*"))]
+    files = [(file.name, file.stat()) for file in sorted(path.glob("*ubyte*")) if file.is_file()]
     return (*((name, status.st_size, status.st_mtime_ns) for name, status in files), *_COUNTS.values())
 
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from liespline.lab.data.augment import ANY, Augmentation, Draws
 from liespline.lab.data.files import DataError
-from liespline.lab.data.split import SPLITS, Split, as_float, check_split
+from liespline.lab.data.samples import as_float
+from liespline.lab.data.split import SPLITS, Split, check_split
 
 from .hdf5 import hdf5_rows
 

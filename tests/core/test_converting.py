@@ -77,6 +77,16 @@ def test_every_kind_of_layer() -> None:
     assert net(x).shape == plain(x).shape == (2, 5)
 
 
+@pytest.mark.parametrize("padding", ["valid", 0, "same", 2])
+def test_a_layer_keeps_the_size_of_its_output_and_a_norm_its_constants(padding: str | int) -> None:
+    plain = nn.Sequential(nn.Conv2d(2, 3, 3, padding=padding), nn.BatchNorm2d(3, eps=0.02, momentum=0.3), nn.ReLU())
+    net = ls.convert(plain, TURNS)
+    x = torch.randn(2, 2, 15, 17)
+    assert net(x).shape == plain(x).shape
+    (norm,) = (m for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm))
+    assert (norm.eps, norm.momentum) == (0.02, 0.3)
+
+
 @pytest.mark.parametrize(
     ("group", "conv", "shape"), [(ls.Scale(1), nn.Conv1d, (20,)), (ls.SO3(), nn.Conv3d, (9, 9, 9))]
 )

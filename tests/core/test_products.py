@@ -137,12 +137,14 @@ def test_a_group_of_ones_own_joins_uniform():
         """Zooms by powers of two."""
 
         def uniform_elements(self, n, spacing):
-            return 2.0 ** torch.arange(n).unsqueeze(-1).double(), torch.ones(n), math.log(2)
+            return 2.0 ** torch.arange(n).unsqueeze(-1).double(), 1.0 + torch.arange(n), math.log(2)
 
     grid = uniform(Halves(2), 3)
     assert grid.elements.tolist() == [[1], [2], [4]]
     both = uniform(Product(SO2(), Halves(2)), (4, 3))
     assert (len(both), both.spacing) == (12, (math.tau / 4, math.log(2)))
+    zooms = both.elements[:, 1]  # 1, 2 and 4, which count 1, 2 and 3
+    assert both.weights.tolist() == pytest.approx((math.tau / 4 * (1 + zooms.log2())).tolist())
 
 
 def test_gl2_takes_every_matrix_apart():
@@ -195,6 +197,9 @@ def test_repulsion_on_a_torus_beats_the_square_lattice():
     grid = repulsion(torus, 16)
     assert closest(grid) > math.tau / 4
     assert repulsion(torus, 16) == grid
+    apart = torus.offset(grid.elements.unsqueeze(1), grid.elements).norm(dim=-1).fill_diagonal_(math.inf)
+    assert grid.spacing == pytest.approx(float(apart.min(1).values.mean())), "the mean distance of neighbours"
+    assert grid.spacing > 1.0001 * closest(grid)
     assert repulsion(torus, 16, seed=1) != grid
 
 

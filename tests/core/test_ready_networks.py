@@ -112,6 +112,23 @@ def test_the_pyramid_is_one_feature_map_per_stage() -> None:
     shapes = [tuple(f.shape) for f in net(torch.randn(2, 2, 29, 32))]
     assert shapes == [(2, 3, 4, 15, 16), (2, 4, 4, 8, 8), (2, 5, 4, 4, 4)]
     assert models.unet(2, 3, TURNS, widths=(3, 4), features=True)(torch.randn(1, 2, 9, 9)).shape == (1, 3, 4, 9, 9)
+    budgeted = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True, parameters=20_000)
+    widths = [f.shape[1] for f in budgeted(torch.randn(2, 2, 29, 32))]
+    assert widths == [norm[0].num_features for norm in budgeted.norms]
+    assert widths != [3, 4, 5]
+
+
+def test_a_unet_puts_the_skip_before_what_comes_up() -> None:
+    """Stored parameters of its layers are in this order."""
+    net, x = ready("unet", widths=(2, 3, 4)).eval(), torch.randn(2, 1, 13, 16)
+    skips = [net.down[0](x)]
+    for stage in net.down[1:]:
+        skips.append(stage(skips[-1]))
+    found = skips.pop()
+    for stage in net.up:
+        skip = skips.pop()
+        found = stage(torch.cat([skip, net.finer(found, skip.shape[3:])], 1))
+    assert torch.allclose(net(x), net.head(found), atol=1e-6)
 
 
 def test_field_dropout_drops_whole_fields_in_training_only() -> None:

@@ -5,14 +5,11 @@ import io
 import pickle
 import struct
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
-import h5py
-import numpy as np
 from PIL import Image
 
-from .hostile_crafted import GIGA, Crafted, raw, text, zipped
+from .hostile_crafted import GIGA, Crafted, raw, zipped
 from .hostile_damage import Bomb
 from .hostile_files import idx
 
@@ -20,20 +17,6 @@ from .hostile_files import idx
 def npy(shape: str, descr: str = "|u1", body: bytes = bytes(64)) -> bytes:
     header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + body
-
-
-def hdf5(fill: Callable[[h5py.File, Path], object]) -> Crafted:
-    def make(path: Path) -> None:
-        with h5py.File(path, "w") as file:
-            fill(file, path)
-
-    return make
-
-
-def virtual(file: h5py.File, path: Path) -> None:
-    layout = h5py.VirtualLayout((6, 96, 96, 3), np.uint8)
-    layout[:] = h5py.VirtualSource("/etc/passwd", "x", (6, 96, 96, 3))
-    file.create_virtual_dataset("x", layout)
 
 
 def png(width: int, height: int, body: bytes, extra: bytes = b"") -> bytes:
@@ -68,71 +51,20 @@ def _large_jpeg() -> bytes:
     return bytes(whole)
 
 
-HEAD = "{count}\nlefteye_x lefteye_y and the names of eight columns more\n"
-LINE = "{name} 10 20 30 20 20 30 10 40 30 40\n"
-
-
-def landmarks(name: str, count: object = 12) -> Crafted:
-    rows = [LINE.format(name=f"{i:06d}.jpg") for i in range(1, 12)]
-    return text(HEAD.format(count=count) + LINE.format(name=name) + "".join(rows))
-
-
 DATA: dict[str, dict[str, Crafted]] = {
-    "pcam": {
-        "10^9 rows": hdf5(lambda f, p: f.create_dataset("x", (GIGA, 96, 96, 3), np.uint8, chunks=(1, 96, 96, 3))),
-        "10^9 rows packed": hdf5(
-            lambda f, p: f.create_dataset("x", (GIGA, 96, 96, 3), np.uint8, chunks=(1, 96, 96, 3), compression="gzip")
-        ),
-        "external link": hdf5(lambda f, p: f.__setitem__("x", h5py.ExternalLink("/etc/passwd", "x"))),
-        "link up": hdf5(lambda f, p: f.__setitem__("x", h5py.ExternalLink("../../other.h5", "x"))),
-        "soft link": hdf5(lambda f, p: f.__setitem__("x", h5py.SoftLink("/y"))),
-        "link to itself": hdf5(lambda f, p: f.__setitem__("x", h5py.SoftLink("/x"))),
-        "external storage": hdf5(
-            lambda f, p: f.create_dataset("x", (6, 96, 96, 3), np.uint8, external=[("/etc/passwd", 0, 6 * 27648)])
-        ),
-        "virtual": hdf5(virtual),
-        "group": hdf5(lambda f, p: f.create_group("x")),
-        "other name": hdf5(lambda f, p: f.create_dataset("images", data=np.zeros((6, 96, 96, 3), np.uint8))),
-        "other shape": hdf5(lambda f, p: f.create_dataset("x", data=np.zeros((6, 3, 96, 96), np.uint8))),
-        "other type": hdf5(lambda f, p: f.create_dataset("x", data=np.zeros((6, 96, 96, 3), np.float32))),
-        "objects": hdf5(
-            lambda f, p: f.create_dataset("x", data=np.array(["a"] * 6, object), dtype=h5py.string_dtype())
-        ),
-        "more rows than labels": hdf5(lambda f, p: f.create_dataset("x", data=np.zeros((7, 96, 96, 3), np.uint8))),
-    },
     "volumes": {
-        "10^9 rows": zipped(
-            ("train_images.npy", npy(f"({GIGA}, 28, 28, 28)")), ("train_labels.npy", npy(f"({GIGA},)"))
-        ),
         "negative": zipped(("train_images.npy", npy("(-6, 5, 5, 5)")), ("train_labels.npy", npy("(6,)"))),
-        "endless": zipped(("train_images.npy", npy("(10**99, 5, 5, 5)")), ("train_labels.npy", npy("(6,)"))),
-        "code in the header": zipped(("train_images.npy", npy("__import__('os').system('touch CODE-HAS-RUN')"))),
         "objects": zipped(("train_images.npy", npy("(6, 5, 5, 5)", "|O", pickle.dumps(Bomb(Path("CODE-HAS-RUN")))))),
-        "paths outside": zipped(("../../train_images.npy", npy("(6,)")), ("/train_images.npy", npy("(6,)"))),
         "bomb": zipped(("train_images.npy", npy("(6, 5, 5, 5)", body=bytes(200_000_000)))),
-        "no labels": zipped(("train_images.npy", npy("(6, 5, 5, 5)", body=bytes(750)))),
-        "deep header": zipped(("train_images.npy", npy("(" * 9_000))),
     },
-    "mnist": {
-        "10^9 rows": raw(lambda: gzip.compress(idx((GIGA, 28, 28), bytes(64)))),
-        "bomb": raw(lambda: gzip.compress(idx((10**6, 28, 28), b"") + bytes(784 * 10**6), 1)),
-        "tail": raw(lambda: gzip.compress(idx((6, 28, 28), bytes(6 * 784 + 100_000_000)), 1)),
-        "other side": raw(lambda: gzip.compress(idx((6, 29, 28), bytes(6 * 29 * 28)))),
-        "no dimensions": raw(lambda: gzip.compress(b"\0\0\x08\0")),
-        "200 dimensions": raw(lambda: gzip.compress(b"\0\0\x08\xc8" + bytes(800))),
-        "floats": raw(lambda: gzip.compress(b"\0\0\x0d\x03" + bytes(12))),
-    },
-    "mnist plain": {"10^9 rows": raw(lambda: idx((GIGA, 28, 28), bytes(64)))},
+    "mnist": {"bomb": raw(lambda: gzip.compress(idx((10**6, 28, 28), b"") + bytes(784 * 10**6), 1))},
     "png": {
         "60000 x 60000": raw(lambda: png(60_000, 60_000, zlib.compress(bytes(1000)))),
-        "8000 x 7900 bomb": raw(lambda: png(8000, 7900, zlib.compress(bytes(1000)))),
         "text bomb": raw(
             lambda: png(8, 8, zlib.compress(bytes(8 * 25)), _text_bomb()),
         ),
         "gif": raw(lambda: posing("GIF")),
-        "bmp": raw(lambda: posing("BMP")),
         "eps": raw(lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(CODE-HAS-RUN) (w) file\n"),
-        "svg": raw(lambda: b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>"),
     },
     "jpeg": {"65000 x 65000": raw(lambda: _large_jpeg()), "webp": raw(lambda: posing("WEBP"))},
     "tiff": {
@@ -140,33 +72,4 @@ DATA: dict[str, dict[str, Crafted]] = {
         "strip outside": raw(lambda: tiff(30, 20).replace(struct.pack("<I", 64), struct.pack("<I", GIGA))),
         "directories in a ring": raw(lambda: tiff(30, 20, following=8)),
     },
-    "landmarks": {
-        "name outside": landmarks("../../secret.jpg"),
-        "absolute name": landmarks("/etc/passwd"),
-        "hidden name": landmarks(".hidden"),
-        "name of dots": landmarks(".."),
-        "10^9 images": landmarks("000012.jpg", GIGA),
-        "count of text": landmarks("000012.jpg", "many"),
-        "one long line": raw(lambda: b"12\n" + b"x" * 30_000_000),
-        "huge number": text(HEAD.format(count=1) + "000001.jpg" + " 99999999999" * 10 + "\n"),
-        "wide characters": raw(lambda: (HEAD.format(count=1) + LINE.format(name="000001.jpg")).encode("utf-16")),
-        "bad lines without end": raw(lambda: b"12\nnames\n" + b"bad\n" * 3_000_000),
-    },
-    "identities": {
-        "name outside": text("../../secret.jpg 1\n"),
-        "twice": text("".join(f"{1:06d}.jpg 1\n" for _ in range(12))),
-        "no numbers": text("".join(f"{i:06d}.jpg one\n" for i in range(1, 13))),
-        "zero bytes": raw(lambda: b"000001.jpg\0../x 1\n" * 12),
-    },
-    "prepared index": {
-        "points outside": lambda p: p.write_text(p.read_text().replace("\n", ",\n", 1)),
-        "field of 10^7": raw(lambda: b'"' + b"x" * 10_000_000),
-        "other columns": text("a,b,c\n1,2,3\n"),
-    },
-    "prepared images": {
-        "10^9 rows": raw(lambda: npy(f"({GIGA}, 128, 128, 3)")),
-        "objects": raw(lambda: npy("(16, 128, 128, 3)", "|O", pickle.dumps(Bomb(Path("CODE-HAS-RUN"))))),
-        "one number": raw(lambda: npy("()")),
-    },
-    "prepared summary": {"deep": text("[" * 200_000), "list": text("[]"), "other format": text('{"format": 99}')},
 }

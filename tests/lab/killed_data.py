@@ -130,7 +130,7 @@ DATA = {
     "prepare": Work("prepare", prepare, whole, lambda f: stamped(f, "prepared.json"), unready),
     "tissue": Work("tissue", draw_tissue, end_of_tissue, lambda f: stamped(f, "*.h5"), torn_tissue),
     "faces": Work("faces", draw_faces, whole, lambda f: stamped(f, "list_*.txt"), unread_faces),
-    "decode": Work("decode", decode, decoded, lambda f: stamped(f, ".liespline-cache/*.npy")),
+    "decode": Work("decode", decode, decoded, lambda f: stamped(f, ".liespline-cache/*.items")),
 }
 PLANTED = Work("planted", draw_in_place, end_of_tissue, lambda f: stamped(f, "*.h5"), torn_tissue)
 

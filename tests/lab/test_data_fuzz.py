@@ -1,35 +1,13 @@
-"""Every reader on files with flipped, cut and repeated bytes: it reads them or says what is wrong, nothing else."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""Every reader of data on files with flipped, cut and repeated bytes: it reads them or says what is wrong."""
 
 import numpy as np
 import pytest
 
-from lab.hostile_files import make_faces, make_images, make_mnist, make_pcam, make_prepared, make_volumes
-from liespline.lab.data import DataError, images, volumes
-from studies.data import celeba, mnist, pcam
+from lab.hostile_files import KINDS
+from liespline.lab.data import DataError
 
 TRIES = 40
-
-READERS: dict[str, tuple[Callable[[Path], None], str, Callable[[Path], object]]] = {
-    "pcam": (make_pcam, "*.h5", lambda f: pcam.load(f, "train").__getitems__([0, 5])),
-    "pcam chunks": (
-        lambda f: make_pcam(f, chunks=(2, 96, 96, 3)),
-        "*.h5",
-        lambda f: pcam.load(f, "train").__getitems__([0, 5]),
-    ),
-    "pcam gzip": (
-        lambda f: make_pcam(f, chunks=(2, 96, 96, 3), compression="gzip"),
-        "*.h5",
-        lambda f: pcam.load(f, "train").__getitems__([0, 5]),
-    ),
-    "volumes": (make_volumes, "*.npz", lambda f: volumes.load(f / "v.npz", "train").__getitems__([0, 5])),
-    "mnist": (make_mnist, "*.gz", lambda f: mnist.load(f, "train", "upright").__getitems__([0])),
-    "images": (make_images, "data/*/*", lambda f: images.load(f / "data", "train").__getitems__([0])),
-    "celeba source": (make_faces, "src/*.txt", lambda f: celeba.check(f / "src")),
-    "celeba prepared": (make_prepared, "out/*.*", lambda f: celeba.load(f / "out", "train").__getitems__([0])),
-}
+OF_RUNS = ("checkpoint", "model", "config", "results", "metrics")
 
 
 def damaged(raw: bytes, rng: np.random.Generator) -> bytes:
@@ -47,26 +25,22 @@ def damaged(raw: bytes, rng: np.random.Generator) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_damaged_files(tmp_path, reader):
-    make, pattern, read = READERS[reader]
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OF_RUNS])
+def test_damaged_files(tmp_path, kind):
+    make, name, read = KINDS[kind].make, KINDS[kind].file, KINDS[kind].read
     make(tmp_path)
     read(tmp_path)
-    refusals = []
+    refusals, path = [], tmp_path / name
+    whole = path.read_bytes()
     for seed in range(TRIES):
-        rng = np.random.default_rng(seed)
-        files = sorted(path for path in tmp_path.glob(pattern) if path.is_file())
-        path = files[rng.integers(len(files))]
-        whole = path.read_bytes()
-        path.write_bytes(damaged(whole, rng))
+        path.write_bytes(damaged(whole, np.random.default_rng(seed)))
         try:
-            found = read(tmp_path)
-            refusals += found[:1] if isinstance(found, list) else []  # `check` answers with a list of problems
+            read(tmp_path)
         except DataError as error:
             refusals.append(str(error))
         except Exception as error:
             pytest.fail(f"damage {seed} to {path.name}: {type(error).__name__}: {error}")
-        path.write_bytes(whole)
     assert len(refusals) >= TRIES // 8, "the damage is real"
     assert all(tmp_path.name in message for message in refusals), "each message names the file"
+    path.write_bytes(whole)
     read(tmp_path)

@@ -4,14 +4,15 @@ import struct
 import zlib
 from pathlib import Path
 
-import kornia_rs.io
 import numpy as np
 import pytest
+import tifffile
 import torch
 from PIL import Image
 
-from liespline.lab.data import DataError, as_float, images
-from liespline.lab.data.split import stratified
+from lab.small_runs import problems
+from liespline.lab.data import DataError, as_float, image_store, images
+from liespline.lab.data.folds import stratified
 
 RNG = np.random.default_rng(0)
 
@@ -34,7 +35,7 @@ def everything(path: Path, size=None) -> list[tuple[torch.Tensor, int]]:
 
 def test_one_folder_a_class(tmp_path):
     arrays = folder(tmp_path / "data")
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     splits = {split: images.load(tmp_path / "data", split) for split in ("train", "valid", "test")}
     assert [len(data) for data in splits.values()] == [12, 4, 4]
     assert splits["train"].classes == ("cat", "dog")
@@ -52,8 +53,8 @@ def test_kinds_of_files(tmp_path):
     (data / "b").mkdir()
     Image.fromarray(wide).save(data / "b" / "grey16.png")
     Image.fromarray(wide).save(data / "b" / "grey16.tif")
-    kornia_rs.io.write_image_png_u16(str(data / "b" / "rgb16.png"), colour, "rgb")
-    kornia_rs.io.write_image_tiff_u16(str(data / "b" / "rgb16.tif"), colour, "rgb")
+    deep_png(data / "b" / "rgb16.png", colour)
+    tifffile.imwrite(data / "b" / "rgb16.tif", colour, photometric="rgb")
     picture(data / "b" / "photo.JPG", (12, 16, 3), 200, quality=95)
     found = {}
     for image, label in everything(data):
@@ -72,13 +73,13 @@ def test_kinds_of_files(tmp_path):
 def test_given_splits_are_kept(tmp_path):
     for split, count in (("train", 5), ("val", 3), ("test", 4)):
         folder(tmp_path / "data" / split, count)
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     assert [len(images.load(tmp_path / "data", split)) for split in ("train", "valid", "test")] == [10, 6, 8]
     (tmp_path / "data" / "val").rename(tmp_path / "data" / "dev")
-    assert "none named valid or val" in images.check(tmp_path / "data")[0]
+    assert "none named valid or val" in problems("images", tmp_path / "data")[0]
     (tmp_path / "data" / "dev").rename(tmp_path / "data" / "valid")
     (tmp_path / "data" / "valid" / "dog").rename(tmp_path / "data" / "valid" / "wolf")
-    assert "has classes ('cat', 'wolf'); train has ('cat', 'dog')" in images.check(tmp_path / "data")[0]
+    assert "has classes ('cat', 'wolf'); train has ('cat', 'dog')" in problems("images", tmp_path / "data")[0]
 
 
 def test_size_scales_and_cuts_the_centre(tmp_path):
@@ -96,6 +97,7 @@ def test_size_scales_and_cuts_the_centre(tmp_path):
         assert image.shape == (3, 10, 10)
         assert image[0, 5, :3].tolist() == pytest.approx([150] * 3, abs=8)
         assert image[0, 5, 7:].tolist() == pytest.approx([100] * 3, abs=8)
+    assert {image.shape for image, _ in everything(data, size=12)} == {(3, 12, 12)}, "decoded anew"
     with pytest.raises(ValueError, match="size 0"):
         images.load(data, "train", size=0)
 
@@ -105,13 +107,13 @@ def test_changed_files_are_decoded_again_and_others_are_not(tmp_path, monkeypatc
     folder(data)
     images.load(data, "train")
     with monkeypatch.context() as patch:
-        patch.setattr(images, "read_array", lambda path: pytest.fail(f"{path} decoded again"))
+        patch.setattr(image_store, "read_picture", lambda path: pytest.fail(f"{path} decoded again"))
         images.load(data, "test")
     picture(data / "cat" / "new.png", value=7)
     assert sum(int(image.float().mean() == 7) for image, _ in everything(data)) == 1
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "elsewhere"))
     images.load(data, "train")
-    assert list((tmp_path / "elsewhere").glob("data.*.npy"))
+    assert list((tmp_path / "elsewhere").glob("data.*.items"))
 
 
 def test_what_is_left_out_is_said(tmp_path):
@@ -124,12 +126,28 @@ def test_what_is_left_out_is_said(tmp_path):
     assert notes[0].startswith("2 entries are left out, not PNG, JPEG or TIFF")
 
 
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A piece of a PNG."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png(path: Path, width: int, height: int, depth: int, rest: bytes) -> None:
+    """A PNG of colours of so many bits."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + rest)
+
+
 def bomb(path: Path) -> None:
-    """A PNG of a few hundred bytes that declares 100,000 × 100,000 pixels."""
-    header = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
-    chunk = b"IHDR" + header
-    crc = struct.pack(">I", zlib.crc32(chunk))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + crc + bytes(200))
+    """A few hundred bytes that declare 100,000 × 100,000 pixels."""
+    png(path, 100_000, 100_000, 8, bytes(200))
+
+
+def deep_png(path: Path, pixels: np.ndarray) -> None:
+    """Colours of 16 bits, which Pillow cannot write: every second row as what is added to the one above."""
+    rows = pixels.astype(">u2").view(np.uint8).reshape(len(pixels), -1)
+    rows[1::2] -= rows[: len(rows) // 2 * 2 : 2]
+    body = np.insert(rows, 0, 2 * (np.arange(len(rows)) % 2), axis=1).tobytes()
+    png(path, pixels.shape[1], pixels.shape[0], 16, chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
 
 
 def cut(path: Path) -> None:
@@ -177,11 +195,11 @@ FOLDER_FAULTS = {
 def test_faulty_folders_are_reported_before_training(tmp_path, fault):
     plant, message = FOLDER_FAULTS[fault]
     folder(tmp_path / "data")
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     plant(tmp_path / "data")
     with pytest.raises(DataError, match=message):
         images.load(tmp_path / "data", "train")
-    assert len(images.check(tmp_path / "data")) == 1, "one fault, one problem"
+    assert len(problems("images", tmp_path / "data")) == 1, "one fault, one problem"
 
 
 def test_all_bad_files_are_listed_at_once(tmp_path):
@@ -200,10 +218,10 @@ def test_a_class_with_too_few_hides_no_bad_file(tmp_path):
     folder(tmp_path / "data")
     (tmp_path / "data" / "owl").mkdir()
     (tmp_path / "data" / "cat" / "3.png").write_bytes(b"no picture")
-    problems = images.check(tmp_path / "data")
-    assert len(problems) == 2
-    assert "owl: has 0 images" in problems[0]
-    assert "3.png" in problems[1]
+    found = problems("images", tmp_path / "data")
+    assert len(found) == 2
+    assert "owl: has 0 images" in found[0]
+    assert "3.png" in found[1]
 
 
 def test_stratified_covers_all_rows_once():

@@ -8,10 +8,9 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.mask_split import MaskSplit
 from liespline.lab.data.pairs import load_pairs
-from liespline.lab.data.patches import Drawn
-from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.patches import RandomPatches
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.data.scans import Reading
 
 DRAW = np.random.default_rng(0)
@@ -32,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_pairs_are_what_the_files_hold(folder):
-    pairs = load_pairs(folder)
+    pairs = load_pairs(folder, "all")
     assert pairs.classes == ("background", "255")
     assert pairs.names == list("012345")
     for row in range(6):
@@ -47,14 +46,14 @@ def test_pairs_are_what_the_files_hold(folder):
 
 
 def test_decoded_once_and_again_when_a_file_changes(folder):
-    load_pairs(folder)
-    (cached,) = (folder.parent / "cache").glob("*.pairs")
+    load_pairs(folder, "all")
+    (cached,) = (folder.parent / "cache").glob("*.items")
     before = cached.stat().st_mtime_ns
-    load_pairs(folder)
+    load_pairs(folder, "all")
     assert cached.stat().st_mtime_ns == before
     Image.fromarray(np.full((12, 16), 7, np.uint8)).save(folder / "images" / "0.png")
-    assert np.allclose(load_pairs(folder).items.image(0), 7 / 255)
-    assert len(list((folder.parent / "cache").glob("*.pairs"))) == 1
+    assert np.allclose(load_pairs(folder, "all").items.image(0), 7 / 255)
+    assert len(list((folder.parent / "cache").glob("*.items"))) == 1
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 7])
@@ -68,7 +67,7 @@ def test_tiff_of_any_depth_and_number_of_channels(folder, dtype, channels):
         kind = "rgb" if channels == 3 and dtype != np.float32 else "minisblack"
         plan = None if channels == 1 else "contig"
         tifffile.imwrite(folder / "images" / f"{i}.tif", stored, photometric=kind, planarconfig=plan, metadata=None)
-    pairs = load_pairs(folder)
+    pairs = load_pairs(folder, "all")
     scale = 1 if dtype == np.float32 else np.iinfo(dtype).max
     assert pairs.in_channels == channels
     assert np.allclose(pairs.items.image(5), values / scale, atol=1e-6)
@@ -82,7 +81,7 @@ def test_a_palette_is_numbers_not_colours(folder):
         image = image.copy()
         image.putpalette([0, 0, 0, 9, 9, 9, 0, 0, 0, 200, 10, 10])
         image.save(path)
-    pairs = load_pairs(folder)
+    pairs = load_pairs(folder, "all")
     assert pairs.classes == ("background", "3")
 
 
@@ -92,17 +91,16 @@ def test_given_splits(folder):
             (folder / split / part).mkdir(parents=True)
             for name in names:
                 (folder / part / f"{name}.png").rename(folder / split / part / f"{name}.png")
-    pairs = load_pairs(folder)
-    assert pairs.split("train").names == ["train/0", "train/1", "train/2"]
-    assert pairs.split("valid").names == ["valid/3", "valid/4"]
+    assert load_pairs(folder, "train").names == ["train/0", "train/1", "train/2"]
+    assert load_pairs(folder, "valid").names == ["valid/3", "valid/4"]
     Image.fromarray(np.full((12, 16), 9, np.uint8)).save(folder / "val" / "masks" / "3.png")
     with pytest.raises(DataError, match=r"3.png: has the value 9; the training masks hold \[0, 255\]"):
-        load_pairs(folder)
+        load_pairs(folder, "all")
 
 
 def test_dealt_splits_are_disjoint_and_whole(folder):
-    pairs = load_pairs(folder)
-    names = [pairs.split(split, folds=3).names for split in ("train", "valid", "test")]
+    pairs = load_pairs(folder, "all")
+    names = [load_pairs(folder, split, folds=3).names for split in ("train", "valid", "test")]
     assert sorted(name for part in names for name in part) == pairs.names
     assert [len(part) for part in names] == [3, 1, 2], "a seventh of the four that do not test validates, at least one"
 
@@ -112,7 +110,7 @@ def test_one_report_of_everything_that_is_wrong(folder):
     (folder / "images" / "1.png").write_bytes((folder / "images" / "1.png").read_bytes()[:60])
     Image.fromarray(np.zeros((12, 16, 3), np.uint8)).save(folder / "images" / "3.png")
     with pytest.raises(DataError) as caught:
-        load_pairs(folder)
+        load_pairs(folder, "all")
     text = "\n".join(caught.value.problems)
     assert "0.png: is 9×9 and its image 0.png is 16×12" in text
     assert "1.png: cannot be read as an image" in text
@@ -125,14 +123,14 @@ def test_what_is_missing_and_what_is_wrong_come_in_one_report(folder):
     Image.fromarray(np.full((12, 16), 77, np.uint8)).save(folder / "masks" / "3.png")
     (folder / "classes.csv").write_text("value,name\n0,none\n255,cell\n")
     with pytest.raises(DataError) as caught:
-        load_pairs(folder)
+        load_pairs(folder, "all")
     assert [problem.rpartition("/")[2] for problem in caught.value.problems] == [
         "3.png: has the value 77; classes.csv lists [0, 255]",
         "0.png: is 9×9 and its image 0.png is 16×12",
     ]
     (folder / "masks" / "4.png").unlink()
     with pytest.raises(DataError, match=r"has no mask masks/4.*\n.*0.png: is 9×9"):
-        load_pairs(folder)
+        load_pairs(folder, "all")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_what_is_refused(folder, fault, says):
     else:
         (folder / "masks").rename(folder / "answers")
     with pytest.raises(DataError, match=says):
-        load_pairs(folder)
+        load_pairs(folder, "all")
 
 
 def test_listed_classes_have_names_and_ignored_voxels_are_not_counted(folder):
@@ -184,7 +182,7 @@ def test_listed_classes_have_names_and_ignored_voxels_are_not_counted(folder):
     mask[0] = 9
     Image.fromarray(mask).save(folder / "masks" / "0.png")
     (folder / "classes.csv").write_text("value,name\n0,glass\n255,cell\n9,ignore\n")
-    pairs = load_pairs(folder)
+    pairs = load_pairs(folder, "all")
     assert pairs.classes == ("glass", "cell")
     assert np.all(pairs.items.mask(0)[0] == IGNORE)
     assert pairs.items.counts[0].sum() == 11 * 16
@@ -207,15 +205,15 @@ def volumes(tmp_path, monkeypatch):
 
 
 def test_voxels_become_cubes_and_intensities_alike(volumes):
-    pairs = load_pairs(volumes, Reading(side=1.0))
-    assert pairs.sizes() == [(10, 12, 16), (10, 12, 18), (10, 12, 20)]
+    pairs = load_pairs(volumes, "all", Reading(side=1.0))
+    assert pairs.sizes == [(10, 12, 16), (10, 12, 18), (10, 12, 20)]
     for row in range(3):
         assert pairs.items.counts[row, 1] == 4 * 4 * 4
         assert np.isclose(pairs.items.image(row).max(), pairs.items.image(0).max(), rtol=0.2)
-    default = load_pairs(volumes)
+    default = load_pairs(volumes, "all")
     assert default.side == pytest.approx(2 ** (1 / 3), abs=1e-3)
     assert "cubes of 1.26 mm" in default.notes[-1]
-    window = load_pairs(volumes, Reading(window=(0, 200), side=1.0))
+    window = load_pairs(volumes, "all", Reading(window=(0, 200), side=1.0))
     assert np.isclose(window.items.image(0).max(), 0.5)
 
 
@@ -228,10 +226,10 @@ def test_volumes_that_do_not_fit(volumes):
     nifti(volumes / "images" / "1.nii.gz", values, np.diag([1.0, 1.0, 2.0, 1.0]))
     nifti(volumes / "labels" / "2.nii.gz", np.full((10, 12, 10), 0.5, np.float32), np.diag([1.0, 1.0, 2.0, 1.0]))
     with pytest.raises(DataError, match="values between whole numbers"):
-        load_pairs(volumes)
+        load_pairs(volumes, "all")
     nifti(volumes / "labels" / "2.nii.gz", np.ones((10, 12, 10), np.uint8), np.diag([1.0, 1.0, 2.0, 1.0]))
     with pytest.raises(DataError) as caught:
-        load_pairs(volumes)
+        load_pairs(volumes, "all")
     text = "\n".join(caught.value.problems)
     assert "lies in another place than its image" in text
     assert "1 voxels are NaN" in text
@@ -242,7 +240,7 @@ def test_a_dicom_series_with_a_mask(volumes):
     dicom_series(volumes / "images" / "0", DRAW.integers(0, 99, (12, 10, 8)), step=2.0, spacing=(1.0, 1.0))
     np.save(volumes / "labels" / "0.npy", np.ones((10, 12, 8), np.uint8))
     (volumes / "labels" / "0.nii.gz").unlink()
-    assert load_pairs(volumes, Reading(side=2.0)).sizes()[0] == (5, 6, 8)
+    assert load_pairs(volumes, "all", Reading(side=2.0)).sizes[0] == (5, 6, 8)
 
 
 def test_patches_find_a_class_of_four_voxels_in_one_image_of_fifty(tmp_path, monkeypatch):
@@ -257,22 +255,22 @@ def test_patches_find_a_class_of_four_voxels_in_one_image_of_fifty(tmp_path, mon
             mask[50:52, 3:5] = 2
         Image.fromarray(np.full((64, 64), i, np.uint8)).save(root / "images" / f"{i:02}.png")
         Image.fromarray(mask).save(root / "masks" / f"{i:02}.png")
-    pairs = load_pairs(root)
-    drawn = Drawn(pairs.items, pairs.rows, (16, 16), 8, seed=3)
+    pairs = load_pairs(root, "all")
+    drawn = RandomPatches(pairs.items, pairs._rows, (16, 16), 8, seed=3)
     seen = np.array([[bool((mask == c).any()) for c in range(3)] for _, mask in (drawn[i] for i in range(len(drawn)))])
     # Half of the patches are put around a class, every other one of those around the rare one.
     assert 0.19 < seen[:, 2].mean() < 0.31
     assert seen[:, 1].mean() > 0.4
     # Without the focus it is almost never seen: what the check is about.
     monkeypatch.setattr("liespline.lab.data.patches.FOCUSED", 0.0)
-    blind = Drawn(pairs.items, pairs.rows, (16, 16), 8, seed=3)
+    blind = RandomPatches(pairs.items, pairs._rows, (16, 16), 8, seed=3)
     assert np.mean([bool((blind[i][1] == 2).any()) for i in range(len(blind))]) < 0.02
 
 
 def test_draws_depend_on_seed_and_index_alone(folder):
-    pairs = load_pairs(folder)
-    one, two = (Drawn(pairs.items, pairs.rows, (8, 8), 2, seed=seed) for seed in (0, 1))
-    again = Drawn(pairs.items, pairs.rows, (8, 8), 2, seed=0)
+    pairs = load_pairs(folder, "all")
+    one, two = (RandomPatches(pairs.items, pairs._rows, (8, 8), 2, seed=seed) for seed in (0, 1))
+    again = RandomPatches(pairs.items, pairs._rows, (8, 8), 2, seed=0)
     batch = one.__getitems__([0, 5, 12 + 5])  # the last is of the second epoch
     assert np.array_equal(batch[0], again.__getitems__([0, 5, 17])[0])
     assert not np.array_equal(batch[0], two.__getitems__([0, 5, 17])[0])
@@ -282,8 +280,7 @@ def test_draws_depend_on_seed_and_index_alone(folder):
 
 
 def test_validation_sees_every_image_whole_with_its_mask_as_stored(folder):
-    pairs = load_pairs(folder)
-    wholes = MaskSplit(pairs, 8, dealt=True).named(["4", "1", "5"]).to_pick_by()
+    wholes = load_pairs(folder, "all", patch=8).named(["4", "1", "5"]).to_pick_by()
     assert len(wholes) == 3
     for index, name in enumerate("415"):
         image, mask, own, _ = wholes.__getitems__([index])
@@ -293,7 +290,7 @@ def test_validation_sees_every_image_whole_with_its_mask_as_stored(folder):
 
 
 def test_masks_of_resampled_volumes_are_kept_on_their_own_grid(volumes):
-    split = MaskSplit(load_pairs(volumes, Reading(side=1.5)), 8, dealt=True)
+    split = load_pairs(volumes, "all", Reading(side=1.5))
     for index, (image, mask, own, spacing) in enumerate(split.to_pick_by()[i] for i in range(3)):
         assert np.array_equal(own, nibabel.load(volumes / "labels" / f"{index}.nii.gz").dataobj)
         assert spacing == (1.0, 1.0, 2.0)
@@ -303,8 +300,8 @@ def test_masks_of_resampled_volumes_are_kept_on_their_own_grid(volumes):
 
 
 def test_images_smaller_than_the_patch_lie_in_its_middle(folder):
-    pairs = load_pairs(folder)
-    image, mask = Drawn(pairs.items, pairs.rows, (32, 32), 1, seed=0)[0]
+    pairs = load_pairs(folder, "all")
+    image, mask = RandomPatches(pairs.items, pairs._rows, (32, 32), 1, seed=0)[0]
     assert image.shape == (1, 32, 32)
     inside = mask != IGNORE
     assert inside.any(1).nonzero().flatten().tolist() == list(range(10, 22))
@@ -313,16 +310,15 @@ def test_images_smaller_than_the_patch_lie_in_its_middle(folder):
 
 def test_patients_stay_together(folder):
     (folder / "who.csv").write_text("file,group\n" + "".join(f"{i}.png,p{i // 2}\n" for i in range(6)))
-    pairs = load_pairs(folder).as_in(folder / "who.csv", folder)
     for split in ("train", "valid", "test"):
-        names = pairs.split(split, folds=3).names
+        names = load_pairs(folder, split, labels=folder / "who.csv", folds=3).names
         assert len(names) == 2
         assert int(names[0]) // 2 == int(names[1]) // 2
     (folder / "who.csv").write_text("file,split\n" + "".join(f"{i}.png,{'train' if i else 'test'}\n" for i in range(6)))
-    assert load_pairs(folder).as_in(folder / "who.csv", folder).split("test").names == ["0"]
+    assert load_pairs(folder, "test", labels=folder / "who.csv").names == ["0"]
     (folder / "who.csv").write_text("file,group\n0.png,a\n")
     with pytest.raises(DataError, match=r"who\.csv: has no row for 1"):
-        load_pairs(folder).as_in(folder / "who.csv", folder)
+        load_pairs(folder, "all", labels=folder / "who.csv")
     (folder / "who.csv").write_text("file,label\n0.png,a\n1.png,b\n")
     with pytest.raises(DataError, match="for masks it says split and group only"):
-        load_pairs(folder).as_in(folder / "who.csv", folder)
+        load_pairs(folder, "all", labels=folder / "who.csv")

@@ -10,8 +10,9 @@ from scipy import ndimage
 
 from lab.scan_files import dicom_series, height_field, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.scans import Intensity, cubes, isotropic, read_scan, resample, stem
+from liespline.lab.data.scans import Intensity, cubes, isotropic, resample
 from liespline.lab.data.scans.nifti import write_nifti
+from liespline.lab.data.scans.read import read_scan, stem
 
 SHAPE = (4, 5, 6)
 # Axes left, down and forward, of three different sides.

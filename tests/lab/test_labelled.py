@@ -12,8 +12,8 @@ from PIL import Image
 from sklearn.metrics import f1_score, r2_score, roc_auc_score
 
 from lab.small_runs import new_run
-from liespline.lab.data import DataError
-from liespline.lab.data.labelled import load_labelled, load_points
+from liespline.lab.data import DataError, images
+from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
@@ -71,7 +71,7 @@ def by_patient(blobs):
 def test_no_patient_is_in_two_splits(blobs, by_patient):
     seen = {}
     for split in ("train", "valid", "test"):
-        for name in load_labelled(blobs[0], by_patient, split).names:
+        for name in images.load(blobs[0], split, labels=by_patient).names:
             patient = int(name[6:8]) // 4
             assert seen.setdefault(patient, split) == split
     assert len(seen) == 15
@@ -79,14 +79,14 @@ def test_no_patient_is_in_two_splits(blobs, by_patient):
 
 def test_every_fold_tests_its_share_of_a_rare_class(blobs):
     labels = table(blobs, "rare", ["label"], label=lambda r: "rare" if int(r["file"][6:8]) % 9 == 0 else "usual")
-    found = [load_labelled(blobs[0], labels, "test", fold=fold, folds=7) for fold in range(7)]
+    found = [images.load(blobs[0], "test", fold=fold, folds=7, labels=labels) for fold in range(7)]
     assert sum(len(part) for part in found) == 60
     assert [sum(part.classes[int(t)] == "rare" for t in part.targets) for part in found] == [1] * 7
 
 
 def test_images_of_another_size_are_read_anew(blobs, by_patient):
     for side in (8, 12, 8):
-        assert load_labelled(blobs[0], by_patient, "all", size=side).space == (side, side)
+        assert images.load(blobs[0], "all", side, labels=by_patient).space == (side, side)
 
 
 def test_classes_of_a_table(blobs, by_patient, tmp_path):
@@ -178,7 +178,7 @@ def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liesplin
     run = new_run(settings(blobs, by_patient, epochs=4), tmp_path / "run")
     results, remarks = score_file(run.path, blobs[0], "all", by_patient)
     assert results["images"] == 60
-    assert "were there in training" in remarks[-1]
+    assert "were trained on" in remarks[-1]
     swapped = table(blobs, "swapped", ["label"], label=lambda r: "small" if r["size"] > 4 else "large")
     status, said = liespline("evaluate", run.path, "--data", blobs[0], "--labels", swapped, "--split", "all", "--json")
     assert status == 0, said

@@ -8,7 +8,7 @@ from scipy import ndimage
 
 from lab.scan_files import nifti
 from liespline.lab.data.augment import Augmentation, Draws, words_of
-from liespline.lab.data.ragged import IGNORE
+from liespline.lab.data.samples import IGNORE
 from liespline.lab.settings import ConfigError
 from liespline.lab.training.learner import Learner
 

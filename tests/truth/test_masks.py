@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -184,13 +185,6 @@ def test_a_second_version_header_and_a_header_of_four_axes(coarse, tmp_path):
     assert np.allclose(one.affine, two.affine)
 
 
-def test_the_spacing_of_arrays_is_in_the_header(coarse, tmp_path):
-    np.savez(tmp_path / "a.npz", volume=np.random.default_rng(0).random((12, 9, 10)), spacing=[1.0, 1.5, 2.5])
-    (path,), _ = predicted(coarse, [tmp_path / "a.npz"], tmp_path / "out")
-    assert nibabel.load(path).header.get_zooms() == pytest.approx((1.0, 1.5, 2.5))
-    assert nibabel.load(path).header.get_xyzt_units()[0] == "mm"
-
-
 @pytest.mark.parametrize(("factor", "warned"), [(0.1, True), (0.4, False), (3.0, False), (8.0, True)])
 def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     """Against the usual voxel in training, of 1.21 or 1.40 mm (cube roots of products), not against cubes of 2.2."""
@@ -205,7 +199,7 @@ def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     assert json.loads(out)["images"] == 3
     side = factor * (1.2 * 1.0 * 1.9) ** (1 / 3)
     for text in (said, also):
-        assert (f"has voxels of {side:.3g} mm, the network learned from voxels of 1." in text) == warned
+        assert (f"has voxels of {side:.3g} mm, the network was trained on voxels of 1." in text) == warned
 
 
 def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
@@ -233,7 +227,7 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     assert status == 1
     assert [row["image"] for row in json.loads(listed)] == [str(folder / f"{name}.nii.gz") for name in ("v0", "v8")]
     assert sorted(path.name for path in out.iterdir()) == ["v0.nii.gz", "v8.nii.gz"]
-    assert "holds 2 masks" in said
+    assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said
     status, listed, said = command("predict", coarse, folder, "--out", out)
@@ -302,8 +296,10 @@ def cells(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def flat(cells, tmp_path_factory):
+    """Halved twice, so that sides are continued to multiples of 4: before the first sample too."""
     run = tmp_path_factory.mktemp("runs") / "flat"
-    return trained(cells, run, *PLAIN, "--patch", 16, "--epochs", 3, "--set", "ema=0.7")
+    more = ("--set", "widths=2,2,3", "--patch", 16, "--epochs", 3, "--set", "ema=0.7")
+    return trained(cells, run, *PLAIN, *more)
 
 
 def test_pictures_and_the_values_of_their_masks(flat, cells, tmp_path):
@@ -428,6 +424,16 @@ def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit
     assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
 
 
+def test_a_bar_shows_how_far_validation_is(few_patches, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    loud = [word for word in PLAIN if word != "--quiet"]
+    status, said, _ = command(
+        "train", "segment", "--data", few_patches, *loud, "--patch", 8, "--epochs", 1, "--out", tmp_path / "run"
+    )
+    assert status == 0
+    assert re.search(r"Validation .* [1-3]/3 ", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said))
+
+
 def test_two_processes_score_each_image_once(tmp_path):
     root, draw = tmp_path / "set", np.random.default_rng(8)
     for split, count in (("train", 4), ("valid", 3)):
@@ -448,12 +454,12 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
     """Files of before have no masks on their own grid; those that are there are not taken for new ones."""
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
-        patch.setattr("liespline.lab.data.ragged.FORMAT", 1)
-        patch.setattr("liespline.lab.data.ragged.Ragged.own_mask", lambda self, row: self.mask(row))
+        patch.setattr("liespline.lab.data.store.FORMAT", 1)
+        patch.setattr("liespline.lab.data.mask_store.MaskStore.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
-    before = set((tmp_path / "cache").glob("*.pairs"))
+    before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]
-    after = set((tmp_path / "cache").glob("*.pairs"))
+    after = set((tmp_path / "cache").glob("*.items"))
     assert len(before) == len(after) == 1
     assert before != after
     assert scores["dice"] == pytest.approx(picked(coarse)["valid_dice"], abs=1e-6)

@@ -262,7 +262,7 @@ def test_every_number_has_scores_of_its_own(tagged, tmp_path, liespline):
     alike = table(root, rows, split=thirds, light=columns["light"], plate=lambda row: "2.5")
     status, said, _ = train(liespline, root, alike, out=tmp_path / "no")
     assert status == 2
-    assert "the same for all images of train: plate; nothing can be learned there: leave it out" in said
+    assert "the same for all images of train: plate; nothing can be fitted there: leave it out" in said
 
 
 def test_areas_are_scikit_learns_with_ties_and_certainty():

@@ -1,6 +1,7 @@
 """Data sets: official files, users' own and drawn ones, checked before anything trains on them."""
 
 from .files import DataError
-from .split import Split, as_float, batched
+from .samples import as_float
+from .split import Split, batched
 
 __all__ = ["DataError", "Split", "as_float", "batched"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .ragged import Ragged
-from .rows import Array, Rows
+from .arrays import Array
+from .store import Seen, Store
 
 
 def centred(values: Array, space: Sequence[int]) -> Array:
@@ -42,23 +42,32 @@ def box_notes(space: Sequence[int], sizes: Sequence[Sequence[int]]) -> list[str]
 
 
 class Centred:
-    """Volumes of a file, of many sizes or of one, in the middle of a box; indexed as an array (N, *space, C) is."""
+    """Volumes of a file, of many sizes or of one, in the middle of a box; read as an array (N, *space, C) is."""
 
-    def __init__(self, items: Ragged | Rows, space: Sequence[int]) -> None:
-        self.items, self.space = items, tuple(space)
-        self.shape = (len(items), *self.space, len(self._volume(0)))
+    def __init__(self, volumes: Store, space: Sequence[int], channels_last: bool = False) -> None:
+        self.volumes, self.space, self._channels_last = volumes, tuple(space), channels_last
+        self.shape = (len(volumes), *self.space, len(self._volume(0)))
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.volumes)
 
-    def __getitem__(self, rows: Array) -> Array:
-        """Read these rows."""
-        read = [centred(self._volume(int(row)), self.space) for row in rows]
+    @property
+    def seen(self) -> Seen | None:
+        """What was found when the volumes were decoded, if all of them are as large as the box."""
+        spaces = {shape[:3] if self._channels_last else shape[1:] for shape in self.volumes.shapes}
+        return self.volumes.seen if spaces == {self.space} else None
+
+    @property
+    def spacings(self) -> list[tuple[float, ...]]:
+        """The size of each volume's own voxels."""
+        return self.volumes.spacings
+
+    def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
+        """These volumes, each cut to a window: (B, *space, C)."""
+        read = [centred(self._volume(int(row)), self.space)[(slice(None), *window)] for row in rows]
         return np.moveaxis(np.stack(read), 1, -1)
 
     def _volume(self, row: int) -> Array:
         """One volume, (C, *own)."""
-        if isinstance(self.items, Ragged):
-            return self.items.image(row)
-        values = self.items.read([row])[0]
-        return np.moveaxis(values, -1, 0) if values.ndim == 4 else values[None]
+        values = self.volumes.array(row)
+        return np.moveaxis(values, -1, 0) if self._channels_last else values

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
+from .arrays import Array
 from .files import DataError, check_declared_size, existing
-from .rows import Array
 
 ORIENTATION = 274  # tag of TIFF and EXIF
 SUFFIXES = (".tif", ".tiff")
@@ -26,7 +26,7 @@ def read_channels(path: Path) -> Array | None:
             series, page = file.series[0], file.pages[0].aspage()
             axes, shape, dtype = series.axes.replace("S", "C"), series.shape, series.dtype
             integers, coloured = dtype in (np.uint8, np.uint16), getattr(page.photometric, "name", "") in _PICTURES
-            planes = dtype == np.uint16 and page.planarconfig == 2  # Pillow has no 16-bit colours, kornia no planes
+            planes = dtype == np.uint16 and page.planarconfig == 2  # which Pillow does not take apart
             picture = coloured and len(file.pages) == 1 and shape[axes.find("C")] in (3, 4) and not planes
             picture |= shape[axes.find("C")] == 2 and any(int(kind) in _ALPHA for kind in page.extrasamples)
             if dtype == np.bool_ or (integers and (picture or len(shape) == 2)):

@@ -1,35 +1,14 @@
 """One folder per class, or such folders under train, valid and test: which files are there, and of which class."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .files import NAMED, DataError
-from .rows import Array
-from .split import SPLITS
+from .table import Samples, Table
 
 FEWEST = 3  # one per class for each of train, valid and test
-
-
-@dataclass(frozen=True)
-class Samples:
-    """What is looked for in the folders: what to call it, in which formats, and how to know it."""
-
-    noun: str
-    formats: str
-    fits: Callable[[Path], bool]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The samples of a folder with their classes."""
-
-    files: list[Path]
-    labels: Array
-    classes: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def has_splits(path: Path) -> bool:
@@ -48,13 +27,8 @@ def split_folder(path: Path, split: str) -> Path:
     )
 
 
-def split_folders(path: Path) -> list[Path]:
-    """The folders that hold the class folders."""
-    return [split_folder(path, split) for split in SPLITS] if has_splits(path) else [path]
-
-
-def list_classes(path: Path, what: Samples, fewest: int = FEWEST) -> Listing:
-    """What a folder of class folders holds, `fewest` of each class at least, and a note on what is left out."""
+def list_classes(path: Path, what: Samples, fewest: int = FEWEST) -> tuple[Table, list[str]]:
+    """What a folder of class folders holds, with a note on what is left out, and why classes have too few."""
     if not path.is_dir():
         raise DataError(f"{path}: is no folder; expected a folder with one folder per class in it")
     seen = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
@@ -74,12 +48,16 @@ def list_classes(path: Path, what: Samples, fewest: int = FEWEST) -> Listing:
             problems.append(f"{folder}: has {len(right)} {what.noun} ({what.formats}); at least {fewest} are needed")
         files += right
         labels += [label] * len(right)
-    if problems:
-        raise DataError(problems)
     count = "1 entry is" if len(others) == 1 else f"{len(others)} entries are"
-    notes = [f"{count} left out, not {what.formats}: {some(others, path)}"]
+    notes = [f"{count} left out, not {what.formats}: {some(others, path)}"] * bool(others)
     classes = tuple(folder.name for folder in folders)
-    return Listing(files, np.array(labels, np.int64), classes, tuple(notes * bool(others)))
+    return Table(tuple(files), "classes", classes, np.array(labels, np.int64), None, None, tuple(notes)), problems
+
+
+def check_same_classes(folder: Path, table: Table, train: Table) -> None:
+    """Refuse folders train, valid and test of different classes."""
+    if table.names != train.names:
+        raise DataError(f"{folder}: has classes {table.names}; train has {train.names}: both must be the same")
 
 
 def some(entries: Sequence[Path], root: Path) -> str:

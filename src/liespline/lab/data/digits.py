@@ -3,12 +3,13 @@
 import numpy as np
 import sklearn.datasets
 
-from .split import SPLITS, Split, check_split, stratified
-from .turned import turned
+from . import resample
+from .folds import stratified
+from .split import SPLITS, Split, check_split
 
 CLASSES = tuple("0123456789")
 SIDE = 24
-# The 8×8 drawings become 17×17: their diagonal is 24, so that no turn moves a stroke out of the image.
+# The 8×8 drawings become 17×17: their diagonal is 24, so that no rotation moves a stroke out of the image.
 _MAGNIFICATION = 17 / 8
 _SHARES = (0.6, 0.15, 0.25)
 
@@ -18,7 +19,7 @@ SMALLEST = 0.6
 
 
 def load(split: str, rotated: bool = False, *, mirrored: bool = False, shrunk: bool = False) -> Split:
-    """A split, upright or each image turned by its own fixed angle: uint8 (B, 1, 24, 24), targets (B,).
+    """A split, upright or each image rotated by its own fixed angle: uint8 (B, 1, 24, 24), targets (B,).
 
     Also `mirrored` left to right before, or `shrunk` to its own scale from SMALLEST to 1.
     """
@@ -28,5 +29,5 @@ def load(split: str, rotated: bool = False, *, mirrored: bool = False, shrunk: b
     angles = rng.uniform(0, 2 * np.pi, len(rows)) if rotated else np.zeros(len(rows))
     scales = rng.uniform(SMALLEST, 1, len(rows)) if shrunk else np.ones(len(rows))
     drawn = digits.images[rows] / 16
-    images = turned(drawn[:, :, ::-1] if mirrored else drawn, angles, SIDE, _MAGNIFICATION * scales)
+    images = resample.rotated(drawn[:, :, ::-1] if mirrored else drawn, angles, SIDE, _MAGNIFICATION * scales)
     return Split(images, digits.target[rows].astype(np.int64), CLASSES)

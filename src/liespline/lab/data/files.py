@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -60,13 +59,6 @@ def check_declared_size(path: Path, declared: int, what: str) -> None:
             f"{path}: declares {what}, {declared:,} bytes, but has only {size:,} and cannot hold them; "
             "it is truncated or damaged: fetch it again"
         )
-
-
-def check_free_space(folder: Path, needed: int) -> None:
-    """Refuse to begin a file that the disk has no room for."""
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise DataError(f"{folder}: needs {needed:,} free bytes and has {free:,}; free some or choose another folder")
 
 
 @contextmanager

@@ -5,11 +5,49 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError
-from .rows import Array
-from .split import SPLITS, stratified
+from .split import SPLITS, check_split
 
 PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 14 percent
+
+
+def deal(
+    names: Sequence[str],
+    labels: Array | None,
+    groups: Sequence[str] | None,
+    marks: Sequence[str],
+    fold: int = 0,
+    folds: int | None = None,
+) -> list[str]:
+    """The split of each image of a set that comes without: neither groups nor exact copies (equal `marks`) are in two.
+
+    `labels` are class numbers. Without folds and groups, every class of three different images is in all splits.
+    """
+    units = together(names, groups, marks)
+    if folds is not None or groups is not None or labels is None:
+        return assign(names, None if labels is None else labels.tolist(), units, fold=fold, folds=folds)
+    _, first, unit = np.unique(units or list(names), return_index=True, return_inverse=True)
+    splits = np.full(len(names), "train", object)
+    for split in SPLITS[1:]:
+        splits[np.isin(unit, stratified(labels[first], split, 0))] = split
+    return splits.tolist()
+
+
+def stratified(labels: Array, split: str, seed: int, shares: Sequence[float] = (0.7, 0.15, 0.15)) -> Array:
+    """Row numbers of one split of data that come without: each class cut by `shares`, always the same way.
+
+    Every class with at least three members is present in all three splits.
+    """
+    chosen = []
+    for label in np.unique(labels):
+        members = np.random.default_rng([seed, int(label)]).permutation(np.flatnonzero(labels == label))
+        held_out = [max(1, round(share * len(members))) for share in shares[1:]]
+        valid_from = len(members) - sum(held_out)
+        cuts = {"train": (0, valid_from), "valid": (valid_from, valid_from + held_out[0])}
+        start, stop = cuts.get(check_split(split), (valid_from + held_out[0], len(members)))
+        chosen.append(members[max(start, 0) : max(stop, 0)])
+    return np.sort(np.concatenate(chosen))
 
 
 def assign(
@@ -110,19 +148,6 @@ def together(names: Sequence[str], groups: Sequence[str] | None, marks: Sequence
     return None if groups is None and len(set(joined)) == len(joined) else joined
 
 
-def dealt_rows(
-    names: Sequence[str], labels: Array, marks: Sequence[str], split: str, fold: int, folds: int | None
-) -> Array:
-    """The rows of a split of class folders that come without; copies are in one split."""
-    groups = together(names, None, marks)
-    if folds is not None:
-        return rows_of(split, assign(names, labels.tolist(), groups, fold=fold, folds=folds))
-    if groups is None:
-        return stratified(labels, split, 0)
-    _, first, unit = np.unique(groups, return_index=True, return_inverse=True)
-    return np.flatnonzero(np.isin(unit, stratified(labels[first], split, 0)))
-
-
 def _emptiest(held: Array, own: Array) -> int:
     """The part that holds the smallest share of the classes that are to be added; of equal ones, of all classes."""
     wanted = (held * (own > 0)).sum(1)
@@ -131,11 +156,3 @@ def _emptiest(held: Array, own: Array) -> int:
 
 def _draw(seed: int, name: str) -> str:
     return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()
-
-
-def rows_of(split: str, splits: Sequence[str]) -> Array:
-    """Row numbers of one split; DataError if it has none."""
-    rows = np.flatnonzero([name == split for name in splits])
-    if split in SPLITS and not rows.size:
-        raise DataError(f"no row is of split {split!r}; every one of {', '.join(SPLITS)} needs some")
-    return rows

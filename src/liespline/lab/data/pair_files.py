@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .channels import ORIENTATION
 from .files import DataError
 from .pictures import SUFFIXES, picture, read_array
-from .rows import Array
-from .scans import Scan, is_scan, read_scan, stem
+from .scans import Scan
+from .scans.read import is_scan, read_scan, stem
 
 MASKS = ("masks", "labels")
 CLASSES = "classes.csv"
@@ -36,17 +37,15 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[str], list[str]]:
             raise DataError(f"{part}: is no folder; expected folders images and masks with files of equal names")
     problems: list[str] = []
     images, others = _by_stem(folder / "images", problems)
-    answers, more = _by_stem(masks, problems)
-    problems += [
-        f"{images[name]}: has no mask {masks.name}/{name}.*" for name in sorted(images.keys() - answers.keys())
-    ]
-    problems += [f"{answers[name]}: has no image images/{name}.*" for name in sorted(answers.keys() - images.keys())]
+    masked, more = _by_stem(masks, problems)
+    problems += [f"{images[name]}: has no mask {masks.name}/{name}.*" for name in sorted(images.keys() - masked.keys())]
+    problems += [f"{masked[name]}: has no image images/{name}.*" for name in sorted(masked.keys() - images.keys())]
     if not images and not problems:
         problems.append(f"{folder / 'images'}: has no PNG, TIFF, NIfTI or NumPy files and no folders of DICOM slices")
     left = others + more
     notes = [f"{len(left)} entries are no images or volumes and are left out: {left[0].name}"] if left else []
-    both = sorted(images.keys() & answers.keys())
-    return [Pair(name, images[name], answers[name]) for name in both], problems, notes
+    both = sorted(images.keys() & masked.keys())
+    return [Pair(name, images[name], masked[name]) for name in both], problems, notes
 
 
 def _by_stem(folder: Path, problems: list[str]) -> tuple[dict[str, Path], list[Path]]:

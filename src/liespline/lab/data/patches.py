@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .ragged import IGNORE, Ragged
-from .rows import Array
+from .arrays import Array
+from .mask_store import MaskStore
+from .samples import IGNORE
 
 FOCUSED = 0.5  # of the patches are put around a class
 
 
-def cut(items: Ragged, row: int, origin: Sequence[int], patch: Sequence[int]) -> tuple[Array, Array]:
+def cut(items: MaskStore, row: int, origin: Sequence[int], patch: Sequence[int]) -> tuple[Array, Array]:
     """The patch of an item at `origin`; beyond the image, its edge goes on and the mask is to be ignored."""
     space = items.shapes[row][1:]
     window = [slice(max(0, o), min(n, o + p)) for o, p, n in zip(origin, patch, space, strict=True)]
@@ -27,7 +28,7 @@ def cut(items: Ragged, row: int, origin: Sequence[int], patch: Sequence[int]) ->
     return image, mask
 
 
-class Drawn(Dataset[tuple[Tensor, Tensor]]):
+class RandomPatches(Dataset[tuple[Tensor, Tensor]]):
     """Random patches, `per_image` for each image in an epoch.
 
     Half of them lie anywhere in the image whose turn it is. The other half are put around a voxel of a class: the
@@ -36,7 +37,7 @@ class Drawn(Dataset[tuple[Tensor, Tensor]]):
     and this index alone: what a resumed run draws is what an uninterrupted one would have drawn.
     """
 
-    def __init__(self, items: Ragged, rows: Array, patch: Sequence[int], per_image: int, seed: int) -> None:
+    def __init__(self, items: MaskStore, rows: Array, patch: Sequence[int], per_image: int, seed: int) -> None:
         self.items, self.rows, self.patch, self.per_image, self.seed = items, rows, tuple(patch), per_image, seed
         counts = items.counts[rows]
         self.holders = [rows[counts[:, number] > 0] for number in range(counts.shape[1])]

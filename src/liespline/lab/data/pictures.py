@@ -1,25 +1,24 @@
-"""Image files opened without trusting them: known formats only, bounded size, one kind of error."""
+"""Image files opened without trusting them, known formats only, and brought to another size or depth."""
 
-import io
-import struct
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import kornia_rs.io
 import numpy as np
-from PIL import Image
+import torch
+from PIL import Image, ImageOps
 
 from . import channels
-from .channels import MOST_PIXELS, ORIENTATION
+from .arrays import Array
+from .channels import MOST_PIXELS
 from .files import DataError
-from .rows import Array
 
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")
 SUFFIXES = (".png", ".jpg", ".jpeg", *channels.SUFFIXES)
-_BITS_PER_SAMPLE = 258  # a TIFF tag
 
 
 @contextmanager
@@ -62,86 +61,92 @@ def read_array(path: Path) -> Array:
     Transparent pixels are shown on white. A file of several pages or frames is refused: one of them is not the file.
     A TIFF may have any channels, (H, W, C), and may hold float32.
     """
+    return read_picture(path)[0]
+
+
+def read_picture(path: Path) -> tuple[Array, bool]:
+    """The same, and whether any pixel of the file is not opaque."""
     if path.suffix.lower() in channels.SUFFIXES and (values := channels.read_channels(path)) is not None:
-        return values
+        return values, False
     with picture(path) as image:
         if image.format in ("PNG", "TIFF") and (frames := getattr(image, "n_frames", 1)) > 1:
             raise DataError(f"{path}: holds {frames} pages or frames; save each as an image of its own")
-        orientation = int(image.getexif().get(ORIENTATION, 1))
-        if image.format == "TIFF" and orientation != 1:
-            # Pillow turns TIFFs while it decodes them, and mixes up the rows of those that lie on their side.
-            with Image.open(_as_stored(path), formats=("TIFF",)) as stored:
-                return _upright(_pixels(path, stored), orientation)
-        return _upright(_pixels(path, image), orientation)
+        deep = ";16" in _raw_mode(image)
+        _turn_upright(image)
+        if image.has_transparency_data:
+            if deep:
+                raise DataError(f"{path}: has 16-bit colours with transparency; save it without transparency")
+            return _on_white(image)
+        if image.mode == "RGB" and deep:
+            return _deep_colours(path, image), False
+        if image.mode.startswith("I;16"):
+            return np.array(image, np.uint16), False
+        if image.mode in ("1", "L"):
+            return np.array(image.convert("L")), False
+        if image.mode in ("RGB", "P", "CMYK", "YCbCr", "LAB"):
+            return np.array(image.convert("RGB")), False
+        raise DataError(f"{path}: has pixels of kind {image.mode!r}; save it as 8- or 16-bit grey or RGB")
 
 
-def has_transparency(path: Path) -> bool:
-    """Whether any pixel of the file is not opaque."""
-    if path.suffix.lower() in channels.SUFFIXES and channels.read_channels(path) is not None:
-        return False
-    with picture(path) as image:
-        return image.has_transparency_data and bool((np.asarray(image.convert("RGBA"))[..., 3] < 255).any())
+def _turn_upright(image: Any) -> None:
+    """Decode an image and bring it into the orientation in which EXIF wants it seen."""
+    image.filename = ""  # else Pillow maps the file into memory and mixes up the rows of TIFFs that lie on their side
+    ImageOps.exif_transpose(image, in_place=True)  # TIFFs are upright once they are decoded, and say so
+    image.load()
 
 
-def _pixels(path: Path, image: Image.Image) -> Array:
-    """The samples as they are stored, transparency shown on white."""
-    deep = _depth(path, image) == 16
-    if image.has_transparency_data:
-        if deep:
-            raise DataError(f"{path}: has 16-bit colours with transparency; save it without transparency")
-        return _on_white(image)
-    if image.mode == "RGB" and deep:
-        # Pillow would drop the low byte of each colour without a word.
-        read = kornia_rs.io.read_image_png_u16 if image.format == "PNG" else kornia_rs.io.read_image_tiff_u16
-        return np.asarray(read(str(path), "rgb"))
-    if image.mode.startswith("I;16"):
-        return np.asarray(image).astype(np.uint16)
-    if image.mode in ("1", "L"):
-        return np.asarray(image.convert("L"))
-    if image.mode in ("RGB", "P", "CMYK", "YCbCr", "LAB"):
-        return np.asarray(image.convert("RGB"))
-    raise DataError(f"{path}: has pixels of kind {image.mode!r}; save it as 8- or 16-bit grey or RGB")
+def _deep_colours(path: Path, image: Image.Image) -> Array:
+    """Colours of 16 bits: Pillow keeps their high bytes, and the low ones of a file whose bytes it takes as swapped."""
+    swapped = {"RGB;16B": "RGB;16L", "RGB;16L": "RGB;16B"}
+    swapped["RGB;16N"] = "RGB;16B" if sys.byteorder == "little" else "RGB;16L"
+    again: Any
+    with picture(path) as again:
+        raw = swapped[_raw_mode(again)]
+        for number, tile in enumerate(again.tile):
+            again.tile[number] = tile._replace(args=raw if isinstance(tile.args, str) else (raw, *tile.args[1:]))
+        _turn_upright(again)
+        return np.array(image, np.uint16) * 256 + np.array(again, np.uint16)
 
 
-def _on_white(image: Image.Image) -> Array:
-    """What an 8-bit image with transparency looks like on white paper; grey stays grey."""
+def _raw_mode(image: Any) -> str:
+    """How the samples of a file are packed, in Pillow's words."""
+    args = image.tile[0].args
+    return str(args if isinstance(args, str) else args[0])
+
+
+def _on_white(image: Image.Image) -> tuple[Array, bool]:
+    """What an 8-bit image with transparency looks like on white paper, and if any is; grey stays grey."""
     both = np.asarray(image.convert("RGBA")).astype(np.float64)
     alpha = both[..., 3:] / 255
     shown: Array = np.rint(alpha * both[..., :3] + (1 - alpha) * 255).astype(np.uint8)
-    return shown[..., 0] if image.mode in ("1", "L", "LA") else shown
+    return shown[..., 0] if image.mode in ("1", "L", "LA") else shown, bool((alpha < 1).any())
 
 
-def _upright(pixels: Array, orientation: int) -> Array:
-    """The pixels as the EXIF orientation wants them seen."""
-    ways = {
-        2: lambda a: a[:, ::-1], 3: lambda a: a[::-1, ::-1], 4: lambda a: a[::-1], 5: lambda a: a.swapaxes(0, 1),
-        6: lambda a: np.rot90(a, -1), 7: lambda a: a[::-1, ::-1].swapaxes(0, 1), 8: lambda a: np.rot90(a),
-    }  # fmt: skip
-    turned: Array = ways[orientation](pixels) if orientation in ways else pixels
-    return np.ascontiguousarray(turned)
+def in_16_bits(array: Array) -> Array:
+    """An image among those of 16 bits: of one with 8 bits, 255 becomes 65,535."""
+    return array.astype(np.uint16) * 257 if array.dtype == np.uint8 else array
 
 
-def _as_stored(path: Path) -> io.BytesIO:
-    """A TIFF file whose first page says that it is upright already."""
-    if path.stat().st_size > 8 * MOST_PIXELS:
-        raise DataError(f"{path}: has over {8 * MOST_PIXELS:,} bytes; save it in a smaller file")
-    raw = bytearray(path.read_bytes())
-    order = "<" if raw[:2] == b"II" else ">"
-    big = struct.unpack_from(order + "H", raw, 2)[0] == 43
-    start = struct.unpack_from(order + ("Q" if big else "I"), raw, 8 if big else 4)[0]
-    count = struct.unpack_from(order + ("Q" if big else "H"), raw, start)[0]
-    entry, value = (20, 12) if big else (12, 8)
-    for place in range(start + (8 if big else 2), start + (8 if big else 2) + count * entry, entry):
-        if struct.unpack_from(order + "H", raw, place)[0] == ORIENTATION:
-            struct.pack_into(order + "H", raw, place + value, 1)
-    return io.BytesIO(raw)
+def scaling(size: int) -> dict[str, Any]:
+    """What `scaled` does, for other programs: by the filter of Pillow's BICUBIC, in floats."""
+    how = {
+        "filter": "bicubic",
+        "a": -0.5,
+        "antialias": True,
+        "rounded": "to whole numbers, half to even, and cut to 0 to largest",
+    }
+    sides = {"shorter_side": size, "longer_side": "round(own · shorter_side / shorter own)"}
+    return {"resize": sides | how, "crop": "the middle, (own − shorter_side) // 2 pixels cut before"}
 
 
-def _depth(path: Path, image: Image.Image) -> int:
-    """Bits per sample of a file."""
-    if image.format == "PNG":
-        with open(path, "rb") as stream:
-            return stream.read(25)[24]  # the byte after width and height in the header chunk
-    if image.format == "TIFF":
-        return int(image.tag_v2.get(_BITS_PER_SAMPLE, (8,))[0])  # type: ignore[attr-defined]
-    return 8
+def scaled(array: Array, space: tuple[int, int]) -> Array:
+    """Scaled until it just covers (height, width), smoothed where it shrinks, then the centre of that size cut out."""
+    planes = torch.from_numpy(array.astype(np.float32).reshape(*array.shape[:2], -1)).permute(2, 0, 1)
+    scale = max(wanted / own for wanted, own in zip(space, array.shape[:2], strict=True))
+    target = [max(wanted, round(own * scale)) for wanted, own in zip(space, array.shape[:2], strict=True)]
+    whole = torch.nn.functional.interpolate(planes.unsqueeze(0), target, mode="bicubic", antialias=True)[0]
+    top, left = ((own - wanted) // 2 for own, wanted in zip(target, space, strict=True))
+    cut: Array = whole[:, top : top + space[0], left : left + space[1]].permute(1, 2, 0).numpy()
+    if array.dtype.kind != "f":
+        cut = np.clip(np.rint(cut), 0, np.iinfo(array.dtype).max).astype(array.dtype)
+    return cut.reshape(*space, *array.shape[2:])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from .arrays import Array
 from .centred import Centred, box_notes, box_of
-from .class_folders import FEWEST, Samples, has_splits, list_classes, split_folder
+from .class_folders import FEWEST, check_same_classes, has_splits, list_classes, split_folder
 from .files import DataError
-from .folds import dealt_rows, rows_of
-from .labelled import notes_of, relative, splits_in
-from .ragged import Content, Item, Ragged, cached_items
-from .rows import Array, file_key
-from .scans import SCAN_FORMATS, Reading, cube_side, is_scan, read_scan
+from .scans import Reading, Scan, cube_side
+from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import ALL, SPLITS, Split
-from .table import Table, read_table
+from .spool import Spool
+from .store import Item, cache_folder, file_key, stored
+from .table import Samples, Table, labels_of, relative
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
 
@@ -38,93 +39,63 @@ def load_scans(
     All are put in the middle of one box, of `size` or as large as the largest. Read once and kept.
     """
     path, reading = Path(path), reading or Reading()
-    table, notes = _from_table(path, labels, kind) if labels else _from_folders(path, 1 if split == ALL else FEWEST)
+    table = labels_of(Path(labels), path, kind, SCANS) if labels else _listed(path, 1 if split == ALL else FEWEST)
     names = [relative(file, path) for file in table.files]
     keys = [f"{name} {file_key(file)}" for name, file in zip(names, table.files, strict=True)]
-    items = cached_items(path, "\n".join([*keys, str(reading)]), lambda: _read(table.files, reading))
-    if split == ALL:
-        rows = np.arange(len(names))
-    elif table.splits is None and labels is None:
-        rows = dealt_rows(names, table.targets, items.marks, split, fold, folds)
-    else:
-        rows = rows_of(split, splits_in(table, names, items.marks, fold, folds))
-    space = _box(items, size)
+    scans = stored(path, "\n".join([*keys, str(reading)]), lambda whole: _items(path, table.files, reading, whole))
+    rows = table.rows_of(split, names, scans.marks, fold, folds)
+    sizes = [shape[1:] for shape in scans.shapes]
+    space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
+    side = float(scans.index["side"])
+    said = f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}"
     found = Split(
-        Centred(items, space), table.targets[rows], table.names, rows=rows, channels_last=True, names=names,
-        dealt=table.splits is None, kind=table.kind, notes=[*notes, *_notes(items, space, reading)],
+        Centred(scans, space), table.targets[rows], table.names, rows=rows, channels_last=True, names=names,
+        dealt=table.splits is None, kind=table.kind, notes=[*table.notes, said, *box_notes(space, sizes)],
     )  # fmt: skip
-    found.side = float(items.index["side"])
-    found.voxels = float(np.median([cube_side(own) for own in items.spacings]))
+    found.side, found.voxels = side, float(np.median([cube_side(own) for own in scans.spacings]))
     return found
 
 
-def table_of(path: Path, labels: Path, kind: str | None = None) -> Table:
-    """The table of a folder's scans; DataError for rows that name something else."""
-    table = read_table(labels, path, kind)
-    if not table.names:
-        raise DataError(f"{labels}: has no column besides file, split and group; add one with what is to be learned")
-    if other := [file for file in table.files if not is_scan(file)]:
-        raise DataError([f"{file}: is no volume; expected {SCANS.formats}" for file in other])
-    return table
-
-
-def _from_table(path: Path, labels: Path, kind: str | None) -> tuple[Table, list[str]]:
-    table = table_of(path, labels, kind)
-    return table, notes_of(table, "volumes")
-
-
-def _from_folders(path: Path, fewest: int) -> tuple[Table, list[str]]:
+def _listed(path: Path, fewest: int) -> Table:
     """What class folders say, as a table would."""
     given = has_splits(path)
     parts = {split: split_folder(path, split) for split in SPLITS} if given else {"": path}
     found = {split: list_classes(folder, SCANS, fewest) for split, folder in parts.items()}
-    classes = next(iter(found.values())).classes
-    for split, listing in found.items():
-        if listing.classes != classes:
-            raise DataError(
-                f"{parts[split]}: has classes {listing.classes}; train has {classes}: both must be the same"
-            )
-    files = tuple(file for listing in found.values() for file in listing.files)
-    targets = np.concatenate([listing.labels for listing in found.values()])
-    splits = tuple(split for split, listing in found.items() for _ in listing.files) if given else None
-    notes = [note for listing in found.values() for note in listing.notes]
-    return Table(files, "classes", classes, targets, splits, None), notes
+    if problems := [problem for _, wrong in found.values() for problem in wrong]:
+        raise DataError(problems)
+    tables = {split: table for split, (table, _) in found.items()}
+    first = next(iter(tables.values()))
+    for split, table in tables.items():
+        check_same_classes(parts[split], table, first)
+    return Table(
+        tuple(file for table in tables.values() for file in table.files), "classes", first.names,
+        np.concatenate([table.targets for table in tables.values()]),
+        tuple(split for split, table in tables.items() for _ in table.files) if given else None, None,
+        tuple(note for table in tables.values() for note in table.notes),
+    )  # fmt: skip
 
 
-def _read(files: Sequence[Path], reading: Reading) -> Content:
+def _items(path: Path, files: Sequence[Path], reading: Reading, whole: dict[str, Array]) -> Iterator[tuple[int, Item]]:
     """All scans on cubes of one side; DataError, before any is kept, with every one that cannot be used."""
     problems: list[str] = []
-    spacings: list[tuple[float, ...]] = []
-    channels: dict[int, list[Path]] = defaultdict(list)
-    for file in files:
-        try:
-            scan = read_scan(file)
-        except DataError as error:
-            problems += error.problems
-            continue
-        spacings.append(scan.spacing)
-        channels[len(scan.values)].append(file)
-    usual = max(channels, key=lambda count: len(channels[count]), default=1)
-    for count, odd in channels.items():
-        if count != usual:
-            what = f"{count} channels (a fourth axis)" if count > 1 else "one channel"
-            others = f"{len(channels[usual])} volumes have {usual}"
-            problems += [f"{file}: has {what} where {others}; save one volume per file" for file in odd]
-    if problems:
-        raise DataError(problems)
-    fixed, no_mask = reading.for_all(spacings), np.zeros(0, np.uint8)
-    about: dict[str, Array] = {"classes": np.zeros(0, str), "side": np.array(fixed.side)}
-    kept = zip(files, spacings, strict=True)
-    return about, (Item(fixed.samples(read_scan(file)), no_mask, spacing=own) for file, own in kept)
-
-
-def _box(items: Ragged, size: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    if size is not None:
-        return box_of(size)
-    return tuple(max(sides) for sides in zip(*(shape[1:] for shape in items.shapes), strict=True))
-
-
-def _notes(items: Ragged, space: tuple[int, ...], reading: Reading) -> list[str]:
-    side = float(items.index["side"])
-    notes = [f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}"]
-    return [*notes, *box_notes(space, [shape[1:] for shape in items.shapes])]
+    scans: dict[Path, tuple[Scan, Callable[[], Array]]] = {}
+    with Spool(cache_folder(path)) as spool:
+        for file in files:
+            try:
+                scan = read_scan(file)
+            except DataError as error:
+                problems += error.problems
+            else:
+                scans[file] = replace(scan, values=np.empty((len(scan.values), 0))), spool.put(scan.values)
+        counts = Counter(len(scan.values) for scan, _ in scans.values())
+        usual, count = max(counts.items(), key=lambda own: own[1], default=(1, 0))
+        for file, (scan, _) in scans.items():
+            if (channels := len(scan.values)) != usual:
+                what = f"{channels} channels (a fourth axis)" if channels > 1 else "one channel"
+                problems.append(f"{file}: has {what} where {count} volumes have {usual}; save one volume per file")
+        if problems:
+            raise DataError(problems)
+        fixed = reading.for_all([scan.spacing for scan, _ in scans.values()])
+        whole["side"] = np.array(fixed.side)
+        for row, (scan, values) in enumerate(scans.values()):
+            yield row, Item.of(fixed.samples(replace(scan, values=values())), spacing=scan.spacing)

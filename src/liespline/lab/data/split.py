@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset
 
-from .centred import Centred
+from .arrays import Array
 from .files import DataError
-from .ragged import Ragged
-from .rows import Array, Rows
+from .samples import check_channels, in_colours
+from .store import Seen, fingerprint
 
 SPLITS = ("train", "valid", "test")
-GREY = (0.299, 0.587, 0.114)
-"""How much red, green and blue count in grey."""
 ALL = "all"
 """Every image of a set in one, whatever its split."""
+_BLOCK_VALUES = 1 << 24
+
+
+class Source(Protocol):
+    """Images that are read when they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Those of an image, after how many there are for some."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
+        """These rows, each cut to a window: (B, *space), or (B, *space, C)."""
 
 
 class Split(Dataset[tuple[Tensor, Tensor]]):
     """Images and targets of one split, read a batch at a time.
 
-    `images` are rows of a file or an array (N, *space), or (N, *space, C) when `channels_last`; batches
+    `images` are an array or what reads like one, (N, *space), or (N, *space, C) when `channels_last`; batches
     come out as (B, C, *space) in the stored dtype: uint8 crosses to the device at a quarter of float's
     cost; `as_float` is for there. `rows` picks and orders the images used, one for each of `targets`.
     `names` are those of all `images`, where they have any; `dealt` says that no file says which split an image
@@ -42,10 +55,11 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     """For volumes that state it: the side in millimetres of the usual voxel, before it was resampled."""
     whole: tuple[int, ...] = ()
     """Sides of the stored images, where a window in their middle is all that is read."""
+    _found: Seen | None = None
 
     def __init__(
         self,
-        images: Rows | Array | Centred,
+        images: Source | Array,
         targets: Array,
         classes: Sequence[str],
         *,
@@ -67,6 +81,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         self._names, self.dealt, self.kind = names, dealt, kind
         shape = tuple(self._read([0]).shape[1:]) if len(self) else (1, *images.shape[-2:])
         self.in_channels, self.space = shape[0], shape[1:]
+        self._stored_channels = self.in_channels
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -104,8 +119,41 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
     @property
     def spacings(self) -> list[tuple[float, ...]]:
         """The size of each volume's own voxels in millimetres, where files state it; else none."""
-        items = self._images.items if isinstance(self._images, Centred) else None
-        return [items.spacings[int(row)] for row in self._rows] if isinstance(items, Ragged) else []
+        known: list[tuple[float, ...]] = getattr(self._images, "spacings", [])
+        return [known[int(row)] for row in self._rows] if known else []
+
+    @property
+    def labels(self) -> list[str]:
+        """The class of each image; for other targets a fingerprint of them."""
+        if self.kind == "classes":
+            return [self.classes[int(target)] for target in self.targets]
+        return [fingerprint(target.numpy()) for target in self.targets]
+
+    @property
+    def marks(self) -> list[str]:
+        """A fingerprint of the samples of each image, in the order of `names`: equal ones are exact copies."""
+        return self.seen.marks
+
+    @property
+    def seen(self) -> Seen:
+        """Fingerprints and ranges of values: from the time when images were decoded, else all are read, once."""
+        kept: Seen | None = getattr(self._images, "seen", None)
+        if kept is not None and not self._window and self.in_channels == self._stored_channels:
+            return kept[self._rows]
+        if self._found is None:
+            step = max(1, _BLOCK_VALUES // (self.in_channels * math.prod(self.space)))
+            self._found = Seen.joined([Seen.of(images) for images, _ in self.blocks(step)], self.in_channels)
+        return self._found
+
+    @property
+    def samples(self) -> int:
+        """The samples of all images."""
+        return len(self) * math.prod(self.space)
+
+    @property
+    def samples_drawn(self) -> int:
+        """Those that an epoch of training sees."""
+        return self.samples
 
     def named(self, names: Sequence[str]) -> Split:
         """The images of these names, in this order; all must be there."""
@@ -125,7 +173,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
 
     def _part(self, chosen: Array) -> Split:
         part = copy(self)
-        part._rows, part.targets = self._rows[chosen], self.targets[torch.from_numpy(chosen)]
+        part._rows, part.targets, part._found = self._rows[chosen], self.targets[torch.from_numpy(chosen)], None
         return part
 
     def among(self, classes: Sequence[str], where: str) -> Split:
@@ -147,16 +195,15 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """The same images with so many channels: colours as grey, or grey three times."""
         check_channels(self.in_channels, channels, len(self.space), where)
         part = copy(self)
-        part.in_channels = channels
+        part.in_channels, part._found = channels, None
         return part
 
-    def _read(self, indices: Sequence[int]) -> Tensor:
+    def _read(self, indices: Sequence[int] | Array) -> Tensor:
         rows = self._rows[np.asarray(indices)]
-        if isinstance(self._images, Rows):
-            array = self._images.read(rows, self._window)
+        if isinstance(self._images, np.ndarray):
+            batch = torch.from_numpy(self._images[rows][(slice(None), *self._window)])
         else:
-            array = self._images[rows][(slice(None), *self._window)]
-        batch = torch.from_numpy(array)
+            batch = torch.from_numpy(self._images.read(rows, self._window))
         # A view, not a copy: the result is channels-last in memory, which convolutions like.
         return batch.movedim(-1, 1) if self._channels_last else batch.unsqueeze(1)
 
@@ -165,78 +212,47 @@ class Joined(Split):
     """Several splits of one set, one after the other; names say which split an image is of."""
 
     def __init__(self, parts: Mapping[str, Split]) -> None:
-        self._parts = list(parts.values())
-        first = self._parts[0]
-        self._starts = np.cumsum([0, *(len(part) for part in self._parts)])
-        self.targets = torch.cat([part.targets for part in self._parts])
-        self._names = [f"{name}: {image}" for name, part in parts.items() for image in part.names]
-        self.classes, self.synthetic, self.notes, self.dealt = first.classes, first.synthetic, first.notes, False
-        self.kind, self.side = first.kind, first.side
-        self.whole, self.voxels = first.whole, first.voxels
-        self.in_channels, self.space = first.in_channels, first.space
-        if {(part.classes, part.in_channels, part.space) for part in self._parts} != {
-            (first.classes, first.in_channels, first.space)
-        }:
+        first = next(iter(parts.values()))
+        if len({(part.classes, part.in_channels, part.space) for part in parts.values()}) > 1:
             raise DataError(f"splits {', '.join(parts)} have other classes or sizes; they cannot be scored as one")
+        super().__init__(
+            _Chain(list(parts.values())), torch.cat([part.targets for part in parts.values()]).numpy(), first.classes,
+            channels_last=True, synthetic=first.synthetic, notes=first.notes, kind=first.kind,
+            names=[f"{name}: {image}" for name, part in parts.items() for image in part.names],
+        )  # fmt: skip
+        self.side, self.voxels, self.whole = first.side, first.voxels, first.whole
+
+
+class _Chain:
+    """The images of several splits, one after the other."""
+
+    def __init__(self, parts: Sequence[Split]) -> None:
+        self.parts = parts
+        self._images: ConcatDataset[tuple[Tensor, Tensor]] = ConcatDataset(parts)
+        self.shape = (len(self._images), *parts[0].space, parts[0].in_channels)
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
     @property
-    def names(self) -> list[str]:
-        """Split and name of each image."""
-        return list(self._names or ())
+    def seen(self) -> Seen:
+        """What is known of all parts."""
+        return Seen.joined([part.seen for part in self.parts], self.shape[-1])
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
-        """Of all parts."""
-        return [own for part in self._parts for own in part.spacings]
+        """Those of all parts."""
+        return [own for part in self.parts for own in part.spacings]
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
-    def _read(self, indices: Sequence[int]) -> Tensor:
-        places = np.asarray(indices)
-        owner = np.searchsorted(self._starts, places, side="right") - 1
-        read: list[Tensor] = [torch.empty(0)] * len(places)
-        for number in np.unique(owner):
-            here = np.flatnonzero(owner == number)
-            for place, image in zip(here, self._parts[number]._read(places[here] - self._starts[number]), strict=True):
-                read[place] = image
-        return torch.stack(read)
+    def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
+        """These images, (B, *space, C)."""
+        images = torch.stack([self._images[int(row)][0] for row in rows])
+        return images.movedim(1, -1).numpy()[(slice(None), *window)]
 
 
 def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The `collate_fn` for data sets that already answer with batches."""
+    """The `collate_fn` for data sets that give whole batches."""
     return batch
-
-
-def check_channels(found: int, channels: int, space_dim: int, where: str) -> None:
-    """Refuse images of other channels than the network's, but for pictures: these are grey or in colour as wanted.
-
-    The three channels of a volume are no colours, and their weighted mean is nothing that the network has seen.
-    """
-    if found != channels and (space_dim != 2 or {found, channels} != {1, 3}):
-        raise DataError(f"{where}: has {found} channels; the network was trained on {channels}")
-
-
-def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tensor:
-    """Images (B, C, H, W) with 1 or 3 channels: red, green and blue count 0.299, 0.587 and 0.114 in grey.
-
-    Others are refused, and so are volumes, unless they have so many channels: `where` names them.
-    """
-    if images.shape[1] == channels:
-        return images
-    check_channels(images.shape[1], channels, images.ndim - 2, where)
-    if channels == 3:
-        return images.expand(-1, 3, *images.shape[2:])
-    weights = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
-    grey = (images.double() * weights).sum(1, keepdim=True)
-    return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)
-
-
-def as_float(images: Tensor) -> Tensor:
-    """Stored images as float32: unsigned integers mapped to [0, 1], floats as they are."""
-    if images.dtype.is_floating_point:
-        return images.float()
-    return images.float() / torch.iinfo(images.dtype).max
 
 
 def check_split(split: str) -> str:
@@ -244,19 +260,3 @@ def check_split(split: str) -> str:
     if split not in SPLITS:
         raise ValueError(f"split {split!r} is unknown; choose one of {', '.join(SPLITS)}")
     return split
-
-
-def stratified(labels: Array, split: str, seed: int, shares: Sequence[float] = (0.7, 0.15, 0.15)) -> Array:
-    """Row numbers of one split of data that come without: each class cut by `shares`, always the same way.
-
-    Every class with at least three members is present in all three splits.
-    """
-    chosen = []
-    for label in np.unique(labels):
-        members = np.random.default_rng([seed, int(label)]).permutation(np.flatnonzero(labels == label))
-        held_out = [max(1, round(share * len(members))) for share in shares[1:]]
-        valid_from = len(members) - sum(held_out)
-        cuts = {"train": (0, valid_from), "valid": (valid_from, valid_from + held_out[0])}
-        start, stop = cuts.get(check_split(split), (valid_from + held_out[0], len(members)))
-        chosen.append(members[max(start, 0) : max(stop, 0)])
-    return np.sort(np.concatenate(chosen))

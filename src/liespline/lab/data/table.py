@@ -2,18 +2,29 @@
 
 import csv
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from .arrays import Array
 from .files import DataError, existing
-from .rows import Array
-from .split import SPLITS
+from .folds import deal
+from .split import ALL, SPLITS
 
 KINDS = ("classes", "tags", "numbers")
 MOST_CLASSES = 20  # a column of more different whole numbers may be a measurement
 _OWN = ("file", "split", "group")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What is looked for: what to call it, in which formats, and how to know it."""
+
+    noun: str
+    formats: str
+    fits: Callable[[Path], bool]
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,33 @@ class Table:
     targets: Array
     splits: tuple[str, ...] | None
     groups: tuple[str, ...] | None
+    notes: tuple[str, ...] = ()
+
+    def rows_of(
+        self, split: str, names: Sequence[str], marks: Sequence[str], fold: int, folds: int | None, some: bool = True
+    ) -> Array:
+        """Row numbers of one split, as the table says or dealt out; DataError if there must be `some` and are none."""
+        if split == ALL:
+            return np.arange(len(names))
+        labels = self.targets if self.kind == "classes" and len(self.targets) else None
+        splits = self.splits or deal(names, labels, self.groups, marks, fold, folds)
+        rows = np.flatnonzero([own == split for own in splits])
+        if some and not rows.size:
+            raise DataError(f"no row is of split {split!r}; every one of {', '.join(SPLITS)} needs some")
+        return rows
+
+
+def labels_of(path: Path, folder: Path, kind: str | None, what: Samples) -> Table:
+    """The table `path` about samples in `folder`, with labels and a note on them."""
+    table = read_table(path, folder, kind)
+    if not table.names:
+        raise DataError(f"{path}: has no column besides file, split and group; add one with labels")
+    if other := [file for file in table.files if not what.fits(file)]:
+        raise DataError([f"{file}: is no {what.noun.removesuffix('s')}; expected {what.formats}" for file in other])
+    words = {"classes": "one class each", "tags": "tags that go together in any way", "numbers": "numbers to predict"}
+    groups = f", {len(set(table.groups))} groups that stay together" if table.groups else ""
+    labels = f"labels {', '.join(table.names)[:200]}: {words[table.kind]}"
+    return replace(table, notes=(f"{len(table.files)} {what.noun} with {labels}{groups}",))
 
 
 def read_table(path: Path, folder: Path, kind: str | None = None) -> Table:
@@ -168,3 +206,8 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if np.isfinite(value) else None
+
+
+def relative(file: Path, folder: Path) -> str:
+    """The name of a file below its folder; all of it for a file elsewhere."""
+    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)

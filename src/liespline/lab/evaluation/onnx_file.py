@@ -16,8 +16,8 @@ import torch
 from ... import export as as_plain
 from ..data import DataError
 from ..data.files import replacing
+from ..data.samples import GREY
 from ..data.scans.intensity import TAILS
-from ..data.split import GREY
 from ..runs.trained import Trained, load
 
 CONSTANT = 1024

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..data.rows import Array
+from ..data.arrays import Array
 
 KINDS = {"true": "<u2", "predicted": "<u2", "log_odds": "<f2", "found": "<f2", "dice": "<f4"}
 """What can be known of an image, and how it is stored: zlib and base64 around the bytes of one number per image.

@@ -3,29 +3,24 @@
 from functools import partial
 from pathlib import Path
 
-from ..data import DataError, Split, images
-from ..data.labelled import load_labelled
-from ..data.split import ALL, SPLITS
+from ..data import Split, images
+from ..data.split import SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import fitting, parts_of, with_notes
 from .labelled import by_labels
-from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["images"].network
 
 
 def load(config: Config, split: str) -> Split:
     """A split of the folder."""
-    if config.labels is None:
-        found = images.load(Path(str(config.data)), split, side_of(config), *parts_of(config))
-    else:
-        kind, (fold, folds) = config.label_type, parts_of(config)
-        found = load_labelled(
-            Path(str(config.data)), Path(config.labels), split, kind=kind, size=side_of(config), fold=fold,
-            folds=folds,
-        )  # fmt: skip
+    labels = Path(config.labels) if config.labels else None
+    found = images.load(
+        Path(str(config.data)), split, side_of(config), *parts_of(config), labels=labels, kind=config.label_type
+    )
     return with_notes(NETWORK, config, found) if split == "train" else found
 
 
@@ -34,25 +29,6 @@ def side_of(config: Config) -> int | None:
     if isinstance(config.size, tuple):
         raise ConfigError(f"size = {written(config.size)}: images become squares; give one number")
     return config.size
-
-
-def check(path: Path, config: Config) -> list[str]:
-    """Every problem that would stop training."""
-    if config.labels is None:
-        return images.check(path, side_of(config))
-    try:
-        load(config, ALL)
-    except DataError as error:
-        return error.problems
-    return []
-
-
-def transparent(path: Path) -> list[str]:
-    """A remark on the images of class folders that are not opaque everywhere."""
-    try:
-        return images.transparent(path)
-    except DataError:  # the images of a table lie in any folders
-        return []
 
 
 def splits(config: Config) -> tuple[str, ...]:
@@ -66,9 +42,7 @@ def splits(config: Config) -> tuple[str, ...]:
 TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
-    check=check,
-    remarks=transparent,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     load_split=load,
     options=OPTIONS["images"],

@@ -1,4 +1,4 @@
-"""What is learned from a table besides classes: tags, of which an image has any number, and numbers."""
+"""What a table may hold besides classes: tags, of which an image has any number, and numbers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Numbers(Objective):
             alike = [self.names[column] for column in constant(own)]
             said = f"the same for all images of {split}: {', '.join(alike)}"
             if alike and split == "train":
-                problems.append(f"{said}; nothing can be learned there: leave it out")
+                problems.append(f"{said}; nothing can be fitted there: leave it out")
             elif len(alike) == len(self.names):
                 problems.append(f"{said}; R² needs a number that varies")
             elif alike:

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..data import DataError
 from ..data.mask_split import MaskSplit
 from ..data.pairs import given_splits, load_pairs
 from ..data.scans import Reading
-from ..data.split import ALL, SPLITS
+from ..data.split import SPLITS
 from ..data.table import read_table
 from ..networks import multiple_of
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import parts_of
 from .masks import Segmentation
-from .own import parts_of
 
 
 def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
-    path = Path(str(config.data))
-    try:
-        pairs = load_pairs(path, Reading(config.intensity_range, config.spacing))
-    except DataError as error:  # one report of all that is wrong
-        raise DataError([*error.problems, *_wrong_in_table(config)]) from error
-    if config.labels is not None:
-        pairs = pairs.as_in(Path(config.labels), path)
-    chosen = pairs if split == ALL else pairs.split(split, *parts_of(config))
-    found = MaskSplit(chosen, config.patch, dealt=pairs.splits is None)
+    fold, folds = parts_of(config)
+    found = load_pairs(
+        Path(str(config.data)), split, Reading(config.intensity_range, config.spacing),
+        labels=Path(config.labels) if config.labels else None, patch=config.patch, fold=fold, folds=folds,
+    )  # fmt: skip
     multiple = multiple_of(config.network)
     if any(side % multiple for side in found.space):
         raise ConfigError(
@@ -36,15 +31,6 @@ def load(config: Config, split: str) -> MaskSplit:
             f"take a multiple of {multiple}"
         )
     return found
-
-
-def _wrong_in_table(config: Config) -> list[str]:
-    try:
-        if config.labels is not None:
-            read_table(Path(config.labels), Path(str(config.data)) / "images")
-    except DataError as error:
-        return error.problems
-    return []
 
 
 def splits(config: Config) -> tuple[str, ...]:
@@ -59,7 +45,7 @@ TASK = Task(
     defaults=DEFAULTS["segment"],
     data_help="a folder with folders images and masks in it, with files of equal names",
     load_split=load,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     dimensions=(2, 3),
     options=OPTIONS["segment"],

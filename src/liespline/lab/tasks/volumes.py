@@ -3,15 +3,16 @@
 from functools import partial
 from pathlib import Path
 
-from ..data import DataError, Split, volumes
-from ..data.scan_folders import load_scans, table_of
+from ..data import Split, volumes
+from ..data.scan_folders import SCANS, load_scans
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
+from ..data.table import labels_of
 from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
+from .fitting import fitting, parts_of, with_notes
 from .labelled import by_labels
-from .own import fitting, parts_of, with_notes
 
 NETWORK = DEFAULTS["volumes"].network
 OF_FOLDERS = ("labels", "label_type", "folds", "fold", "intensity_range", "spacing")
@@ -41,24 +42,11 @@ def _only_for_folders(config: Config, path: Path) -> None:
         raise ConfigError(f"{options}: for folders of scans; {path} is no folder, but one file that says all of this")
 
 
-def check(path: Path, config: Config) -> list[str]:
-    """Every problem that would stop training."""
-    if not path.is_dir():
-        _only_for_folders(config, path)
-        return volumes.check(path)
-    try:
-        for split in splits(config):
-            load(config, split)
-    except DataError as error:
-        return error.problems
-    return []
-
-
 def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split a scan is of may leave testing out."""
     if config.labels is None:
         return SPLITS
-    table = table_of(Path(str(config.data)), Path(config.labels), config.label_type)
+    table = labels_of(Path(config.labels), Path(str(config.data)), config.label_type, SCANS)
     return SPLITS if table.splits is None else tuple(split for split in SPLITS if split in table.splits)
 
 
@@ -66,9 +54,8 @@ TASK = Task(
     defaults=DEFAULTS["volumes"],
     data_help="a folder with one folder per class of NIfTI files, .npy files or folders of DICOM slices, any folder of "
     "them with --labels, or an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
-    check=check,
     load_split=load,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     dimensions=(3,),
     options=OPTIONS["volumes"],

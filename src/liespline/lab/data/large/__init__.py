@@ -1,20 +1,39 @@
 """Images too large for memory: read and written window by window."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..channels import MOST_PIXELS, SUFFIXES
 from ..files import DataError, existing
 from ..pictures import read_array, strict_pillow
 from .slides import SLIDES, SlideWindows, open_slide
 from .tiff import TiffWindows, open_tiff
-from .windows import Held, Windows, read_window
 
-__all__ = ["Windows", "open_windows", "read_window"]
+
+class Held:
+    """An image that is in memory already."""
+
+    def __init__(self, values: Array, place: Mapping[int, tuple[Any, ...]]) -> None:
+        self.values, self.place = values, place
+        self.shape: tuple[int, int, int] = (values.shape[0], values.shape[1], values.shape[2])
+        self.dtype: np.dtype[Any] = values.dtype
+
+    def read(self, top: int, left: int, bottom: int, right: int) -> Array:
+        """The samples of a window inside the image."""
+        return self.values[:, top:bottom, left:right]
+
+
+Windows = TiffWindows | SlideWindows | Held
+"""An image (C, H, W) of which any window can be read without the rest.
+
+`place` are TIFF tags that say where in the world it lies: code to (type, count, value).
+"""
 
 
 @contextmanager
@@ -39,3 +58,12 @@ def open_windows(path: Path, level: int = 0) -> Iterator[Windows]:
             yield SlideWindows(path, slide, level)
     else:
         raise DataError(f"{path}: is no large image; expected .tif, .tiff or a slide ({', '.join(SLIDES)})")
+
+
+def read_window(source: Windows, top: int, left: int, bottom: int, right: int) -> Array:
+    """A window that may reach beyond the image, which is continued by its edge there."""
+    _, height, width = source.shape
+    inside = (max(top, 0), max(left, 0), min(bottom, height), min(right, width))
+    values = source.read(*inside)
+    beyond = ((inside[0] - top, bottom - inside[2]), (inside[1] - left, right - inside[3]))
+    return np.pad(values, ((0, 0), *beyond), mode="edge") if any(map(any, beyond)) else values

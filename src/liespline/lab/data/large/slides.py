@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..files import DataError
-from ..rows import Array
 
 SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide")
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import tifffile
 
+from ..arrays import Array
 from ..channels import ORIENTATION
 from ..files import DataError
-from ..ragged import DTYPES
-from ..rows import Array
 
 KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
 MOST_SEGMENT = 1 << 28  # a file of larger pieces cannot be read in constant memory
@@ -51,7 +50,7 @@ class TiffWindows:
         self.shape = (sum(self._planes), int(first.imagelength), int(first.imagewidth))
         self.dtype: np.dtype[Any] = np.dtype(first.dtype)
         self.place: Mapping[int, tuple[Any, ...]] = self._place(first, levels[0].pages[0])
-        self._kept: OrderedDict[tuple[int, int], Array] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], tuple[Array, tuple[int, int, int]]] = OrderedDict()
         self._check()
 
     def _place(self, page: Any, finest: Any) -> dict[int, tuple[Any, ...]]:
@@ -83,7 +82,7 @@ class TiffWindows:
         page = self._pages[0]
         how = getattr(page.photometric, "name", str(page.photometric))
         side = page.tags.valueof(ORIENTATION, 1)
-        if how in ("PALETTE", "MINISWHITE") or side != 1 or self.dtype.name not in DTYPES:
+        if how in ("PALETTE", "MINISWHITE") or side != 1 or self.dtype.name not in ("uint8", "uint16", "float32"):
             raise DataError(
                 f"{self.path}: is stored as {how.lower()} of {self.dtype}, orientation {side}; an "
                 "image this large is read window by window: save it upright, as grey or RGB of uint8, uint16 or float32"
@@ -105,19 +104,14 @@ class TiffWindows:
             raise ValueError(f"window {(top, left, bottom, right)} is not inside the image of {height}×{width}")
         out = np.zeros((self.shape[0], bottom - top, right - left), self.dtype)
         plane = 0
-        for number, page in enumerate(self._pages):
+        for page, planes in zip(self._pages, self._planes, strict=True):
             for index in self._met(page, top, left, bottom, right):
-                segment, (sample, y, x) = self._segment(number, index)  # (h, w, samples)
-                rows, columns = (
-                    slice(max(top, y), min(bottom, y + len(segment))),
-                    slice(max(left, x), min(right, x + segment.shape[1])),
-                )
-                part = segment[rows.start - y : rows.stop - y, columns.start - x : columns.stop - x]
-                target = out[plane + sample : plane + sample + part.shape[2]]
-                target[:, rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = np.moveaxis(
-                    part, -1, 0
-                )
-            plane += self._planes[number]
+                segment, (sample, y, x) = self._segment(page, index)
+                inside = segment[max(top - y, 0) : bottom - y, max(left - x, 0) : right - x]
+                high, wide, samples = inside.shape
+                y, x, sample = max(y - top, 0), max(x - left, 0), plane + sample
+                out[sample : sample + samples, y : y + high, x : x + wide] = np.moveaxis(inside, -1, 0)
+            plane += planes
         return out
 
     def _met(self, page: Any, top: int, left: int, bottom: int, right: int) -> Iterator[int]:
@@ -131,32 +125,26 @@ class TiffWindows:
                 for column in range(left // wide, -(-right // wide)):
                     yield (plane * down + row) * across + column
 
-    def _segment(self, number: int, index: int) -> tuple[Array, tuple[int, int, int]]:
+    def _segment(self, page: Any, index: int) -> tuple[Array, tuple[int, int, int]]:
         """A decoded tile (h, w, samples) and where it begins: plane, row, column."""
-        page, key = self._pages[number], (number, index)
-        try:
-            _, (sample, _, y, x, _), shape = page.decode(None, index)
-        except ValueError as error:  # of a compression that is not there
-            raise self._undecoded(page, index, error) from error
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        else:
-            self._kept[key] = self._decode(page, index, shape)
-            while sum(tile.nbytes for tile in self._kept.values()) > KEPT_BYTES and len(self._kept) > 1:
+        key = (page.offset, index)
+        if key not in self._kept:
+            self._kept[key] = self._decode(page, index)
+            while sum(tile.nbytes for tile, _ in self._kept.values()) > KEPT_BYTES and len(self._kept) > 1:
                 self._kept.popitem(last=False)
-        return self._kept[key], (sample, y, x)
+        self._kept.move_to_end(key)
+        return self._kept[key]
 
-    def _decode(self, page: Any, index: int, shape: tuple[int, ...]) -> Array:
+    def _decode(self, page: Any, index: int) -> tuple[Array, tuple[int, int, int]]:
         offset, count = page.dataoffsets[index], page.databytecounts[index]
-        if count == 0:  # a tile left out by the writer holds nothing
-            return np.full(shape[1:], page.nodata, self.dtype)
         try:
-            handle = page.parent.filehandle
-            handle.seek(offset)
-            values = page.decode(handle.read(count), index, jpegtables=page.jpegtables)[0]
-            return np.asarray(values).reshape(shape)[0]
+            page.parent.filehandle.seek(offset)
+            data = page.parent.filehandle.read(count) if count else None  # a tile left out by the writer holds nothing
+            values, (sample, _, y, x, _), shape = page.decode(data, index, jpegtables=page.jpegtables)
         except Exception as error:
             raise self._undecoded(page, index, error) from error
+        held = np.full(shape, page.nodata, self.dtype) if values is None else np.asarray(values).reshape(shape)
+        return held[0], (sample, y, x)
 
     def _undecoded(self, page: Any, index: int, error: Exception) -> DataError:
         if "imagecodecs" in str(error):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import tifffile
 
+from ..arrays import Array
 from ..files import DataError, replaced
-from ..rows import Array, digest
+from ..store import digest
 
 TILE = 256
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, npy_header
 from ..files import DataError, check_declared_size, existing
-from ..rows import Array, npy_header
 from .scan import Scan
 
 SUFFIXES = (".npy", ".npz")
@@ -22,7 +22,7 @@ def read_array_file(path: Path) -> Scan:
     """
     existing(path, "a NumPy file")
     if path.suffix == ".npy":
-        values, spacing = _npy(path), np.ones(3)
+        values, spacing = read_npy(path), np.ones(3)
     else:
         values, spacing = _npz(path)
     if values.ndim not in (3, 4) or (values.ndim == 4) != (values.shape[-1] <= MOST_CHANNELS):
@@ -37,11 +37,12 @@ def read_array_file(path: Path) -> Scan:
     return Scan(channels, tuple(float(value) for value in spacing))
 
 
-def _npy(path: Path) -> Array:
+def read_npy(path: Path, mapped: bool = False) -> Array:
+    """The array of a `.npy` file, in memory or `mapped` into it."""
     with open(path, "rb") as stream:
         npy_header(path, stream)  # refuses pickled objects and sizes that the file cannot hold
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
+        return np.asarray(np.load(path, "r" if mapped else None, allow_pickle=False))
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path}: ends too early ({error}); make or fetch it again") from error
 

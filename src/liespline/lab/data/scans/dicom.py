@@ -8,8 +8,8 @@ import pydicom
 from nibabel.affines import voxel_sizes
 from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
 
+from ..arrays import Array
 from ..files import DataError
-from ..rows import Array
 from .scan import Scan
 
 SUFFIXES = (".dcm", ".ima")

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array
 from ..files import DataError
-from ..rows import Array
 
 TAILS = (0.5, 99.5)  # percentiles
 

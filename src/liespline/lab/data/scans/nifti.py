@@ -9,8 +9,8 @@ import nibabel
 import numpy as np
 from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
 
+from ..arrays import Array
 from ..files import DataError, check_declared_size, replaced
-from ..rows import Array
 from .scan import Scan
 
 SUFFIXES = (".nii", ".nii.gz")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..rows import Array
+from ..arrays import Array
 from .intensity import Intensity
 from .scan import Scan
 from .spacing import cubes, isotropic, resample

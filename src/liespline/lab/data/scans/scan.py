@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array
+from ..arrays import Array
 
 
 @dataclass(frozen=True)
 class Scan:
     """A volume `values` (C, *space), the size of its voxels in millimetres, and where it lies in the patient.
 
-    Axes point right, forward and up (RAS+), whatever the file's order was: a network that knows turns but no
+    Axes point right, forward and up (RAS+), whatever the file's order was: a network that knows rotations but no
     reflections would otherwise see left for right. `stored` (4, 4) maps voxels of the file to millimetres, `shape`
     is the file's own; both are None for bare arrays, which have no place in the world. `header` is that of a NIfTI
     file, for masks to be written as their images are.

@@ -1,12 +1,12 @@
-"""Voxels of unequal sides made cubes, so that a turn of the samples is a turn of the patient."""
+"""Voxels of unequal sides made cubes, so that a rotation of the samples is one of the patient."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Array
 from ..files import DataError
-from ..rows import Array
 from .scan import Scan
 
 MOST_VOXELS = 2**30

@@ -1,0 +1,78 @@
+"""What users' own data have in common: their sizes and numbers were unknown when the defaults were chosen."""
+
+from __future__ import annotations
+
+import math
+
+from ...models.kit import wide
+from ...nn.resample import kept
+from ..data import Split, as_float
+from ..settings import Config, ConfigError, Network
+from ..transforms import radii
+from .networks import Signature
+
+ROTATED = ("so2", "o2", "sim2", "so3", "o3")
+"""Groups that hold every rotation."""
+LOOKED_AT = 64
+# After fewer steps a network fits little, even few images.
+FEWEST_STEPS = 150
+
+
+def parts_of(config: Config) -> tuple[int, int | None]:
+    """Which part tests, counted from 0, and into how many parts the data are cut."""
+    if (config.fold or 1) > (config.folds or config.fold or 1):
+        raise ConfigError(f"fold = {config.fold}: with --folds {config.folds} it is at most {config.folds}")
+    if config.fold is not None and config.folds is None:
+        raise ConfigError(f"fold = {config.fold}: say --folds too, into how many parts the data are cut")
+    return (config.fold or 1) - 1, config.folds
+
+
+def fitting(defaults: Network, config: Config, signature: Signature) -> Config:
+    """Of the default layers of the general classifier, as many as the images have room for."""
+    return config.updated(widths=fitting_widths(defaults, config.network, signature.space))
+
+
+def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The widths asked for; of the default ones, the first few if the last window would not fit into the image.
+
+    The size is halved after every second layer, and only the last one does not pad.
+    """
+    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
+    layers = 2
+    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
+        layers += 1
+    return network.widths[:layers] if network.widths == defaults.widths else network.widths
+
+
+def with_notes(defaults: Network, config: Config, split: Split) -> Split:
+    """The training data, with remarks on what the defaults make of them."""
+    training, notes = config.training, []
+    a_step = min(training.batch_size, len(split))
+    an_epoch = len(split) // max(1, a_step)
+    steps = an_epoch * training.epochs
+    text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
+    if 0 < steps < FEWEST_STEPS:
+        text += f"; few steps, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
+    notes.append(text)
+    widths = fitting_widths(defaults, config.network, split.space)
+    if widths != config.network.widths and config.network.network == "classifier":
+        size = "×".join(map(str, split.space))
+        notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
+    network = config.network
+    if network.group in ROTATED and network.max_angle is None and not network.circular_mask and fills_corners(split):
+        notes.append(
+            "the images fill their corners, which come and go when they are rotated: if what counts is in the middle, "
+            "--circular-mask keeps the predictions steadier"
+        )
+    split.notes = (*split.notes, *notes)
+    return split
+
+
+def fills_corners(split: Split) -> bool:
+    """Whether most images vary outside of their largest disc as they do inside: tissue does, digits do not."""
+    count, outside = min(LOOKED_AT, len(split)), radii(split.space) > min(split.space) / 2
+    if count == 0 or outside.sum() < 2:
+        return False
+    images = as_float(split.__getitems__([i * len(split) // count for i in range(count)])[0])
+    varied, inside = images[..., outside].std(-1).mean(1), images[..., ~outside].std(-1).mean(1)
+    return bool((varied > inside / 2).float().mean() > 0.5)
