@@ -65,16 +65,18 @@ _LAB = [
 _CORE = [
     Fault("nn/resample.py::Upsample._matrix", "matrix / matrix.sum(1, keepdim=True)", "matrix",
           "up-sampling darkens the border",
-          "test_norm_pool"),
+          "core/test_norm_pool"),
     Fault("nn/centre.py::Centre.forward", "x.narrow(axis, extra // 2, x.shape", "x.narrow(axis, 0, x.shape",
-          "images cropped on one side", "test_classifier"),
+          "images cropped on one side",
+          "core/test_symmetries::test_every_stride_is_centred_at_every_size"),
     Fault("nn/dropout.py::FieldDropout.forward", "x.new_ones(*x.shape[:2],", "x.new_ones(1, x.shape[1],",
-          "dropout: the same fields in all images", "test_backbones"),
+          "dropout: the same fields in all images",
+          "core/test_ready_networks::test_field_dropout_drops_whole_fields_in_training_only"),
     Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = gradient", "pass",
-          "gradients are left in the modes", "test_optim"),
+          "gradients are left in the modes", "core/test_optim"),
     Fault("grids/scatter.py::scatter", "offset.min(1).values.mean()", "offset.min()",
           "drawn grids: the spacing is the shortest one",
-          "test_products::test_repulsion_on_a_torus_beats_the_square_lattice"),
+          "core/test_products::test_repulsion_on_a_torus_beats_the_square_lattice"),
 ]  # fmt: skip
 
 FAULTS = [*_LAB, *_CORE]
