@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 import liespline as ls
 from liespline.lab.data import as_float
-from liespline.lab.moving import moved
+from liespline.lab.transforms import moved
 from timing import facts
 
 sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is

@@ -23,7 +23,7 @@ from torchmetrics.functional.classification import binary_auroc
 import liespline as ls
 from liespline import models
 from liespline.lab.data import as_float
-from liespline.lab.moving import in_disc, moved
+from liespline.lab.transforms import in_disc, moved
 from studies.data import pcam
 
 BATCH, RATE, MARGIN, ANGLES = 32, 5e-3, 12, (7.5, 15, 22.5, 30, 45, 60, 75, 90)

@@ -17,7 +17,7 @@ import torch
 
 from liespline import Trivial, models, uniform
 from liespline.lab.data.large import open_windows
-from liespline.lab.evaluation.large import segment_large
+from liespline.lab.evaluation.mask_files import segment_large
 from liespline.lab.tiles import Tiling, halo_of
 
 SIDE, TILE = 20_000, 1024

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from liespline import SO2, SO3, Scale, Trivial, repulsion, uniform
 from liespline.groups import Group
-from liespline.lab.moving import in_disc, moved, radii
+from liespline.lab.transforms import in_disc, moved, radii
 from liespline.models import classifier
 from timing import write_tables
 

@@ -1,10 +1,9 @@
-"""A pytest plugin: which lines of the core each test runs, and how long it takes, written to the file $COVERING names.
+"""A pytest plugin: which lines of the core each test runs, and how long it takes, written to what --covering names.
 
-{"seconds": {test: seconds}, "lines": {file: {line: [tests]}}}, of tests that pass; [] for lines that importing runs.
+{"seconds": {test: seconds}, "lines": {file: {test: [lines]}}}, of tests that pass; importing runs those of "".
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,10 @@ import pytest
 LEFT_OUT = ["*/lab/*", "*/extras/*", "*/hopper/*", "*_kernels.py"]
 _watched = coverage.Coverage(data_file=None, config_file=False, source=["liespline"], omit=LEFT_OUT)
 _seconds: dict[str, float] = {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--covering", type=Path, required=True)
 
 
 def pytest_sessionstart() -> None:
@@ -29,21 +32,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.failed:
-        _seconds[report.nodeid] = float("inf")
-    elif report.nodeid not in _seconds or _seconds[report.nodeid] < float("inf"):
-        _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
+    _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + (report.duration if report.passed else float("inf"))
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     _watched.stop()
     data = _watched.get_data()
     good = {test: round(seconds, 3) for test, seconds in _seconds.items() if seconds < float("inf")}
-    lines = {
-        file.rpartition("src/liespline/")[2]: {
-            line: [test for test in tests if test in good] for line, tests in data.contexts_by_lineno(file).items()
-        }
-        for file in data.measured_files()
-    }
-    Path(os.environ["COVERING"]).write_text(json.dumps({"seconds": good, "lines": lines}))
+    lines: dict[str, dict[str, list[int]]] = {}
+    for file in data.measured_files():
+        tests = lines[file.rpartition("src/liespline/")[2]] = {}
+        for line, contexts in data.contexts_by_lineno(file).items():
+            for test in contexts:
+                tests.setdefault(test if test in good else "", []).append(line)
+    session.config.getoption("covering").write_text(json.dumps({"seconds": good, "lines": lines}))

@@ -18,11 +18,11 @@ from record import Findings
 
 ROOT = Path(__file__).parent.parent
 SUITES = {
-    "layers against naive loops": ["tests/test_properties.py"],
-    "symmetries and export": ["tests/test_properties_networks.py"],
-    "paths against the sum over taps": ["tests/test_paths.py", "-k", "definition or lift"],
-    "convolutions by Fourier": ["tests/test_paths_fourier.py", "-k", "is_the_convolution"],
-    "Triton kernels, interpreted": ["tests/interpreted_triton.py", "-k", "definition"],
+    "layers against naive loops": ["tests/core/test_properties.py"],
+    "symmetries and export": ["tests/core/test_properties_networks.py"],
+    "paths against the sum over taps": ["tests/core/test_paths.py", "-k", "definition"],
+    "convolutions by Fourier": ["tests/core/test_paths_fourier.py", "-k", "is_the_convolution"],
+    "Triton kernels, interpreted": ["tests/core/interpreted_triton.py", "-k", "definition"],
 }
 LONGEST = 1800  # seconds after which a round counts as hanging
 

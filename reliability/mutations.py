@@ -16,11 +16,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from queue import SimpleQueue
 
 import planted
+import planted_after
 import planted_data
 import planted_engine
 import planted_lab
@@ -30,13 +32,13 @@ import planted_recipe
 import planted_records
 import planted_truth
 from fault import Fault
-from nearest import APART, LAB, NEAREST
+from nearest import LAB, NEAREST
 from record import Findings
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure,
+    planted_measure, planted_after,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95
@@ -49,21 +51,34 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sound: set[tuple[str, ...]] = set()
-        paths = ["src", "studies", "tests", "pyproject.toml"]
-        archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
-        with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
-            files.extractall(folder, filter="data")
-        changes = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = ["src", "studies", "tests", "docs/guide", "pyproject.toml"]
+        if (ROOT / ".git").exists():
+            archive = subprocess.run(["git", "archive", "HEAD", *paths], cwd=ROOT, capture_output=True, check=True)
+            with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+                files.extractall(folder, filter="data")
+        else:  # a checkout that was sent to another machine
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-r", "--parents", *paths, folder], cwd=ROOT, check=True)
+
+    @property
+    def path(self) -> str:
+        """PYTHONPATH of what runs here: the library of this copy first."""
+        return os.pathsep.join([str(self.folder / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    @cached_property
+    def worker(self) -> subprocess.Popen[str]:
+        """The process that runs tests."""
+        changes = {"OMP_NUM_THREADS": "1", "PYTHONPATH": self.path, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, Path(__file__).with_name("worker.py")]
-        self.worker = subprocess.Popen(
-            command, cwd=folder, env=os.environ | changes, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.folder, env=os.environ | changes, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def passes(self, names: Sequence[str], seconds: int = LONGEST) -> bool:
-        """Say whether the tests of these names pass, in this time."""
+    def passes(self, names: Sequence[str], seconds: int = LONGEST, more: Sequence[str] = ()) -> bool:
+        """Say whether the tests of these names pass, in this time, with more options of pytest."""
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk"]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk", *more]
         print(json.dumps([seconds, *options, *map(_path, names)]), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
         # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.
@@ -77,9 +92,8 @@ class Copy:
 
     def everything(self) -> list[str]:
         """All tests of the core, those drawn at random last: they find what they find, but take longer."""
-        names = sorted(path.stem for path in (self.folder / "tests").glob("test_*.py"))
-        drawn = [name for name in names if name.startswith("test_properties")]
-        return [*(name for name in names if not name.startswith(APART)), *drawn]
+        names = [f"core/{path.stem}" for path in (self.folder / "tests" / "core").glob("test_*.py")]
+        return sorted(names, key=lambda name: (name.startswith("core/test_properties"), name))
 
     def caught_by(self, fault: Fault) -> str | None:
         """Plant the fault, and return which tests fail: the nearest, others, or none."""

@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-_CORE, _TRUTH = "test_measure::", "truth/test_equivariance_measure::"
+_CORE, _TRUTH = "core/test_measure::", "truth/test_equivariance_measure::"
 _LOOPS = _CORE + "test_the_change_of_answers_is_that_of_plain_loops"
 _SCIPY = _TRUTH + "test_the_change_is_that_of_scipy_and_plain_loops"
 _BIAS, _PLACE = _CORE + "test_a_bias_hides_nothing", _CORE + "test_what_depends_on_the_place_is_found"
@@ -98,43 +98,49 @@ FAULTS = [
         _CORE + "test_answers_are_compared_over_all_pairs_of_copies",
     ),
     Fault(
-        "lab/evaluation/output_change.py::change_of_answers",
+        "lab/evaluation/invariance.py::relative_change",
         "every = output_change(outputs, classes=classes)",
         "every = output_change(outputs, classes=classes, pairs=on)",
         "change: pairs on the grid alone",
         _SCIPY,
     ),
     Fault(
-        "lab/evaluation/output_change.py::change_of_answers",
+        "lab/evaluation/invariance.py::relative_change",
         "classes=classes, pairs=~on)",
         "classes=classes, pairs=on)",
         "change: on the grid, called between",
         _SCIPY,
     ),
     Fault(
-        "lab/evaluation/output_change.py::_answers",
-        "if back else copy",
-        "if False else copy",
+        "lab/transforms.py::Scene.copy",
+        "if not there_and_back:",
+        "if True:",
         "floor: copies that were interpolated once",
         _SCIPY,
     ),
     Fault(
-        "lab/evaluation/output_change.py::change_of_answers",
-        'trained.signature.kind == "classes"',
+        "lab/evaluation/invariance.py::relative_change",
+        'kind in ("classes", "masks")',
         "True",
         "change: numbers predicted as classes",
         _TRUTH + "test_numbers_and_tags_are_measured_and_not_centred",
     ),
-    Fault("lab/evaluation/moves.py::BASE", "BASE = 11.0", "BASE = 0.0", "change: a copy is upright", "lab/test_moves"),
     Fault(
-        "lab/evaluation/map_change.py::_mask",
-        "if back else maps, group, undone)",
-        "if back else maps, group, h)",
+        "lab/evaluation/elements.py::BASE",
+        "BASE = 11.0",
+        "BASE = 0.0",
+        "change: a copy is upright",
+        "lab/test_elements",
+    ),
+    Fault(
+        "lab/transforms.py::Scene.maps",
+        "return moved(continued(maps), self.group, element, self.space, back=True)",
+        "return moved(continued(maps), self.group, element, self.space)",
         "masks: copies not brought back",
         _TRUTH + "test_masks_are_measured_point_by_point",
     ),
     Fault(
-        "lab/evaluation/equivariance.py::_moves",
+        "lab/evaluation/equivariance.py::_steps",
         "if grid is None or len(grid) == 1:\n",
         "if grid is None:\n",
         "a plain network has no moves",
@@ -142,21 +148,21 @@ FAULTS = [
     ),
     Fault(
         "lab/evaluation/equivariance.py::layer_errors",
-        "moved(inside, group, base) + around",
-        "inside + around",
+        "scene.copy(base)",
+        "scene.inside + scene.background",
         "layers: beside the image that was not interpolated",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",
         '"worst error": max(each)',
         '"worst error": min(each)',
         "layers: the best move is the worst",
-        "lab/test_evaluate::test_the_errors_of_a_layer_are_those_of_numpy",
+        "lab/test_invariance::test_the_errors_of_a_layer_are_those_of_numpy",
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",
-        "part.total - part.count for",
+        "part.left_out for",
         "0 for",
         "layers: nothing is left out",
         "lab/test_groups_cli::test_every_command_takes_the_group[sim2-4x2]",

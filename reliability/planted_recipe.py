@@ -5,10 +5,10 @@ from fault import Fault
 _RECIPE = "lab/test_recipe::"
 _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
-_OWN = "test_converting_own"
-_DISC = "test_disc_pad"
-_GRIDS = "test_over_grids"
-_SPLINED = "lab/test_splined"
+_OWN = "core/test_converting_own"
+_DISC = "core/test_disc"
+_GRIDS = "core/test_shift"
+_SPLINED = "lab/test_transforms"
 _ENSEMBLE = "lab/test_ensemble"
 
 _EQUAL = "lab/test_learned::test_of_equal_epochs_the_one_of_the_lowest_loss_is_kept"
@@ -55,9 +55,9 @@ FAULTS = [
     Fault("lab/data/augment.py::Augmentation.forward", "else splined(x - colour, matrix)",
           "else resampled(x - colour, matrix)",
           "blurred volumes", _SPLINED),
-    Fault("lab/moving.py::splined", "cell + 1 + w3 / (1 - w0 - w1)", "cell + 1",
+    Fault("lab/transforms.py::splined", "cell + 1 + w3 / (1 - w0 - w1)", "cell + 1",
           "splines: the last of four is left out", _SPLINED),
-    Fault("lab/moving.py::splined", "(points.abs() > first + 0.5)", "(points.abs() > 1e9)",
+    Fault("lab/transforms.py::splined", "(points.abs() > first + 0.5)", "(points.abs() > 1e9)",
           "splines: tails beyond the samples", _SPLINED),
     Fault("nn/shift.py::GridAverage.__init__", "k / count)", "k)", "grids: moved by whole steps", _GRIDS),
     Fault("nn/shift.py::_at", "layer._home = None", "pass", "grids: all moved to one place", _GRIDS),
@@ -66,18 +66,19 @@ FAULTS = [
           "copy.deepcopy(network)", "grids: weights of their own", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".amax(0)", "grids: the maximum, not the mean", _GRIDS),
     Fault("nn/ensemble.py::Ensemble.forward", ".mean(0)", ".sum(0)", "ensemble: the sum, not the mean",
-          "test_ensemble"),
+          "core/test_shift"),
     Fault("lab/training/learner.py::Learner.training_step", "return loss * count", "return loss",
           "ensemble: each learns more slowly", _ENSEMBLE),
-    Fault("lab/training/learner.py::answers", "network.each(x).flatten(0, 1) if", "network(x) if",
+    Fault("lab/training/learner.py::outputs", "network.each(x).flatten(0, 1) if", "network(x) if",
           "ensemble: a loss of the mean", _ENSEMBLE),
-    Fault("lab/networks.py::build.one", "max(1, weights // count) if", "weights if", "ensemble: each has all weights",
+    Fault("lab/networks.py::build.one", "max(1, parameters // count) if", "parameters if",
+          "ensemble: each has all weights",
           _ENSEMBLE),
     Fault("lab/networks.py::build", "Ensemble(make(one, signature) for _ in range(count))",
           "Ensemble([make(one, signature)] * count)", "ensemble: one network several times", _ENSEMBLE),
     Fault("lab/runs/trained.py::last_layers", "if isinstance(network, Ensemble):", "if False:",
           "ensemble: one last layer alone begins anew", _ENSEMBLE),
-    Fault("lab/runs/trained.py::load", "config.network.tta_grids > 1", "config.network.tta_grids > 99",
+    Fault("lab/runs/trained.py::ready", "config.network.tta_grids > 1", "config.network.tta_grids > 99",
           "grids: one, whatever was asked for", "lab/test_grids"),
     Fault("functional/border.py::disc_pad", "+ mean * (1 - F.pad(inside, sides))",
           "+ 0 * mean * (1 - F.pad(inside, sides))", "disc: zeros beyond its rim", _DISC),
@@ -90,7 +91,7 @@ FAULTS = [
     Fault("models/kit.py::Kit.__init__", '"disc" if self.disc else "zeros"', '"zeros" if self.disc else "zeros"',
           "disc: layers see a square frame", _DISC),
     Fault("_export/layers.py::_unset", "pads, before, mode = [DiscPad(layer.borders)]", "pads, before, mode = []",
-          "disc: exported without its border", "test_export"),
+          "disc: exported without its border", "core/test_export"),
     Fault("_convert.py::_Converter._treats_all_alike",
           "return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])", "return True",
           "convert: layers that mix positions stay", _OWN),

@@ -9,9 +9,9 @@ STUDIES = "../../studies"
 
 _RECORDS = [
     Fault(
-        "lab/evaluation/moves.py::moves_of",
-        'turns = 16 if group in ("sim2", "gl2") else 24',
-        'turns = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)',
+        "lab/evaluation/elements.py::transforms_of",
+        'count = 16 if group in ("sim2", "gl2") else 24',
+        'count = {"o2": 12, "sim2": 8, "gl2": 8}.get(group, 24)',
         "every network turned to angles of its own",
     ),
     Fault(
@@ -21,7 +21,7 @@ _RECORDS = [
         "no box around volumes",
     ),
     Fault(
-        "lab/evaluation/predict.py::_images",
+        "lab/evaluation/predict.py::images_of",
         "space)) if boxed else volume",
         "space)) if False else volume",
         "volumes predicted without their box",
@@ -82,13 +82,19 @@ _RECORDS = [
         "volumes spun off their feet",
     ),
     Fault(
-        "lab/tasks/fitting.py::fills_corners", "varied > inside / 2", "varied > 2 * inside", "corners that are full unseen"
+        "lab/tasks/fitting.py::fills_corners",
+        "varied > inside / 2",
+        "varied > 2 * inside",
+        "corners that are full unseen",
     ),
     Fault(
-        "lab/runs/precision.py::in_precision", "if name in _KINDS else", "if False else", "tested in another precision"
+        "lab/evaluation/scores.py::in_precision",
+        "if name in AUTOCAST else",
+        "if False else",
+        "tested in another precision",
     ),
     Fault(
-        "lab/evaluation/moves.py::_how",
+        "lab/evaluation/elements.py::_how",
         "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
         "str(trained.config.network.group)",
         "generated images moved by the network's group",
@@ -156,24 +162,29 @@ _RECORDS = [
     ),
     Fault(
         "lab/training/train.py::keep_best.kept",
-        "run.last_checkpoint if config.training.train_on_val else run.best_checkpoint",
+        "run.last_checkpoint if training.train_on_val else run.best_checkpoint",
         "run.best_checkpoint",
         "an epoch picked by images that were learned",
     ),
     Fault(
-        "lab/training/train.py::to_learn_from",
+        "lab/session.py::Session.train",
         '"valid": splits["valid"]}) if training.train_on_val',
         "}) if training.train_on_val",
         "--train-on-val learns from nothing more",
     ),
-    Fault("lab/evaluation/moves.py::under_moves", "if i:", "if True:", "upright images among the moved ones"),
+    Fault(
+        "lab/evaluation/invariance.py::accuracies",
+        "for own in outputs[1:]",
+        "for own in outputs",
+        "upright images among the moved ones",
+    ),
     Fault(
         "../../studies/recipes.py::PCAM",
         '"plain": {**PLAIN, "parameters": 117_000}',
         '"plain": {**PLAIN, "parameters": 60_000}',
         "a plain network half as large",
     ),
-    Fault("lab/runs/line.py::training_of", "values[-n:]", "values[:n]", "the first epochs for the last"),
+    Fault("lab/runs/line.py::training_of", "last[-n:]", "last[:n]", "the first epochs for the last"),
     Fault(
         "../../studies/tables.py::difference.interval",
         "combined([(1, pair[0]), (-1, pair[1])])",
@@ -211,22 +222,22 @@ _RECORDS = [
 ]
 
 TESTS = {
-    "every network turned to angles of its own": "lab/test_moves",
+    "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
     "volumes predicted without their box": "lab/test_predict::test_volumes",
-    "a disc that is a square": "test_disc_mean",
-    "photographs stood on their heads": "lab/test_measures",
+    "a disc that is a square": "core/test_disc",
+    "photographs stood on their heads": "lab/test_augment",
     "logits taken for probabilities": "lab/test_statistics",
     "folds of other settings reported as new": "lab/test_labelled",
     "a sweep of other settings goes on": "lab/test_sweep",
-    "a test loss of smoothed labels": "lab/test_evaluate",
+    "a test loss of smoothed labels": "lab/test_scores",
     "joined scans forget their spacing": "lab/test_volume_folders",
     "a circle closed that is none": "lab/test_report::test_only_whole_circles_are_closed",
     "minutes of two machines averaged": TABLES + "minutes_are_those_of_the_machine_that_most_runs_were_on",
-    "volumes spun off their feet": "lab/test_measures",
+    "volumes spun off their feet": "lab/test_augment",
     "corners that are full unseen": "lab/test_small_folders",
-    "tested in another precision": "lab/test_evaluate",
-    "generated images moved by the network's group": "lab/test_moves",
+    "tested in another precision": "lab/test_scores",
+    "generated images moved by the network's group": "lab/test_elements",
     "tissue turned by numbers that no seed gives": "studies/test_data_pcam_augment",
     "cut images scored whole": TABLES + "networks_have_mean_deviation_and_students_interval",
     "compiled anew at every step": "lab/test_near_grids",

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from liespline.lab.runs.folder import Run
+from liespline.lab.session import Session
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.training.train import train
 from record import Findings
@@ -26,11 +27,11 @@ def one_round(folder: Path, number: int) -> None:
     config = Config(
         task="digits",
         seed=number,
-        network=Network(group=group, n_h=1 if group == "none" else 3, kernel=kernel, widths=(3, 4, 4)),
-        training=Training(epochs=3, batch=64, augment="rotate", accelerator="cpu"),
+        network=Network(group=group, elements=1 if group == "none" else 3, kernel=kernel, widths=(3, 4, 4)),
+        training=Training(epochs=3, batch_size=64, augment="rotate", accelerator="cpu"),
     )
     run = Run.create(folder, config)
-    train(config, run, progress=False)
+    train(Session(config, run), progress=False)
 
 
 def resident() -> float:

@@ -3,19 +3,22 @@
 One line in, the seconds it may take and pytest's arguments as JSON; one exit status out.
 """
 
+import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 
 import pytest
 
-# Not Hypothesis, which pytest wants to import itself.
-for slow in ("torch", "roma", "scipy.interpolate", "scipy.linalg", "scipy.spatial.transform", "scipy.stats"):
-    importlib.import_module(slow)
-for slow in ("lightning.pytorch", "torchmetrics", "sklearn.metrics"):  # the lab's
-    importlib.import_module(slow)
+# Not Hypothesis, which pytest wants to import itself. The last ones are the lab's.
+SLOW = ("torch", "roma", "scipy.interpolate", "scipy.linalg", "scipy.spatial.transform", "scipy.stats")
+for slow in (*SLOW, "lightning.pytorch", "torchmetrics", "sklearn.metrics"):
+    with contextlib.suppress(ImportError):
+        importlib.import_module(slow)
+MEMORY = 12 << 30  # bytes; a fault may ask for all there are
 
 for line in sys.stdin:
     seconds, *arguments = json.loads(line)
@@ -25,6 +28,7 @@ for line in sys.stdin:
         for stream in range(3):
             os.dup2(silent, stream)
         signal.alarm(seconds)
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         os._exit(pytest.main(arguments))
     _, status = os.waitpid(child, 0)
     print(os.waitstatus_to_exitcode(status), flush=True)

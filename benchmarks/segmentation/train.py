@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from liespline import SO2, SO3, repulsion
-from liespline.lab.evaluation.turned_masks import dice, under_turns
+from liespline.lab.evaluation.mask_scores import dice, under_rotations
 from networks import make
 
 PICKING = 0.15  # of the training images pick the best weights, so that the validation images stay clean
@@ -175,7 +175,7 @@ def final(network: nn.Module, pairs: list[tuple[Tensor, Tensor]], d: int, classe
     elements = angles if d == 2 else repulsion(SO3(), 4).elements.double()[1:]
     totals: dict[str, Tensor] = {}
     for image, mask in pairs:
-        tables = under_turns(lambda x: answer(network, x), image[None], mask[None], group, elements, classes)
+        tables = under_rotations(lambda x: answer(network, x), image[None], mask[None], group, elements, classes)
         for kind, found in tables.items():
             totals[kind] = totals.get(kind, 0) + torch.stack(found)
     out: dict[str, Any] = {"dice": round(mean_dice(network, pairs, classes), 4)}

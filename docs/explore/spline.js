@@ -1,5 +1,5 @@
 // The library's formulas, once more: liespline.bspline, SplineBasis, SO2, Scale, Sphere and Lift.kernel.
-// tests/test_explore.py runs this file in a browser and compares every function with the library.
+// tests/house/test_explore.py runs this file in a browser and compares every function with the library.
 const Spline = (() => {
   const TURN = 2 * Math.PI;
 

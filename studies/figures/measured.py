@@ -18,7 +18,7 @@ from liespline import models, paths
 from liespline.grids import disc, local, uniform
 from liespline.groups import SO2
 from liespline.lab.data import as_float, digits
-from liespline.lab.moving import moved
+from liespline.lab.transforms import moved
 from liespline.nn import GConv, Lift
 from liespline.splines import SplineBasis
 from liespline.testing import equivariance_error

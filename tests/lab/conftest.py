@@ -38,6 +38,7 @@ def image_folder(tmp_path_factory):
 def tiny_run(tmp_path_factory, image_folder):
     """A finished run on those images, with its report."""
     from liespline.lab.runs.folder import Run
+    from liespline.lab.session import Session
     from liespline.lab.settings import Config, Network, Training
     from liespline.lab.training.train import train
 
@@ -48,7 +49,7 @@ def tiny_run(tmp_path_factory, image_folder):
         training=Training(epochs=3, batch_size=8, accelerator="cpu"),
     )
     run = Run.create(tmp_path_factory.mktemp("runs") / "tiny", config)
-    train(config, run, progress=False)
+    train(Session(config, run), progress=False)
     return run
 
 

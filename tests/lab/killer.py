@@ -18,6 +18,7 @@ torch.set_num_threads(1)
 from liespline.lab.data import files  # noqa: E402
 from liespline.lab.runs import checkpoint  # noqa: E402
 from liespline.lab.runs.folder import Run  # noqa: E402
+from liespline.lab.session import Session  # noqa: E402
 from liespline.lab.settings import Config, Network, Training  # noqa: E402
 from liespline.lab.training import train as engine  # noqa: E402
 
@@ -108,7 +109,7 @@ def attempt(folder: Path, arm) -> int:
         try:
             if not run.config_file.exists():
                 Run.create(folder, CONFIG)
-            engine.train(CONFIG, run, progress=False)
+            engine.train(Session(CONFIG, run), progress=False)
         except files.DataError:
             os._exit(1)
         os._exit(0)

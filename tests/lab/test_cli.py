@@ -54,7 +54,10 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (["sweep", "studies/nowhere.py"], ["studies/nowhere.py: there is no such file"]),
+        (
+            ["sweep", "studies/nowhere.py"],
+            ["studies/nowhere.py: does not exist; expected the file that holds the study"],
+        ),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )
@@ -71,7 +74,7 @@ def test_mistakes_end_with_a_clear_message(liespline, tmp_path, monkeypatch, arg
 def test_every_command_has_a_manual(liespline):
     _, text = liespline("--help")
     commands = re.findall(r"^│ (\w+) {2,}", text, re.MULTILINE)
-    assert {"demo", "train", "evaluate", "sweep", "equivariance", "export", "data", "predict"} <= set(commands)
+    assert {"demo", "train", "evaluate", "sweep", "export", "data", "predict"} <= set(commands)
     for command in commands:
         status, manual = liespline(command, "--help")
         assert status == 0
@@ -143,17 +146,17 @@ def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
     assert (tmp_path / "small.onnx").stat().st_size < 2 * weights + 60_000
     assert b".py" not in (tmp_path / "small.onnx").read_bytes()  # no stack traces
 
-    status, text = liespline("equivariance", run, "--json")
+    status, text = liespline("evaluate", run, "--layers", "--json")
     assert status == 0
     # A grid of half turns carries samples onto samples: what is left is rounding.
-    rows = json.loads(text)
-    assert all(row["worst error"] < 1e-4 for row in rows if row["layer"] != "output")
-    moves = json.loads((run / "results.json").read_text())["transformed"]
-    (every,) = (row for row in rows if row["kind"] == "all pairs of copies")
-    assert every["mean error"] == moves["relative_output_change"], "the same function"
-    status, text = liespline("equivariance", run)
+    said = json.loads(text)
+    assert all(row["worst error"] < 1e-4 for row in said["equivariance"])
+    known = json.loads((run / "results.json").read_text())["transformed"]
+    assert said["transformed"] == known, "the same function"
+    status, text = liespline("evaluate", run, "--layers")
     assert status == 0
-    assert ("undefined" in text) == (every["mean error"] is None)
+    assert ("undefined" in text) == (known["relative_output_change"] is None)
+    assert all(row["layer"] in text for row in said["equivariance"])
 
     status, text = liespline("train", "--resume", run)
     assert status == 0
@@ -259,7 +262,7 @@ def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path,
     for name in ("model.safetensors", "results.json", "report.html"):
         (folder / name).unlink()
     before = sorted(folder.rglob("*"))
-    for command in (["evaluate"], ["predict", "--json"], ["equivariance"]):
+    for command in (["evaluate"], ["predict", "--json"]):
         status, text = liespline(command[0], folder, *(["x.png"] if command[0] == "predict" else []), *command[1:])
         assert status == 2
         assert text.splitlines() == [

@@ -10,6 +10,7 @@ import tifffile
 import torch
 from PIL import Image
 
+from lab.small_runs import problems
 from liespline.lab.data import DataError, as_float, image_store, images
 from liespline.lab.data.folds import stratified
 
@@ -34,7 +35,7 @@ def everything(path: Path, size=None) -> list[tuple[torch.Tensor, int]]:
 
 def test_one_folder_a_class(tmp_path):
     arrays = folder(tmp_path / "data")
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     splits = {split: images.load(tmp_path / "data", split) for split in ("train", "valid", "test")}
     assert [len(data) for data in splits.values()] == [12, 4, 4]
     assert splits["train"].classes == ("cat", "dog")
@@ -72,13 +73,13 @@ def test_kinds_of_files(tmp_path):
 def test_given_splits_are_kept(tmp_path):
     for split, count in (("train", 5), ("val", 3), ("test", 4)):
         folder(tmp_path / "data" / split, count)
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     assert [len(images.load(tmp_path / "data", split)) for split in ("train", "valid", "test")] == [10, 6, 8]
     (tmp_path / "data" / "val").rename(tmp_path / "data" / "dev")
-    assert "none named valid or val" in images.check(tmp_path / "data")[0]
+    assert "none named valid or val" in problems("images", tmp_path / "data")[0]
     (tmp_path / "data" / "dev").rename(tmp_path / "data" / "valid")
     (tmp_path / "data" / "valid" / "dog").rename(tmp_path / "data" / "valid" / "wolf")
-    assert "has classes ('cat', 'wolf'); train has ('cat', 'dog')" in images.check(tmp_path / "data")[0]
+    assert "has classes ('cat', 'wolf'); train has ('cat', 'dog')" in problems("images", tmp_path / "data")[0]
 
 
 def test_size_scales_and_cuts_the_centre(tmp_path):
@@ -96,6 +97,7 @@ def test_size_scales_and_cuts_the_centre(tmp_path):
         assert image.shape == (3, 10, 10)
         assert image[0, 5, :3].tolist() == pytest.approx([150] * 3, abs=8)
         assert image[0, 5, 7:].tolist() == pytest.approx([100] * 3, abs=8)
+    assert {image.shape for image, _ in everything(data, size=12)} == {(3, 12, 12)}, "decoded anew"
     with pytest.raises(ValueError, match="size 0"):
         images.load(data, "train", size=0)
 
@@ -193,11 +195,11 @@ FOLDER_FAULTS = {
 def test_faulty_folders_are_reported_before_training(tmp_path, fault):
     plant, message = FOLDER_FAULTS[fault]
     folder(tmp_path / "data")
-    assert images.check(tmp_path / "data") == []
+    assert problems("images", tmp_path / "data") == []
     plant(tmp_path / "data")
     with pytest.raises(DataError, match=message):
         images.load(tmp_path / "data", "train")
-    assert len(images.check(tmp_path / "data")) == 1, "one fault, one problem"
+    assert len(problems("images", tmp_path / "data")) == 1, "one fault, one problem"
 
 
 def test_all_bad_files_are_listed_at_once(tmp_path):
@@ -216,10 +218,10 @@ def test_a_class_with_too_few_hides_no_bad_file(tmp_path):
     folder(tmp_path / "data")
     (tmp_path / "data" / "owl").mkdir()
     (tmp_path / "data" / "cat" / "3.png").write_bytes(b"no picture")
-    problems = images.check(tmp_path / "data")
-    assert len(problems) == 2
-    assert "owl: has 0 images" in problems[0]
-    assert "3.png" in problems[1]
+    found = problems("images", tmp_path / "data")
+    assert len(found) == 2
+    assert "owl: has 0 images" in found[0]
+    assert "3.png" in found[1]
 
 
 def test_stratified_covers_all_rows_once():

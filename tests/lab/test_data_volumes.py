@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.small_runs import problems
 from liespline.lab.data import DataError, volumes
 
 RNG = np.random.default_rng(0)
@@ -31,7 +32,7 @@ def test_volumes(tmp_path, channels):
     if channels:
         changes = {k: np.stack([v, 255 - v], -1) for k, v in VOLUMES.items() if k.endswith("images")}
     path = archive(tmp_path / "v.npz", **changes)
-    assert volumes.check(path) == []
+    assert problems("volumes", path) == []
     for split, name in (("train", "train"), ("valid", "val"), ("test", "test")):
         data = volumes.load(path, split)
         batch, labels = data.__getitems__(range(len(data)))
@@ -167,5 +168,5 @@ def test_faulty_archives_are_refused(tmp_path, fault):
     plant(path)
     with pytest.raises(DataError, match=message):
         volumes.load(path, split[0] if split else "train")
-    assert volumes.check(path)
+    assert problems("volumes", path)
     assert not (tmp_path / "harm").exists(), "no code from a file is run"

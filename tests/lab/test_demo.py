@@ -41,13 +41,16 @@ def test_table_and_report_show_every_network(shown):
         assert word in text
     page = (out / "report.html").read_text()
     assert all(row.name in page for row in rows)
-    assert "Feature maps that move with the image" in page
+    assert "Feature maps under transformations" in page
 
 
 def test_a_run_without_the_advantage_is_called_that(shown):
-    plain, augmented, group = (replace(row, moved=0.5) for row in shown[0])
+    plain, augmented, group = (replace(row, transformed=0.5) for row in shown[0])
     assert (
-        demo.shortfall([replace(plain, moved=0.3), replace(augmented, moved=0.9), replace(group, moved=0.95)]) is None
+        demo.shortfall(
+            [replace(plain, transformed=0.3), replace(augmented, transformed=0.9), replace(group, transformed=0.95)]
+        )
+        is None
     )
-    assert demo.shortfall([replace(plain, moved=0.8), augmented, replace(group, moved=0.95)]) is not None
-    assert "95.0" in demo.shortfall([plain, replace(augmented, moved=0.97), replace(group, moved=0.95)])
+    assert demo.shortfall([replace(plain, transformed=0.8), augmented, replace(group, transformed=0.95)]) is not None
+    assert "95.0" in demo.shortfall([plain, replace(augmented, transformed=0.97), replace(group, transformed=0.95)])

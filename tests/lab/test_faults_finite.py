@@ -6,6 +6,7 @@ import torch
 from liespline.lab.data import DataError
 from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
+from liespline.lab.session import Session
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.training import nan_guard as finite
 from liespline.lab.training import train as engine
@@ -24,7 +25,7 @@ def stopped(folder, config=CONFIG):
     """Train until it stops; the run and what it said."""
     run = Run.create(folder, config)
     with pytest.raises(DataError) as error:
-        engine.train(config, run, progress=False)
+        engine.train(Session(config, run), progress=False)
     return run, str(error.value)
 
 

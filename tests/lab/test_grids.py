@@ -23,7 +23,7 @@ CONFIG = Config(
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grids")
-    once = replace(CONFIG, network=replace(CONFIG.network, grids=1))
+    once = replace(CONFIG, network=replace(CONFIG.network, tta_grids=1))
     return new_run(once, folder / "one"), new_run(CONFIG, folder / "two")
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lab.hostile_files import CONFIG, KINDS, RESULTS
 from liespline.lab.data import DataError
-from liespline.lab.runs.records import read_metrics, read_results
+from liespline.lab.runs.results import read_metrics, read_results
 from liespline.lab.settings import Config, ConfigError
 
 READERS = ("checkpoint", "model", "config", "results", "metrics")

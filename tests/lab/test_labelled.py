@@ -178,7 +178,7 @@ def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liesplin
     run = new_run(settings(blobs, by_patient, epochs=4), tmp_path / "run")
     results, remarks = score_file(run.path, blobs[0], "all", by_patient)
     assert results["images"] == 60
-    assert "were there in training" in remarks[-1]
+    assert "were trained on" in remarks[-1]
     swapped = table(blobs, "swapped", ["label"], label=lambda r: "small" if r["size"] > 4 else "large")
     status, said = liespline("evaluate", run.path, "--data", blobs[0], "--labels", swapped, "--split", "all", "--json")
     assert status == 0, said

@@ -13,7 +13,7 @@ from liespline.lab.data import DataError
 from liespline.lab.data.large import open_windows, read_window
 from liespline.lab.data.large import tiff as tiff_module
 from liespline.lab.data.pictures import read_array
-from liespline.lab.evaluation.large import segment_large
+from liespline.lab.evaluation.mask_files import segment_large
 from liespline.lab.tiles import Tiling, halo_of, in_tiles
 
 
@@ -213,6 +213,9 @@ def test_tiles_give_what_one_piece_gives(d):
         tiled = in_tiles(network, images, Tiling(24, halo, 2))
         assert whole.shape == (2, 3, *size)
         assert float((whole - tiled).abs().max()) < 1e-4
+    odd = torch.rand(1, 2, *(21, 34, 19)[:d])
+    for side in (1000, 16):  # sides that are continued by 3 samples, 1 of them before
+        assert torch.equal(in_tiles(lambda x: x, odd, Tiling(side, 0, 8)), odd), "each sample where it was"
     if d == 2:
         even = torch.rand(1, 2, 40, 40)
         assert torch.equal(in_tiles(network, even, Tiling(1000, halo, 2)), network(even))

@@ -15,7 +15,7 @@ from liespline.lab.data import DataError
 from liespline.lab.data.augment import Augmentation
 from liespline.lab.evaluation.scores import predictions
 from liespline.lab.runs.checkpoint import read_weights
-from liespline.lab.runs.data import read_record, splits_of
+from liespline.lab.session import Session
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
@@ -72,7 +72,7 @@ def test_every_epoch_sees_every_image_in_an_order_of_its_own(monkeypatch, number
     steps, per_epoch = recorder.shades, 28 // 8
     assert len(steps) == 3 * per_epoch
     epochs = [list(chain(*steps[i : i + per_epoch])) for i in range(0, len(steps), per_epoch)]
-    learned = {int(name[2:4]) for name in read_record(run.path).splits["train"]}
+    learned = {int(name[2:4]) for name in run.manifest().splits["train"]}
     for epoch in epochs:
         assert len(set(epoch)) == len(epoch) == 24, "no image twice"
         assert set(epoch) <= learned, "and none of the others"
@@ -134,8 +134,8 @@ def test_the_best_epoch_is_kept_and_patience_ends_with_the_score(
         lambda self: states.append({k: v.clone() for k, v in self.network.state_dict().items()}),
         raising=False,
     )
-    monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda run, config: run.write_results({}))
-    monkeypatch.setattr("liespline.lab.training.train.report_run", lambda run, config: None)
+    monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda session: session.run.write_results({}))
+    monkeypatch.setattr("liespline.lab.training.train.report_run", lambda session: None)
     scripted(monkeypatch, *values)
     run = new_run(config_for(numbered, epochs=5, lr=0.1, patience=patience), tmp_path / "run")
     rows = run.read_metrics()
@@ -150,8 +150,8 @@ def test_the_best_epoch_is_kept_and_patience_ends_with_the_score(
 
 def told(monkeypatch, values, losses):
     """Runs have these validation scores and losses, whatever they learn, and are not tested."""
-    monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda run, config: run.write_results({}))
-    monkeypatch.setattr("liespline.lab.training.train.report_run", lambda run, config: None)
+    monkeypatch.setattr("liespline.lab.training.train.evaluate_run", lambda session: session.run.write_results({}))
+    monkeypatch.setattr("liespline.lab.training.train.report_run", lambda session: None)
     in_training, epochs = Classification.loss, []
 
     def loss(self, output, target):
@@ -206,7 +206,7 @@ def test_the_score_of_the_kept_network_is_the_one_it_was_kept_for(numbered, tmp_
     run = new_run(config_for(numbered, epochs=6, lr=0.05), tmp_path / "run")
     rows = run.read_metrics()
     trained = load(run.path)
-    outputs, targets = predictions(trained, splits_of(trained.config, read_record(run.path), "valid")["valid"])
+    outputs, targets = predictions(trained, Session(trained.config, run).valid)
     share = float((outputs.argmax(-1) == targets).double().mean())
     assert share == pytest.approx(max(row["valid_accuracy"] for row in rows))
     assert [row["epoch"] for row in rows] == list(range(6))
@@ -247,18 +247,18 @@ def test_a_warm_start_takes_no_kernels_of_another_width(numbered, tmp_path):
 
 
 def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numbered, tmp_path):
-    from liespline.lab.evaluation import equivariance
+    from liespline.lab.evaluation import external
 
     run = new_run(config_for(numbered, group="so2", elements=4, epochs=1), tmp_path / "run")
-    record = read_record(run.path)
+    manifest = run.manifest()
     (numbered / "a" / "00.png").rename(numbered / "a" / "zz.png")  # positions shift by one
     seen = []
-    monkeypatch.setattr(equivariance, "layer_errors", lambda trained, images: seen.append(images) or [])
+    monkeypatch.setattr(external, "layer_errors", lambda trained, images: seen.append(images) or [])
     try:
-        if "a/00.png" not in record.splits["test"]:
-            equivariance.measure(run.path)
+        if "a/00.png" not in manifest.splits["test"]:
+            external.score_file(run.path, None, "test", layers=True)
             shades = {round(float(image.flatten()[0]) * 255) // 5 for image in seen[0]}
-            assert shades == {int(name[2:4]) for name in record.splits["test"]}
+            assert shades == {int(name[2:4]) for name in manifest.splits["test"]}
     finally:
         (numbered / "a" / "zz.png").rename(numbered / "a" / "00.png")
     assert seen

@@ -63,6 +63,10 @@ def test_epochs_become_means_and_the_best_one():
     assert (found["epochs"], found["seconds"], found["memory_mib"]) == (12, 18, 6)
     assert lines.training_of(rows[:7])["valid"]["auc"].keys() == {"best", "epoch", "last_5"}
     assert lines.training_of([])["epochs"] == 0
+    seldom = [row if i % 3 == 2 else row | {"valid_auc": None} for i, row in enumerate(rows)]  # not every epoch
+    seldom = [{name: value for name, value in row.items() if value is not None} for row in seldom]
+    auc = lines.training_of(seldom)["valid"]["auc"]
+    assert (auc["epoch"], auc["best"]) == (2 + 3 * scores[2::3].argmax(), pytest.approx(scores[2::3].max()))
 
 
 def many(file, process):

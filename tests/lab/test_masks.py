@@ -7,11 +7,12 @@ import pytest
 import torch
 from sklearn.metrics import f1_score, jaccard_score, recall_score
 
-from liespline import SO2, SO3
+from liespline import SO2
 from liespline.lab.data.augment import Augmentation, Draws
 from liespline.lab.data.samples import IGNORE
-from liespline.lab.evaluation.turned_masks import dice, in_view, turned_image, under_turns
-from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, soft_dice
+from liespline.lab.evaluation.mask_scores import under_rotations
+from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, dice, soft_dice
+from liespline.lab.transforms import in_view
 
 DRAW = torch.Generator().manual_seed(0)
 LOGITS = torch.randn(2, 3, 6, 7, generator=DRAW)
@@ -84,29 +85,6 @@ def test_weights():
     assert objective.weights.tolist() == pytest.approx([2 / (1 + root), 2 * root / (1 + root)])
 
 
-def test_no_black_corners():
-    images = torch.full((1, 1, 33, 33), 0.7)
-    assert torch.allclose(turned_image(images, SO2(), torch.tensor([0.6])), images, atol=1e-3)
-    volumes = torch.full((1, 1, 13, 13, 13), 0.7)
-    turn = SO3().exp(torch.tensor([0.4, -0.7, 0.5]))
-    assert torch.allclose(turned_image(volumes, SO3(), turn), volumes, atol=2e-2)
-
-
-def test_images_turn_about_their_centre_the_way_the_group_says():
-    at = torch.arange(33) - 16.0
-    y, x = torch.meshgrid(at, at, indexing="ij")
-
-    def blob(centre):
-        return torch.exp(-((y - centre[0]) ** 2 + (x - centre[1]) ** 2) / 8)
-
-    angle = torch.tensor([0.7], dtype=torch.float64)
-    moved_to = SO2().matrix(angle) @ torch.tensor([6.0, -2.0], dtype=torch.float64)
-    assert moved_to.tolist() != [6.0, -2.0]
-    found = turned_image(blob((6.0, -2.0))[None, None], SO2(), angle)[0, 0]
-    inside = in_view((33, 33))
-    assert torch.allclose(found[inside], blob(moved_to.tolist())[inside], atol=2e-3)
-
-
 def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
     """A threshold knows no direction: its masks turn with the image. A slope of the image does not turn."""
     at = torch.arange(65) - 32.0
@@ -121,17 +99,12 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
     def slope(image):
         return torch.cat([0 * image, torch.gradient(image, dim=2)[0]], 1)
 
-    tables = under_turns(threshold, images, masks, SO2(), angles, 2)
+    tables = under_rotations(threshold, images, masks, SO2(), angles, 2)
     for kind in ("upright", "rotated", "rotation_consistency"):
         assert min(float(dice(table)[1]) for table in tables[kind]) > 0.98
         assert int(tables[kind][0].sum()) == int(in_view((65, 65)).sum())
-    assert (
-        max(
-            float(dice(table)[1])
-            for table in under_turns(slope, images, masks, SO2(), angles, 2)["rotation_consistency"]
-        )
-        < 0.9
-    )
+    consistency = under_rotations(slope, images, masks, SO2(), angles, 2)["rotation_consistency"]
+    assert max(float(dice(table)[1]) for table in consistency) < 0.9
 
 
 @pytest.mark.parametrize("space", [(20, 20), (12, 12, 12)])

@@ -10,6 +10,7 @@ from torch._dynamo.testing import CompileCounter
 from lab.matrix_sets import same_sets
 from liespline import SO2, GConv, Project, Trivial, uniform
 from liespline.lab.runs.folder import Run
+from liespline.lab.session import Session
 from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.training import train as training
@@ -35,7 +36,7 @@ def test_within_means_about_the_identity_alone():
         assert same_sets(grid.group.matrix(grid.elements), elements), group
         # Of these groups all but GL(2), in its chart, have a Haar measure that is constant in the algebra.
         assert torch.allclose(grid.weights, torch.ones(len(grid), dtype=torch.float64), rtol=0.02)
-    with pytest.raises(ConfigError, match=r"within = 27.* for so2, sim2 and gl2; leave it out for scale"):
+    with pytest.raises(ConfigError, match=r"max_angle = 27.* for so2, sim2 and gl2; leave it out for scale"):
         make_grid(Network(group="scale", elements=3, max_angle=27), 2)
 
 
@@ -105,9 +106,9 @@ def test_who_asks_for_it_all_the_same_is_told(tmp_path, monkeypatch):
         train_fraction=0.05,
     )
     config = config.updated(grid_jitter=1.0, compile=True, accelerator="cpu")
-    assert any("--compile is left out: windows change" in remark for remark in preflight(config).remarks)
-    assert not preflight(config.updated(group="sim2", elements=(2, 2))).remarks
+    assert any("--compile is left out: windows change" in remark for remark in preflight(Session(config)))
+    assert not preflight(Session(config.updated(group="sim2", elements=(2, 2))))
     asked = []
     monkeypatch.setattr(training.Learner, "compile_network", asked.append)
-    training.train(config, Run.create(tmp_path / "gl2", config), progress=False)
+    training.train(Session(config, Run.create(tmp_path / "gl2", config)), progress=False)
     assert not asked

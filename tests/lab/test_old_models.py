@@ -25,6 +25,7 @@ NETWORK = {"group": "so2", "network": "classifier", "n_h": 2, "within": None, "k
 NETWORK |= {"separable": False, "kernel_size": 5, "stride": 1, "scale": 1.0, "widths": [8, 12, 16, 24], "weights": None}
 NETWORK |= {"disc": False, "grids": 1, "ensemble": 1, "dropout": 0.3}
 TRAINING = {"epochs": 2, "batch": 8, "optimiser": "adamw", "lr": 0.01, "decay": 0.01, "schedule": "usual", "ema": 0.0}
+TRAINING |= {"devices": 1, "nodes": 1, "precision": "32-true"}
 SIGNATURE = {"in_channels": 1, "classes": ["a", "b"], "spacing": None, "kind": "classes", "scaling": []}
 H, SCALES = ls.uniform(ls.SO2(), 2), {"group": "scale", "kernel": "local", "n_k": 1}
 OLD = {
@@ -107,7 +108,7 @@ def test_what_old_files_do_not_say(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trained = load(tmp_path / task / "model.safetensors")
-        assert trained.selected_by == monitor
+        assert trained.checkpoint_metric == monitor
         assert trained.signature.kind == {"success": "points", "dice": "masks"}.get(monitor, "classes")
         assert trained.tiling((16, 16)).multiple == {"segment": 4, "celeba": 2, "landmarks": 2}.get(task, 1)
 
@@ -117,12 +118,12 @@ def test_a_file_of_today_holds_what_the_data_decided(tmp_path, task):
     """Whatever the defaults become, and whatever the task then makes of them, the file says how wide its layers are."""
     chosen, space = find_task(task), (16, 16) if task == "images" else (12, 12, 12)
     for network in chosen.networks:
-        config = chosen.defaults.updated(network=network, n_h=12 if task == "volumes" else 2, stride=1)
+        config = chosen.defaults.updated(network=network, elements=12 if task == "volumes" else 2, stride=1)
         signature = Signature(1, space, ("a", "b"))
         run = Run(tmp_path / network)
         run.path.mkdir()
         made = chosen.make(config, signature)
-        save_trained(run, chosen.settled(config, signature), signature, made.state_dict(), {})
+        save_trained(run, chosen.settled(config, signature), signature, made.state_dict(), 0, None)
         described = read_weights(run.model_file)[1]["config"]["network"]
         assert described["architecture"] == 1
         layers = sum(isinstance(module, ls.Lift | ls.GConv) for module in made.modules())

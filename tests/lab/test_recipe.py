@@ -234,7 +234,7 @@ def test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid(tmp_p
 def test_processes_draw_the_same_shift(monkeypatch):
     """The seed is that of the run and the step: nothing of a process goes into it."""
     seen = []
-    monkeypatch.setattr(learners, "a_shift", lambda network, seed: seen.append(seed))
+    monkeypatch.setattr(learners, "a_shift", lambda network, seed, amplitude: seen.append(seed))
     monkeypatch.setattr(Learner, "global_step", 7)
     for rank in (0, 1):
         network = ls.models.classifier(1, 2, ls.uniform(ls.SO2(), 2), widths=(2, 2))

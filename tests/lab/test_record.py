@@ -9,9 +9,9 @@ from PIL import Image
 
 from lab.small_runs import new_run
 from liespline.lab.data import DataError, images
-from liespline.lab.data.record import Record, changes, record_of
+from liespline.lab.data.manifest import Manifest
 from liespline.lab.data.split import Joined, Split
-from liespline.lab.runs.data import look_at, splits_of
+from liespline.lab.session import Session
 from liespline.lab.tasks import find_task
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
@@ -57,14 +57,18 @@ def names(split):
 def test_deleting_images_does_not_move_trained_ones_into_the_test(tmp_path):
     data = pictures(tmp_path / "data")
     config = config_for(data)
-    record = look_at(config).record
+    session = Session(config)
+    session.validate()
+    manifest = session.manifest
     learned = names(find_task("images").load(config, "train"))
     for name in ("cat", "dog"):  # an image of the training split, so that positions shift
         (data / min(n for n in learned if n.startswith(name))).unlink()
     dealt_anew = names(find_task("images").load(config, "test"))
     assert dealt_anew & learned, "the fault: by position, trained images come to be tested"
-    assert not names(splits_of(config, record, "test")["test"]) & learned
-    assert names(splits_of(config, record, "test")["test"]) == set(record.splits["test"])
+    # One image of training is no longer there; those of testing are the ones that they were.
+    held_out = names(Session(config, manifest=manifest).test)
+    assert not held_out & learned
+    assert held_out == set(manifest.splits["test"])
 
 
 CHANGES = {
@@ -82,8 +86,8 @@ CHANGES = {
 @pytest.mark.parametrize("kind", CHANGES)
 def test_what_changed_is_said(kept, liespline, kind):
     change, words = CHANGES[kind]
-    record = Record.read(kept / "run" / "data.json")
-    name = min(n for n in record.splits["test"] if n.startswith("cat"))
+    manifest = Manifest.read(kept / "run" / "data.json")
+    name = min(n for n in manifest.splits["test"] if n.startswith("cat"))
     change(kept / "data", name)
     status, text = liespline("evaluate", kept / "run", "--data", kept / "data")
     assert status == 2
@@ -103,11 +107,11 @@ def test_what_changed_is_said(kept, liespline, kind):
 
 
 def test_swapped_class_folders_are_seen(kept):
-    data, record = kept / "data", Record.read(kept / "run" / "data.json")
+    data, manifest = kept / "data", Manifest.read(kept / "run" / "data.json")
     (data / "cat").rename(data / "x")
     (data / "dog").rename(data / "cat")
     (data / "x").rename(data / "dog")
-    found = changes(record, record_of({"all": images.load(data, "all")}))
+    found = manifest.changes({"all": images.load(data, "all")})
     assert len(found.regrouped) == 40
     assert not found.removed
     assert not found.replaced
@@ -156,41 +160,42 @@ def test_classes_of_an_external_set_keep_their_numbers():
 
 
 def test_trained_images_in_an_external_set_are_counted(kept, liespline):
-    record = Record.read(kept / "run" / "data.json")
-    learned = len(record.splits["train"]) + len(record.splits["valid"])
+    manifest = Manifest.read(kept / "run" / "data.json")
+    learned = len(manifest.splits["train"]) + len(manifest.splits["valid"])
     status, text = liespline("evaluate", kept / "run", "--data", kept / "data", "--split", "all", "--json")
     assert status == 0
-    assert f"{learned} of these 40 images were there in training" in text
+    assert f"{learned} of these 40 images were trained on" in text
     assert printed(text)["train_overlap"] == learned == 34
 
 
-def test_a_record_is_read_back_and_a_damaged_one_refused(kept):
+def test_a_manifest_is_read_back_and_a_damaged_one_refused(kept):
     file = kept / "run" / "data.json"
-    record = Record.read(file)
-    record.write(kept / "copy.json")
-    assert Record.read(kept / "copy.json") == record
-    assert record.fingerprint == json.loads((kept / "run" / "results.json").read_text())["data"]
+    manifest = Manifest.read(file)
+    manifest.write(kept / "copy.json")
+    assert Manifest.read(kept / "copy.json") == manifest
+    assert manifest.fingerprint == json.loads((kept / "run" / "results.json").read_text())["data"]
     for text in ("", "[]", "{}", file.read_text().replace("cat/00.png", "cat/99.png"), file.read_text()[:-60]):
         file.write_text(text)
         with pytest.raises(DataError, match=r"data\.json"):
-            Record.read(file)
+            Manifest.read(file)
 
 
 def test_rows_of_one_file_have_marks_too():
     values = RNG.integers(0, 256, (50, 8, 8), np.uint8)
     labels = np.arange(50) % 2
 
-    def record(array, targets):
-        return record_of({"train": Split(array, targets, ("a", "b"))})
+    def split(array, targets):
+        return {"train": Split(array, targets, ("a", "b"))}
 
-    then = record(values, labels)
+    then = Manifest.of(split(values, labels))
     other = values.copy()
     other[17, 3, 3] ^= 1
-    assert changes(then, record(other, labels)).replaced == ["row 17"]
+    assert then.changes(split(other, labels)).replaced == ["row 17"]
     swapped = labels.copy()
     swapped[5] = 1 - swapped[5]
-    assert changes(then, record(values, swapped)).regrouped == ["row 5, a"]
-    assert len({then.fingerprint, record(other, labels).fingerprint, record(values, swapped).fingerprint}) == 3
+    assert then.changes(split(values, swapped)).regrouped == ["row 5, a"]
+    changed = [Manifest.of(now) for now in (split(other, labels), split(values, swapped))]
+    assert len({one.fingerprint for one in (then, *changed)}) == 3
 
 
 def test_splits_of_one_file_join():

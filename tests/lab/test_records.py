@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 from scipy import ndimage
-from torch import nn
 
 from lab.mnist_files import idx
 from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.data.resample import transformed
 from liespline.lab.evaluation import evaluate
-from liespline.lab.evaluation.moves import moves_of, under_moves
-from liespline.lab.runs.trained import Trained, load
+from liespline.lab.runs.trained import load
+from liespline.lab.session import Session
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
@@ -122,36 +121,6 @@ def test_the_paper_network_takes_no_sizes():
         task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
 
-class RightOrLeft(nn.Module):
-    """Knows which half is brighter, and so turns over when the image does."""
-
-    def __init__(self):
-        super().__init__()
-        self.sign = nn.Parameter(torch.ones(1))
-
-    def forward(self, x):
-        difference = x[..., 13:].sum((1, 2, 3)) - x[..., :12].sum((1, 2, 3))
-        return self.sign * torch.stack([difference, -difference], -1)
-
-
-def test_moved_scores_leave_the_upright_images_out():
-    images = np.zeros((8, 25, 25), np.uint8)
-    images[:4, 12, 20], images[4:, 12, 4] = 255, 255
-    split = Split(images, np.repeat([0, 1], 4), ("right", "left"))
-    config = find_task("images").defaults.updated(group="none", elements=1, kernel="dense")
-    trained = Trained(RightOrLeft(), config, Signature.of(split))
-    found = under_moves(trained, split, moves_of(trained), 8)
-    # Of 24 turns, eleven leave the dot on its side, eleven bring it to the other, and two to the middle.
-    assert found["accuracy"][0] == 1
-    assert found["scores"]["accuracy"] == pytest.approx(sum(found["accuracy"][1:]) / 23)
-    assert 10 / 23 <= found["scores"]["accuracy"] <= 12 / 23
-    assert 0.4 < found["scores"]["auc"] < 0.6
-    scaled = Trained(
-        RightOrLeft(), find_task("mnist").defaults.updated(group="none", elements=1, moved="scaled"), trained.signature
-    )
-    assert moves_of(scaled).axis == "scale", "a plain network is moved as its data are"
-
-
 def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate, "MOVED_IMAGES", 5)
     config = find_task("digits").defaults.updated(
@@ -164,7 +133,7 @@ def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeyp
     assert last["global_step"] == 2 * ((len(train.share(0.2)) + len(valid)) // 64)
     worse = last | {"state_dict": {name: torch.zeros_like(value) for name, value in last["state_dict"].items()}}
     torch.save(worse, run.best_checkpoint)
-    keep_best(config, run, Signature.of(train), "accuracy")
+    keep_best(Session(config, run))
     kept, weights = load(run.path).network.state_dict(), last["state_dict"]
     assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
     results = json.loads(run.results_file.read_text())

@@ -23,9 +23,9 @@ from liespline.lab.data import Split
 from liespline.lab.data.images import load as load_images
 from liespline.lab.data.samples import IGNORE
 from liespline.lab.evaluation.scores import mistakes
+from liespline.lab.report.drawings import line_chart, nice_ticks
 from liespline.lab.report.overlays import errors
 from liespline.lab.report.page import against_moves, confusion_section, write_page
-from liespline.lab.report.svg import line_chart, nice_ticks
 from liespline.lab.report.views import landmark_section, mistakes_section
 
 SECTIONS = ("curves", "transformed", "confusion", "mistakes", "kernels", "turning", "speed", "settings")

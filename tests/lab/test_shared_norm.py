@@ -1,6 +1,5 @@
 """Statistics shared by processes, against one process that sees the whole batch."""
 
-import socket
 import subprocess
 import sys
 
@@ -12,12 +11,6 @@ from liespline.lab.training.shared_norm import SharedBatchNorm, ShareStatistics
 from liespline.nn import BatchNorm
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def inputs():
     generator = torch.Generator().manual_seed(0)
     # A large mean and unequal shares: naive sums of squares and plain averages of averages both fail here.
@@ -25,10 +18,10 @@ def inputs():
     return x, torch.randn(x.shape, generator=generator, dtype=torch.float64)
 
 
-def one_of_two(rank, port, results):
+def one_of_two(rank, results):
     """What each process does: this file, run as a script."""
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    distributed.init_process_group("gloo", f"file://{results}/meeting", rank=rank, world_size=2)
     x, weight = (part[:5] if rank == 0 else part[5:] for part in inputs())
     x.requires_grad_()
     norm = ShareStatistics().apply(nn.Sequential(BatchNorm(3))).double()
@@ -40,9 +33,8 @@ def one_of_two(rank, port, results):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    results, port = tmp_path_factory.mktemp("shared"), free_port()
-    commands = [[sys.executable, __file__, str(rank), str(port), str(results)] for rank in (0, 1)]
-    processes = [subprocess.Popen(command) for command in commands]
+    results = tmp_path_factory.mktemp("shared")
+    processes = [subprocess.Popen([sys.executable, __file__, str(rank), str(results)]) for rank in (0, 1)]
     assert [process.wait(120) for process in processes] == [0, 0]
     return [torch.load(results / str(rank), weights_only=True) for rank in (0, 1)]
 
@@ -79,4 +71,4 @@ def test_norms_that_share_keep_all_they_have_and_are_put_back():
 
 
 if __name__ == "__main__":
-    one_of_two(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    one_of_two(int(sys.argv[1]), sys.argv[2])

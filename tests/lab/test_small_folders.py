@@ -13,6 +13,7 @@ from PIL import Image
 from lab.small_runs import new_run
 from liespline.lab.data import Split
 from liespline.lab.runs.folder import Run
+from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.fitting import fitting_widths, with_notes
@@ -99,7 +100,9 @@ def test_widths_asked_for_are_kept(sixty: Path) -> None:
     task = find_task("images")
     assert fitting_widths(task.defaults.network, task.defaults.network, (24, 24)) == task.defaults.network.widths[:4]
     config = task.defaults.updated(widths=(2, 2, 2, 2, 2, 2, 2), data=str(sixty))
-    assert preflight(config).surveys["train"].split.notes == task.load(config, "train").notes
+    checked = Session(config)
+    preflight(checked)
+    assert checked.train.notes == task.load(config, "train").notes
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:

@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
+from liespline.lab.evaluation.score_table import rows_of
 from liespline.lab.evaluation.statistics import (
     area_interval,
     area_variance,
@@ -19,17 +20,18 @@ from liespline.lab.evaluation.statistics import (
     mean_of_shares,
     wilson,
 )
-from liespline.lab.evaluation.words import rows_of
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.objectives import BalancedAccuracy, Classification
+from liespline.lab.tasks.objectives import Classification
 
 RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 7), (7, 7), (45, 90), (802, 1000), (1, 3000)])
-def test_wilson_is_scipys(right, total):
-    known = stats.binomtest(right, total).proportion_ci(0.95, "wilson")
-    assert wilson(right, total) == pytest.approx([known.low, known.high], abs=1e-6)
+def test_wilson_ends_where_the_normal_approximation_does(right, total):
+    """Where |p̂ − p| = z √(p(1 − p)/n): the roots of (1 + z²/n) p² − (2p̂ + z²/n) p + p̂²."""
+    share, z2 = right / total, stats.norm.ppf(0.975) ** 2 / total
+    roots = np.sort(np.roots([1 + z2, -(2 * share + z2), share**2]).real)
+    assert wilson(right, total) == pytest.approx(roots.tolist(), abs=1e-6)
 
 
 def test_always_the_same_answer_is_seen_through():
@@ -40,7 +42,7 @@ def test_always_the_same_answer_is_seen_through():
     assert found["sensitivity_interval"]["ill"][0] == 0
     assert 0 < found["sensitivity_interval"]["ill"][1] < 0.03
     words = dict(rows_of({"scores": {"accuracy": 0.768}, "parameters": 3, **found}))
-    assert words["of always the most frequent class"] == words["accuracy"] == "76.8 %"
+    assert words["majority-class accuracy"] == words["accuracy"] == "76.8 %"
     assert words["sensitivity, ill"].startswith("0.0 %")
 
 
@@ -48,7 +50,7 @@ def test_balanced_accuracy_is_sklearns_in_one_batch_or_several():
     targets = torch.from_numpy(RNG.choice(4, 300, p=(0.7, 0.2, 0.1, 0.0)))  # one class is absent
     outputs = torch.randn(300, 4, generator=torch.Generator().manual_seed(0)) + torch.eye(4)[targets]
     outputs[:, 3] -= 100.0
-    counter = BalancedAccuracy(4)
+    counter = Classification("abcd").scores()["balanced_accuracy"]
     for part in range(0, 300, 64):
         counter.update(outputs[part : part + 64], targets[part : part + 64])
     known = balanced_accuracy_score(targets.numpy(), outputs.argmax(-1).numpy())
@@ -186,10 +188,15 @@ def test_a_run_on_uneven_volumes_says_all_of_it(tmp_path, liespline):
     assert results["interval"].keys() == {"accuracy", "balanced_accuracy", "auc"}
     assert results["transformed"]["images"] == 20
     page = run.report_file.read_text()
-    for words in ("balanced accuracy", "sensitivity, 1", "most frequent class", "best validation area under the ROC"):
+    for words in (
+        "balanced accuracy",
+        "sensitivity, 1",
+        "majority-class accuracy",
+        "best validation area under the ROC",
+    ):
         assert words in page
     _, text = liespline("evaluate", run.path)
-    for words in ("balanced accuracy", "sensitivity, 1", "most frequent class", "as they lie, the same 20 images"):
+    for words in ("balanced accuracy", "sensitivity, 1", "majority-class accuracy", "unrotated, the same 20 images"):
         assert words in text
     best = max(json.loads(line)["valid_auc"] for line in run.metrics_file.read_text().splitlines())
     assert best == max(row["valid_auc"] for row in run.read_metrics())

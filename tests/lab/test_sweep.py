@@ -85,7 +85,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     """Ctrl-C at a terminal, and a cluster's notice that the time is over."""
     said, (begun, other) = [], (entry.run.path / "pid" for entry in planned)
     wait = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}.'); time.sleep(20)"
-    monkeypatch.setattr(planning, "preflight", lambda config: ())
+    monkeypatch.setattr(planning, "preflight", lambda session: ())
     monkeypatch.setattr(module, "command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
     before, main = signal.getsignal(signal.SIGTERM), threading.main_thread().ident
 
@@ -130,7 +130,7 @@ def study(tmp_path, monkeypatch):
 
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
     monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
-    asked = ("sweep", f"{study}:ONE", "--lr", "0.01")
+    asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
     status, said = liespline(*asked)
     assert status
     assert "differs from commit feed: commit the changes first" in said
@@ -149,11 +149,13 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
     status, said = liespline(*asked, "--uncommitted", "--out", "elsewhere")
     assert "so2-2 seed 0: done, in" in said
     assert not Path("elsewhere").exists()
-    status, said = liespline("sweep", f"{study}:ONE", "--lr", "0.02", "--out", "elsewhere")
+    status, said = liespline("sweep", f"{study}:ONE", "--set", "lr=0.02", "--out", "elsewhere")
     assert status
     assert "has so2-2 seed 0 with lr = 0.01, not 0.02; name another file with --results" in " ".join(said.split())
     assert Path("results/mine_one.jsonl").read_bytes() == before
-    status, said = liespline("sweep", "mine:ONE", "--lr", "0.02", "--results", "other.jsonl", "--out", "o", "--dry-run")
+    status, said = liespline(
+        "sweep", "mine:ONE", "--set", "lr=0.02", "--results", "other.jsonl", "--out", "o", "--dry-run"
+    )
     assert (status, said.strip()) == (0, "so2-2 seed 0: to do"), "a module, its name and another file"
     # killed between the end of a run and its line
     file = Path("results/mine_one.jsonl")
@@ -163,11 +165,13 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
 
 
 def test_what_is_no_study_is_named(study, liespline):
+    study.with_name("broken.py").write_text("STUDY = Study()")
     for asked, words in (
-        ("nowhere.py", r"nowhere.py: there is no such file; name that of a study, such as studies/rotmnist.py"),
-        (f"{study}:TWO", r"mine.py: TWO is NoneType; expected a liespline.lab.sweep.study.Study"),
-        ("no.such.module", r"no.such.module: cannot be imported \(ModuleNotFoundError"),
-        ("rotmnist", r"rotmnist: cannot be imported"),
+        ("nowhere.py", r"nowhere.py: does not exist; expected the file that holds the study"),
+        ("a-b", r"study 'a-b:STUDY': expected module:NAME or FILE.py:NAME of .*, such as studies/rotmnist.py"),
+        (f"{study}:TWO", r"mine.py:TWO: is NoneType; expected a liespline.lab.sweep.study.Study"),
+        ("no.such.module", r"study no.such.module:STUDY: there is no module no in .*; start in the folder that holds"),
+        ("broken.py", r"study broken.py:STUDY: cannot be imported \(NameError: name 'Study' is not defined\)"),
     ):
         status, said = liespline("sweep", asked)
         assert status
@@ -180,3 +184,15 @@ def test_seeds_come_round_by_round():
     assert {entry.config.training.epochs for entry in entries} == {3}
     assert len({entry.run.path for entry in entries}) == 6
     assert entries[0].run.path == Path("x/runs/good/seed-0")
+
+
+def test_a_process_that_dies_is_begun_again_once_and_one_that_says_why_is_not(planned, monkeypatch):
+    run, counts = planned[0].run, {}
+    for status in (1, 2):
+        dies = f"import sys; open(sys.argv[1], 'a').write('x'); print('why', file=sys.stderr); sys.exit({status})"
+        monkeypatch.setattr(module, "command", lambda run, dies=dies: [sys.executable, "-c", dies, str(run.path)])
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        assert module.train_run(str(run.path)) == "why"
+        counts[status] = run.path.read_text()
+        run.path.unlink()
+    assert counts == {1: "xx", 2: "x"}

@@ -8,26 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.test_sweep import TWO
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep.plan import find_engine, plan, sweep
-from liespline.lab.sweep.study import Study
 
 GOOD, BAD = "good seed 0", "bad seed 0"
-
-
-TWO = Study(
-    task="digits",
-    recipe={
-        "group": "so2",
-        "elements": 2,
-        "widths": (2, 2, 2),
-        "epochs": 1,
-        "batch_size": 128,
-        "accelerator": "cpu",
-        "workers": 2,
-    },
-    networks={"good": {}, "bad": {}},
-)
 
 
 @pytest.fixture
@@ -44,8 +29,8 @@ def test_slurm_jobs_through_submitit(planned, monkeypatch):
     engine = find_engine("slurm")
     monkeypatch.setattr(engine, "POLL", 0.1)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    real, said = engine.do_all, []
-    monkeypatch.setattr(engine, "do_all", lambda *of: real(*of, cluster="local"))
+    monkeypatch.setattr(engine, "CLUSTER", "local")
+    said = []
     assert sweep(planned, lambda name, what: said.append((name, what)), 1, "slurm") == [BAD]
     assert (GOOD, "done") in said
     assert planned[0].run.complete
@@ -89,8 +74,9 @@ class FakeRay(types.ModuleType):
 
         return types.SimpleNamespace(options=options)
 
-    def wait(self, futures, num_returns):
-        return [futures[-1]], futures[:-1]  # the last one given ends first
+    def wait(self, futures, num_returns, timeout):
+        ended = [future for future in futures if future == max(self.held)]  # the last one given ends first
+        return ended, [future for future in futures if future not in ended]
 
     def get(self, future):
         return self.held.pop(future)()
@@ -134,9 +120,11 @@ def test_a_sweep_that_is_stopped_takes_its_runs_back(planned, ray, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ray, "wait", stopped)
+    said = []
     with pytest.raises(KeyboardInterrupt):
-        sweep(planned, lambda name, what: None, None, "ray")
+        sweep(planned, lambda name, what: said.append((name, what)), None, "ray")
     assert ray.cancelled == [0, 1]
+    assert [name for name, what in said if what.startswith("stopped; it goes on")] == [GOOD, BAD]
 
 
 def test_an_engine_that_is_not_installed_says_what_to_install(planned, monkeypatch):

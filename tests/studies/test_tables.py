@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
-from liespline.lab.evaluation.moves import ROTATIONS
+from liespline.lab.evaluation.elements import ROTATIONS
 from liespline.lab.sweep.study import Row
 from made_up_lines import line, network, study
 from studies import pictures, tables

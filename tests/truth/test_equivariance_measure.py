@@ -156,16 +156,10 @@ def test_four_orientations_are_exact_on_their_grid_and_not_between(runs, squares
     assert said["relative_output_change_on_grid"] < 1e-5
     assert said["relative_output_change_between_grid"] > 0.05
     assert said["relative_output_change"] == pytest.approx(change(answers(runs["four"], squares))[0], rel=5e-3)
-    *layers, every, on, between = json.loads(liespline("equivariance", runs["four"], "--json"))
-    assert len(layers) == 3
-    assert all(row["worst error"] < 1e-5 for row in layers)
-    assert (every["mean error"], every["worst error"], every["floor"]) == (
-        said["relative_output_change"],
-        said["relative_output_change_worst"],
-        said["interpolation_floor"],
-    )
-    assert on["mean error"] == said["relative_output_change_on_grid"]
-    assert between["mean error"] == said["relative_output_change_between_grid"]
+    evaluated = json.loads(liespline("evaluate", runs["four"], "--layers", "--json"))
+    assert len(evaluated["equivariance"]) == 3
+    assert all(row["worst error"] < 1e-5 for row in evaluated["equivariance"])
+    assert evaluated["transformed"] == said
 
 
 def test_a_plain_network_is_measured(runs, folder):
@@ -174,12 +168,12 @@ def test_a_plain_network_is_measured(runs, folder):
     assert said["relative_output_change"] == pytest.approx(change(answers(runs["plain"], folder))[0], rel=5e-3)
     assert said["relative_output_change"] > 0.3
     assert said["relative_output_change_on_grid"] is None, "it has no grid"
-    *layers, every, between = json.loads(liespline("equivariance", runs["plain"], "--json"))
+    layers = json.loads(liespline("evaluate", runs["plain"], "--layers", "--json"))["equivariance"]
     assert len(layers) == 3
     assert all(0.1 < row["mean error"] < row["worst error"] for row in layers)
     assert all(row["floor"] < 0.5 * row["mean error"] for row in layers)
-    assert every["mean error"] == between["mean error"] == said["relative_output_change"]
-    assert "0.00e+00" not in liespline("equivariance", runs["plain"])
+    assert said["relative_output_change_between_grid"] == said["relative_output_change"]
+    assert "0.00e+00" not in liespline("evaluate", runs["plain"], "--layers")
 
 
 def last_layer(run: Path, to: Path, change: Any) -> Path:
@@ -215,9 +209,6 @@ def test_a_constant_network_is_undefined(runs, tmp_path):
     said = json.loads(liespline("evaluate", run, "--json"))["transformed"]
     assert said["relative_output_change"] is said["relative_output_change_worst"] is said["interpolation_floor"] is None
     assert "undefined" in liespline("evaluate", run)
-    (row,) = (row for row in json.loads(liespline("equivariance", run, "--json")) if row["layer"] == "output")
-    assert row["mean error"] is None
-    assert "undefined" in liespline("equivariance", run)
 
 
 def test_numbers_and_tags_are_measured_and_not_centred(folder, tmp_path):
@@ -297,9 +288,8 @@ def test_masks_are_measured_point_by_point(tmp_path):
         options = ("--group", group, *sizes, "--patch", 24, "--augment", "none")
         liespline("train", "segment", "--data", tmp_path / "data", *options, *SMALL, "--out", tmp_path / group)
         found[group] = json.loads((tmp_path / group / "results.json").read_text())["rotated_masks"]
-        said = json.loads(liespline("equivariance", tmp_path / group, "--json"))
-        (every,) = (row for row in said if row["kind"] == "all pairs of copies")
-        assert every["mean error"] == found[group]["relative_output_change"]
+        said = json.loads(liespline("evaluate", tmp_path / group, "--json"))["rotated_masks"]
+        assert said == found[group]
     turned, plain = found["so2"], found["none"]
     outputs = mask_answers(tmp_path / "so2", tmp_path / "data")
     mean, worst = change(outputs)
@@ -325,7 +315,7 @@ def test_results_of_old_are_read_and_named_apart(runs, tmp_path):
         del results["transformed"][name]
     results["transformed"]["change"] = 0.288
     (run / "results.json").write_text(json.dumps(results))
-    from liespline.lab.evaluation.words import rows_of
+    from liespline.lab.evaluation.score_table import rows_of
     from liespline.lab.runs.folder import Run
 
     shown = dict(rows_of(Run(run).read_results("scores")))

@@ -63,7 +63,7 @@ def pairs_with_copies(root, count, copies):
 
 @pytest.mark.parametrize("kind", ["masks", "scans"])
 def test_copies_of_images_with_masks_and_of_scans_are_in_one_split(kind, tmp_path):
-    data, tiny = tmp_path / "data", {"epochs": 1, "group": "none", "n_h": None}
+    data, tiny = tmp_path / "data", {"epochs": 1, "group": "none", "elements": None}
     if kind == "masks":
         pairs_with_copies(data, 14, copies=6)
         held = splits_of(train("segment", data, tmp_path / "run", **SEGMENT | tiny))

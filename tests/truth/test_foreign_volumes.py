@@ -63,6 +63,7 @@ def test_an_array_says_its_spacing_and_so_does_its_mask(scans, scan, tmp_path):
     liespline("predict", scans.run, tmp_path / "new.npz", "--out", tmp_path / "out")
     found = nibabel.load(tmp_path / "out" / "new.nii.gz")
     assert found.header.get_zooms() == pytest.approx(SPACING)
+    assert found.header.get_xyzt_units()[0] == "mm"
     assert found.shape == scan.shape
     assert (np.asarray(found.dataobj) == wanted(scans, scan, SPACING)).mean() > 0.99
 

@@ -13,8 +13,8 @@ from scipy import ndimage
 from liespline import SO2
 from liespline.lab.data.augment import Draws
 from liespline.lab.data.samples import IGNORE
-from liespline.lab.moving import moved, resampled, rotations
 from liespline.lab.tasks import find_task
+from liespline.lab.transforms import moved, resampled, rotations
 
 SPACES = [(21, 21), (20, 30), (12, 13, 16), (13, 13, 13)]
 SEGMENT = find_task("segment")

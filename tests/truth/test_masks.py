@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -184,13 +185,6 @@ def test_a_second_version_header_and_a_header_of_four_axes(coarse, tmp_path):
     assert np.allclose(one.affine, two.affine)
 
 
-def test_the_spacing_of_arrays_is_in_the_header(coarse, tmp_path):
-    np.savez(tmp_path / "a.npz", volume=np.random.default_rng(0).random((12, 9, 10)), spacing=[1.0, 1.5, 2.5])
-    (path,), _ = predicted(coarse, [tmp_path / "a.npz"], tmp_path / "out")
-    assert nibabel.load(path).header.get_zooms() == pytest.approx((1.0, 1.5, 2.5))
-    assert nibabel.load(path).header.get_xyzt_units()[0] == "mm"
-
-
 @pytest.mark.parametrize(("factor", "warned"), [(0.1, True), (0.4, False), (3.0, False), (8.0, True)])
 def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     """Against the usual voxel in training, of 1.21 or 1.40 mm (cube roots of products), not against cubes of 2.2."""
@@ -205,7 +199,7 @@ def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     assert json.loads(out)["images"] == 3
     side = factor * (1.2 * 1.0 * 1.9) ** (1 / 3)
     for text in (said, also):
-        assert (f"has voxels of {side:.3g} mm, the network learned from voxels of 1." in text) == warned
+        assert (f"has voxels of {side:.3g} mm, the network was trained on voxels of 1." in text) == warned
 
 
 def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
@@ -233,7 +227,7 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     assert status == 1
     assert [row["image"] for row in json.loads(listed)] == [str(folder / f"{name}.nii.gz") for name in ("v0", "v8")]
     assert sorted(path.name for path in out.iterdir()) == ["v0.nii.gz", "v8.nii.gz"]
-    assert "holds 2 masks" in said
+    assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said
     status, listed, said = command("predict", coarse, folder, "--out", out)
@@ -426,6 +420,16 @@ def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit
     assert row["valid_dice"] == pytest.approx(scores["dice"], abs=1e-6)
     assert command("train", "--resume", tmp_path / "killed", "--epochs", 9, "--quiet")[0] == 0
     assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
+
+
+def test_a_bar_shows_how_far_validation_is(few_patches, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    loud = [word for word in PLAIN if word != "--quiet"]
+    status, said, _ = command(
+        "train", "segment", "--data", few_patches, *loud, "--patch", 8, "--epochs", 1, "--out", tmp_path / "run"
+    )
+    assert status == 0
+    assert re.search(r"Validation .* [1-3]/3 ", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said))
 
 
 def test_two_processes_score_each_image_once(tmp_path):

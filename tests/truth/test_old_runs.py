@@ -1,10 +1,12 @@
-"""A run that an earlier version wrote: read, resumed and repeated as what it was.
+"""Runs that version 0.2 wrote: read, scored, resumed and repeated as what they were.
 
-`tests/data/run-of-format-1` was trained for one epoch at commit 950defe by `liespline train images --group o2 --n-h 4
---n-k 2 --kernel dense --widths 2,2,3 --augment turns --epochs 1 --batch 8 --dropout 0`, then resumed for a second one;
-`outputs.npz` holds what that version's networks gave for its 24 images.
+All were trained for one epoch at commit 950defe by the `command` in their `environment.json`, then resumed for a second
+one; `outputs.npz` holds what that version's networks gave before and after: for the 24 images of two classes, or the
+logits of the second segmented image. `run-of-format-1` is of O(2) (`--n-h 4`: four rotations), `run-of-0.2-jitter` of
+grids that move (`--shift`), `run-of-0.2-segment` of a U-Net, without augmentation: 0.2 drew other rotations for masks.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -19,49 +21,88 @@ from liespline.lab import load
 from liespline.lab.settings import Config, ConfigError
 from liespline.lab.tasks.grids import make_grid
 
-OLD = Path(__file__).parents[1] / "data" / "run-of-format-1"
+DATA = Path(__file__).parents[1] / "data"
+RUNS = ("run-of-format-1", "run-of-0.2-jitter", "run-of-0.2-segment")
 BY_A_RUN = "task: {task}\nnetwork: {{group: {group}, n_h: {n_h}, n_k: {n_k}, kernel: {kernel}}}\n"
 BY_A_RUN += "training: {{augment: {augment}, devices: 1, nodes: 1, precision: 32-true}}\n"
 
 
-@pytest.fixture
-def old(tmp_path):
-    shutil.copytree(OLD, tmp_path / "old")
-    return tmp_path / "old"
+@pytest.fixture(params=RUNS)
+def old(request, tmp_path):
+    """A copy of a run and of its data."""
+    shutil.copytree(DATA / request.param, tmp_path / request.param)
+    segment = request.param.endswith("segment")
+    shutil.copytree(
+        DATA / (request.param if segment else RUNS[0]) / ("data" if segment else "images"), tmp_path / "own"
+    )
+    return tmp_path / request.param
 
 
 def outputs(run):
-    files = sorted((OLD / "images").rglob("*.png"))
+    """What a run's network gives for the stored images."""
+    trained, data = load(run), run.parents[1] / "own"
+    files = sorted(data.rglob("*.png")) if trained.signature.kind == "classes" else [data / "images" / "01.png"]
     images = torch.stack([torch.tensor(np.asarray(Image.open(file)))[None] for file in files])
     with torch.no_grad():
-        return load(run)(images).numpy()
+        return trained(images).numpy() if len(files) > 1 else trained.in_tiles(images / 255)[0].numpy()
+
+
+def near(run, when):
+    return np.abs(outputs(run) - np.load(DATA / run.parent.name / "outputs.npz")[when]).max() < 1e-6
 
 
 def test_it_gives_what_it_gave(old):
-    known = np.load(OLD / "outputs.npz")["after_one_epoch"]
-    assert np.abs(outputs(old / "run") - known).max() < 1e-6
-    assert len(make_grid(load(old / "run").config.network, 2)) == 8, "four rotations, and their reflections"
+    assert near(old / "run", "after_one_epoch")
+
+
+def test_of_o2_its_reflections_are_elements_too():
+    assert len(make_grid(load(DATA / RUNS[0] / "run").config.network, 2)) == 8, "four rotations, and their reflections"
+
+
+def test_it_is_scored_as_it_was(old, liespline):
+    """The images that it held out then are found by its data.json; Dice and accuracy are as they were."""
+    status, said = liespline("evaluate", old / "run", "--data", old.parent / "own", "--json")
+    assert status == 0, said
+    found = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]
+    before = json.loads((old / "run" / "results.json").read_text())
+    assert found["images"] == before["images"]
+    assert found["confusion"] == before["confusion"]
+    assert found["scores"]["loss"] == pytest.approx(before["scores"]["loss"], rel=1e-5)
 
 
 def test_it_is_resumed_as_if_nothing_had_happened(old, liespline):
-    """With the same rotations, drawn for the same images of the same split, and the same splines."""
-    status, said = liespline("train", "--resume", old / "run", "--data", old / "images", "--epochs", 2, "--quiet")
+    """With the same rotations, jitter and patches, drawn for the same images of the same split."""
+    status, said = liespline("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
     assert status == 0, said
-    known = np.load(OLD / "outputs.npz")
-    assert np.abs(outputs(old / "run") - known["after_two"]).max() < 1e-6
-    assert np.abs(known["after_two"] - known["after_one_epoch"]).max() > 1e-3
+    assert near(old / "run", "after_two")
+    assert not near(old / "run", "after_one_epoch")
     written = yaml.safe_load((old / "run" / "config.yaml").read_text())
     assert written["format"] == 3
-    assert (written["network"]["elements"], written["network"]["basis"]) == (8, 4)
-    assert written["training"]["augment"] == "rotate"
+    if old.name == RUNS[0]:
+        assert (written["network"]["elements"], written["network"]["basis"]) == (8, 4)
+    if not old.name.endswith("segment"):
+        assert written["training"]["augment"] == "rotate"
+
+
+def test_it_is_refused_other_data_than_it_began_with(old, liespline):
+    kept = json.loads((old / "run" / "data.json").read_text())["splits"]["train"]
+    name = min(kept)
+    file = old.parent / "own" / (f"images/{name}.png" if old.name.endswith("segment") else name)
+    pixels = np.array(Image.open(file))
+    pixels[3, 4] ^= 16
+    Image.fromarray(pixels).save(file)
+    before = (old / "run" / "checkpoints" / "last.ckpt").read_bytes()
+    status, said = liespline("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
+    assert status == 2
+    assert f"1 replaced by other pixels ({name})" in said
+    assert (old / "run" / "checkpoints" / "last.ckpt").read_bytes() == before
 
 
 def test_its_configuration_begins_the_same_network_anew(old, liespline):
-    status, said = liespline(
-        "train", "--config", old / "run" / "config.yaml", "--data", old / "images", "--out", old / "again", "--quiet"
-    )
+    config, data = old / "run" / "config.yaml", old.parent / "own"
+    status, said = liespline("train", "--config", config, "--data", data, "--out", old / "again", "--quiet")
     assert status == 0, said
-    assert np.abs(outputs(old / "again") - np.load(OLD / "outputs.npz")["after_one_epoch"]).max() < 1e-6
+    assert near(old / "again", "after_one_epoch")
 
 
 @pytest.mark.parametrize(

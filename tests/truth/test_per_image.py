@@ -17,7 +17,7 @@ from liespline.lab.data import DataError
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.line import line_of
 from liespline.lab.runs.per_image import pack, pack_classes, unpack
-from liespline.lab.runs.records import read_results
+from liespline.lab.runs.results import read_results
 from truth.road import Array, Road
 from truth.test_segmentation import dice, predicted
 

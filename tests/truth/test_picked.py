@@ -24,7 +24,7 @@ def test_where_no_epoch_is_picked_nothing_says_that_one_was(last, liespline):
     assert json.loads(last.results_file.read_text())["checkpoint_metric"] is None
     assert load(last.path).checkpoint_metric is None
     page = last.report_file.read_text()
-    assert "This is the last epoch; it learned from the validation images too." in page
+    assert "This is the last epoch; it was trained on the validation images too." in page
     assert "best validation" not in page
     assert "Validation accuracy" in page, "the curve is shown"
     last.report_file.unlink()

@@ -44,10 +44,10 @@ def uneven(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("kind", ["classes", "tags", "numbers", "masks"])
 def test_volumes_that_are_brought_to_other_voxels(kind, uneven, tmp_path):
-    plain = {"group": "none", "n_h": None, "spacing": 1.7, "lr": 0.03, "batch": 4}
+    plain = {"group": "none", "elements": None, "spacing": 1.7, "lr": 0.03, "batch_size": 4}
     if kind == "masks":
         run = train("segment", uneven / "data", tmp_path / "run", patch=8, **plain)
     else:
-        labels = {"labels": uneven / f"{kind}.csv", "labels_are": kind}
+        labels = {"labels": uneven / f"{kind}.csv", "label_type": kind}
         run = train("volumes", uneven / "data" / "images", tmp_path / "run", **labels, **plain)
     check(Road(run, {}, {}))

@@ -390,7 +390,7 @@ def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path, comman
         nibabel.save(nibabel.Nifti1Image(values.astype(np.float32), spacing), folder / f"{name}.nii.gz")
         predicted = command("predict", scans / "windowed", folder, "--out", tmp_path / "a.csv")
         scored = command("evaluate", scans / "windowed", "--data", tmp_path / name, "--split", "all")
-        own = f"has voxels of {side * 1.5 ** (1 / 3):.3g} mm, the network learned from voxels of 1.14 mm"
+        own = f"has voxels of {side * 1.5 ** (1 / 3):.3g} mm, the network was trained on voxels of 1.14 mm"
         for status, _, errors in (predicted, scored):
             assert (status, own in errors) == (0, name not in ("alike", "coarse")), errors
         assert len(rows_of(tmp_path / "a.csv")) == 1
@@ -463,7 +463,7 @@ def test_a_bad_file_is_named_at_the_end_and_the_others_are_answered(spots, folde
     assert status == 1
     assert output == f"{out}: 37 predictions\n"
     said = errors.splitlines()
-    assert said[0] == "3 of 40 files could not be answered:"
+    assert said[0] == "3 of 40 files have no prediction:"
     assert [line.split(":")[0] for line in said[1:]] == [
         str(folder / "new" / name) for name in ("a-text.png", "i07-cut.png", "z-size.png")
     ]
@@ -553,7 +553,7 @@ def test_a_volume_file_is_read_row_by_row(tmp_path, command, monkeypatch):
     status, _, errors = command(
         "predict", tmp_path / "run", tmp_path / "cut.npz", tmp_path / "many.npy", "--out", tmp_path / "a.csv"
     )
-    assert (status, "1 of 2 files could not be answered" in errors, "cut.npz" in errors) == (1, True, True)
+    assert (status, "1 of 2 files have no prediction" in errors, "cut.npz" in errors) == (1, True, True)
     rows = rows_of(tmp_path / "a.csv")
     assert [row["image"] for row in rows] == [f"{tmp_path / 'many.npy'} row {i}" for i in range(11)]
     np.testing.assert_allclose([shares(r) for r in rows], probabilities(tmp_path / "run", many[:, None]), atol=1e-5)

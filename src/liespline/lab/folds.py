@@ -20,17 +20,17 @@ LATER = [name for name, setting in SETTINGS.items() if setting.later]
 
 
 def train_folds(config: Config, out: Path, *, progress: bool = True) -> dict[str, Any]:
-    """Train a run in OUT/fold-1, OUT/fold-2, …, going on with those that are there, and write OUT/report.html."""
+    """Train a run in OUT/fold-1, OUT/fold-2, …, resuming those that are there, and write OUT/report.html."""
     runs = []
     for number in range(1, int(config.folds or 1) + 1):
         folder, chosen = out / f"fold-{number}", config.updated(fold=number)
         if Run(folder).config_file.is_file():
             check_same_settings(folder, chosen, LATER)
-            run, chosen = reopened(folder, {name: chosen[name] for name in LATER})
+            session = reopened(folder, {name: chosen[name] for name in LATER})
         else:
-            run = start(chosen, folder)
-        train(chosen, run, progress=progress)
-        runs.append(run.read_results("scores", "images", "parameters"))
+            session = start(chosen, folder)
+        train(session, progress=progress)
+        runs.append(session.run.read_results("scores", "images", "parameters"))
     return summary(runs, config, out)
 
 
@@ -49,7 +49,7 @@ def summary(runs: list[dict[str, Any]], config: Config, out: Path) -> dict[str, 
     heads = ("score", "mean", "standard deviation", *(f"fold {i + 1}" for i in range(len(runs))))
     cells = Markup("").join(Markup("<tr>{}</tr>").format(_cells(row, "td")) for row in rows)
     table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(_cells(heads, "th"), cells)
-    text = "Every image was tested once, by the run that neither learned from it nor picked its best epoch by it."
+    text = "Every image was tested once, by the run that was neither trained on it nor picked its best epoch by it."
     cards = [(name, f"{found['scores'][name]:.3f} ± {found['deviation'][name]:.3f}") for name in names[:6]]
     lead = f"{len(runs)} runs on {found['images']:,} images; the report of each is in its folder."
     write_page(

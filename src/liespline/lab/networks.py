@@ -22,7 +22,7 @@ from .tasks.grids import make_grid, of_the_paper, splines
 from .tasks.networks import Signature
 
 VERSION = 1
-"""Of the functions below: once one of them makes another network of the same words, the next number."""
+"""Of the functions below: the next number once one of them makes another network from the same settings."""
 MOST_SAMPLES = 10**8
 
 
@@ -32,22 +32,23 @@ class Architecture:
 
     make: Callable[[Config, Signature], nn.Module]
     multiple: Callable[[Network], int] = lambda network: 1
-    """For networks that answer with maps: sides of images must be multiples of this."""
+    """For networks whose output is maps: sides of images must be multiples of this."""
 
 
 def build(config: Config, signature: Signature) -> nn.Module:
-    """The network of a configuration, or an ensemble that has its weights together."""
+    """The network of a configuration, or an ensemble that has its parameters together."""
     network = config.network
     if network.architecture != VERSION:
         raise ConfigError(
             f"architecture = {network.architecture}: this liespline makes networks of version {VERSION}; update it"
         )
     make = NETWORKS[network.network].make
-    count, weights = network.ensemble, network.parameters
-    if count == 1:
-        return make(config, signature)
-    one = config.updated(parameters=max(1, weights // count) if weights else None)
-    return Ensemble(make(one, signature) for _ in range(count))
+    count, parameters = network.ensemble, network.parameters
+    one = config.updated(parameters=max(1, parameters // count) if parameters else None)
+    try:
+        return Ensemble(make(one, signature) for _ in range(count)) if count > 1 else make(one, signature)
+    except ValueError as error:  # the layers call it as in the paper
+        raise type(error)(str(error).replace("n_k", "basis")) from error
 
 
 def multiple_of(network: Network) -> int:
@@ -112,7 +113,7 @@ def _sizes(network: Network) -> dict[str, Any]:
 def _pcam(config: Config, signature: Signature) -> nn.Module:
     """The network of the paper's table with the configuration's N_h, N_k and kernel; group none is its 2-D column.
 
-    With windows of 7×7 it is the same chain made for turns: it halves with smoothing, and its windows hold their
+    With windows of 7×7 it is the same chain made for rotations: it halves with smoothing, and its windows hold their
     splines whole.
     """
     choice = config.network

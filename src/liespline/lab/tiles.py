@@ -1,4 +1,4 @@
-"""A network over an image in overlapping tiles: the same answer as in one piece, in the memory of one tile."""
+"""A network over an image in overlapping tiles: the same output as in one piece, in the memory of one tile."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def in_tiles(network: Callable[[Tensor], Tensor], images: Tensor, tiling: Tiling
     out: Tensor | None = None
     for spans in itertools.product(*(tiling.spans(size) for size in wide.shape[2:])):
         tile = wide[_window(slice(*span.read) for span in spans)]
-        answer = network(tile)[_window(span.inner for span in spans)]
+        maps = network(tile)[_window(span.inner for span in spans)]
         if out is None:
-            out = answer.new_empty(*answer.shape[:2], *wide.shape[2:])
-        out[_window(span.outer for span in spans)] = answer
+            out = maps.new_empty(*maps.shape[:2], *wide.shape[2:])
+        out[_window(span.outer for span in spans)] = maps
     assert out is not None  # an image has at least one tile
     return out[_window(slice(before, before + size) for (before, _), size in zip(margins, space, strict=True))]
 
@@ -106,9 +106,9 @@ def continued(images: Tensor, margins: list[tuple[int, int]]) -> Tensor:
 
 @torch.no_grad()
 def halo_of(network: nn.Module, channels: int, space_dim: int, multiple: int, most: int) -> int:
-    """How far into an image a network's answer feels its border, in samples: what a tile needs around its core.
+    """How far into an image a network's output feels its border, in samples: what a tile needs around its core.
 
-    Measured, so that it holds for any network: the answer for noise is compared with the answer for a part of it,
+    Measured, so that it holds for any network: the output for noise is compared with that for a part of it,
     and the halo is the distance from the cut beyond which they agree to 2e-5 of the largest output. Raises ValueError
     if they nowhere do within `most` samples, as for a network that averages over the whole image.
     """
@@ -123,7 +123,7 @@ def halo_of(network: nn.Module, channels: int, space_dim: int, multiple: int, mo
     halo = 0 if not len(felt) else 2 * most - int(felt.min())
     if halo > most:
         raise ValueError(
-            f"the network feels the border of an image over more than {most} samples, so tiles change its answer; "
+            f"the network feels the border of an image over more than {most} samples, so tiles change its output; "
             "one that averages over the whole image cannot be used in tiles"
         )
     return halo

@@ -76,7 +76,7 @@ def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
             raise ValueError(f"celeba: n_h = {n_h}, the released scripts have {', '.join(map(str, _RANGES))}")
         step = math.log(_RANGES[n_h]) / (n_h - 1)
     scales = scale * (step * torch.arange(n_h, dtype=torch.float64)).exp().unsqueeze(-1)
-    return Grid(Scale(2), scales, torch.full((n_h,), step), step)
+    return Grid(Scale(2), scales, torch.full((n_h,), step, dtype=torch.float64), step)
 
 
 class _Landmarks(nn.Module):
@@ -135,7 +135,7 @@ def _from_one(grid: Grid) -> Grid:
 def _neighbours(n_k: int, step: float) -> Grid:
     """Return the scripts' centres, in steps from the identity: [0, 1] of two, [−1, 0, 1] of three, [−1 … 2] of four."""
     steps = torch.arange(n_k, dtype=torch.float64) - (n_k - 1) // 2
-    return Grid(Scale(2), (step * steps).exp().unsqueeze(-1), torch.full((n_k,), step), step)
+    return Grid(Scale(2), (step * steps).exp().unsqueeze(-1), torch.full((n_k,), step, dtype=torch.float64), step)
 
 
 def _in_one_window(layer: Lift | GConv, side: int) -> None:

@@ -113,7 +113,7 @@ def train(
     if resume is not None:
         if extra := [name for name, value in (("task", task), ("--config", config), ("--out", out)) if value]:
             raise ConfigError(f"--resume {resume} goes on with that run; leave out {extra[0]}")
-        run, chosen = reopened(resume, given)
+        session = reopened(resume, given)
     else:
         chosen = start_config(task, config, given)
         if chosen.folds is not None and chosen.fold is None:
@@ -122,9 +122,10 @@ def train(
             folder = out or Path("runs") / f"{chosen.label}-{chosen.network.group}-{chosen.folds}-folds"
             show_folds(train_folds(chosen, folder, progress=not quiet), folder)
             return
-        run = start(chosen, out)
-    train_run(chosen, run, progress=not quiet)
+        session = start(chosen, out)
+    train_run(session, progress=not quiet)
     if is_first():
+        run = session.run
         show_results(run.read_results("scores", "parameters"), as_json=False)
         if run.report_file.is_file():  # one that was handed on without its network may have none
             console.print(f"report: {run.report_file}")
@@ -140,39 +141,20 @@ def evaluate(
     ] = "test",
     resize: opt.Resize = False,
     any_size: opt.AnySize = False,
+    layers: Annotated[bool, typer.Option("--layers", help="Also how far each layer is from equivariant.")] = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Score a trained network on a split of its data, upright and moved."""
+    """Score a trained network on a split of its data, upright and transformed.
+
+    With --layers, also the error of each layer relative to the standard deviation of its feature maps: 0 is exact. The
+    floor is what interpolation alone costs.
+    """
     from ..evaluation.external import score_file
 
-    results, remarks = score_file(checkpoint, data, split, labels, opt.other_sizes(resize, any_size))
+    results, remarks = score_file(checkpoint, data, split, labels, opt.other_sizes(resize, any_size), layers)
     for remark in remarks:
         Screen(stderr=True).print(remark)
     show_results(results, as_json)
-
-
-@app.command()
-def equivariance(checkpoint: opt.Checkpoint, as_json: opt.Json = False) -> None:
-    """Measure how far each layer of a trained network is from equivariant, and how far its output changes.
-
-    Errors are relative to the standard deviation of the feature maps, or of the output over the images: 0 is exact.
-    The floor is what interpolation alone costs. Outputs are compared over all pairs of transformed copies of an image.
-    """
-    from ..evaluation.equivariance import COLUMNS, cells, measure
-
-    rows = measure(checkpoint)
-    if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-        return
-    table = Table(title="error of L(h·f) against h·L(f), over the standard deviation of h·L(f)")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name in ("layer", "kind") else "right")
-    for row in rows:
-        table.add_row(*cells(row))
-    console.print(table)
-    for row in rows:
-        if "changed predictions" in row:
-            console.print(f"predictions that change between copies: {100 * row['changed predictions']:.1f} %")
 
 
 @app.command()
@@ -204,12 +186,19 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results, indent=1))
         return
-    from ..evaluation.words import rows_of
+    from ..evaluation.score_table import LAYER_COLUMNS, layer_cells, rows_of
 
     table = Table(show_header=False)
     for row in rows_of(results):
         table.add_row(*row)
     console.print(table)
+    if "equivariance" in results:
+        table = Table(title="error of L(h·f) against h·L(f), over the standard deviation of h·L(f)")
+        for name in LAYER_COLUMNS:
+            table.add_column(name, justify="left" if name in ("layer", "kind") else "right")
+        for layer in results["equivariance"]:
+            table.add_row(*layer_cells(layer))
+        console.print(table)
 
 
 def main() -> None:

@@ -25,34 +25,22 @@ def check(
     labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`.")] = None,
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
-    from ..data import DataError
-    from ..runs.data import look_over
+    from ..data.validate import value_limits
+    from ..session import Session
     from ..tasks import find_task
 
     chosen = find_task(task)
     if chosen.data_help is None:
         raise ConfigError(f"task {task} brings its own data; there is nothing to check")
     config = chosen.defaults.updated(data=str(path), size=size, labels=None if labels is None else str(labels))
-    if chosen.check is not None and (problems := chosen.check(path, config)):
-        raise DataError(problems)
-    splits, missing = {}, {}
-    for name in ("train", "valid", "test"):
-        try:
-            splits[name] = chosen.load(config, name)
-        except DataError as error:
-            missing[name] = error.problems
-    if not splits:
-        raise DataError(list(dict.fromkeys(problem for found in missing.values() for problem in found)))
-    for name, problems in missing.items():
-        console.print(f"{name}: not there ({problems[0]})")
-    look = look_over(config, splits)
-    for name, found in look.surveys.items():
-        shape, counts = "×".join(map(str, found.shape)), Counter(found.labels)
-        classes = ", ".join(f"{label} {counts[label]:,}" for label in found.split.classes if label in counts)
-        values = f"{found.dtype}, values {found.low:.3g} to {found.high:.3g}"
-        console.print(
-            f"{name}: {len(found.labels):,} of {shape}, {values}" + (f", classes {classes}" if classes else "")
-        )
-    for remark in look.remarks:
+    session = Session(config)
+    remarks = session.validate()
+    for name, split in session.loaded.items():
+        shape, counts = "×".join(map(str, (split.in_channels, *split.space))), Counter(split.labels)
+        classes = ", ".join(f"{label} {counts[label]:,}" for label in split.classes if label in counts)
+        low, high = value_limits(split)
+        values = f"{split.seen.dtype}, values {low:.3g} to {high:.3g}"
+        console.print(f"{name}: {len(split):,} of {shape}, {values}" + (f", classes {classes}" if classes else ""))
+    for remark in remarks:
         console.print(remark)
     console.print("nothing here stops training", style="green")

@@ -52,37 +52,29 @@ def predict(
     A file that cannot be read is left out and named at the end; the exit code is then 1.
     """
     from ..data.files import write_lines
-    from ..evaluation.predict import predict_files, task_of
+    from ..evaluation.predict import predict_files
 
-    sizes = opt.other_sizes(resize, any_size)
-    if task_of(checkpoint) == "segment":
-        if sizes != "refuse":
-            raise ConfigError("--resize and --any-size are not for masks, which are made for images of any size")
-        write_masks(checkpoint, images, out, tile, level, as_json, quiet)
-        return
-    if tile is not None or level:
-        raise ConfigError(f"--tile and --level are for masks; {checkpoint} is of task {task_of(checkpoint)}")
-    if out is not None and as_json:
+    if out is not None and out.suffix.lower() == ".csv" and as_json:
         raise ConfigError(f"--json prints, --out {out} writes CSV; leave one of them out")
-    if out is not None and out.suffix.lower() != ".csv":
-        raise ConfigError(f"--out {out}: only masks go to a folder; name a file such as {out / 'predictions.csv'}")
-
-    found = predict_files(checkpoint, images, sizes)
+    found = predict_files(checkpoint, images, opt.other_sizes(resize, any_size), out=out, tile=tile, level=level)
     show(found.remarks)
-    known = len(found.remarks)
+    known, masks = len(found.remarks), found.masks is not None
     rows = counted(found, hidden=quiet or (as_csv and out is None and sys.stdout.isatty()))
-    if out is not None:
+    if out is not None and not masks:
         console.print(f"{out}: {write_lines(out, csv_lines(rows)) - 1:,} predictions")
     elif as_csv:
         for line in csv_lines(rows):
             typer.echo(line, nl=False)
     elif as_json:
         typer.echo(json.dumps(list(rows), indent=1))
+    elif masks:
+        for row in list(rows):
+            console.print(f"{row['image']} → {row['mask']}")
     else:
         console.print(table_of(list(rows)))
     show(found.remarks[known:], style="yellow")
     if found.failures:
-        show([f"{len(found.failures):,} of {len(found.files):,} files could not be answered:", *found.failures], "red")
+        show([f"{len(found.failures):,} of {len(found.files):,} files have no prediction:", *found.failures], "red")
         raise typer.Exit(1)
 
 
@@ -93,12 +85,11 @@ def show(lines: Iterable[str], style: str | None = None) -> None:
 
 
 def counted(found: Predictions, hidden: bool) -> Iterator[Row]:
-    """The rows as they are made, with a bar that counts files where somebody looks."""
+    """The rows as they are made, with a bar that counts files, or the tiles of an image, where somebody looks."""
     with bar_on_stderr(hidden) as bar:
         task = bar.add_task("files", total=len(found.files))
-        for row in found:
-            bar.update(task, completed=found.read)
-            yield row
+        found.told = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+        yield from found
 
 
 def bar_on_stderr(hidden: bool) -> Progress:
@@ -111,6 +102,8 @@ def bar_on_stderr(hidden: bool) -> Progress:
 
 def head_of(row: Row) -> list[str]:
     """The names of the columns."""
+    if "mask" in row:
+        return ["image", "mask"]
     if "values" in row:  # tags or numbers
         return ["image", *row["values"]]
     return ["image", "class", "confidence", *(f"p({name})" for name in row["probabilities"])]
@@ -121,11 +114,10 @@ def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
     for number, row in enumerate(rows):
         if number == 0:
             yield csv_line(head_of(row))
-        if "values" in row:
-            yield csv_line([row["image"], *(f"{value:.6g}" for value in row["values"].values())])
-        else:
-            shares = [row["confidence"], *row["probabilities"].values()]
-            yield csv_line([row["image"], row["class"], *(f"{share:.6g}" for share in shares)])
+        numbers = row.get("values") or row.get("probabilities", {})
+        shares = ([row["confidence"]] if "confidence" in row else []) + list(numbers.values())
+        words = [row[name] for name in ("image", "mask", "class") if name in row]
+        yield csv_line([*words, *(f"{share:.6g}" for share in shares)])
 
 
 def csv_line(cells: Sequence[str]) -> str:
@@ -151,30 +143,3 @@ def table_of(rows: Sequence[Row]) -> Table:
         shares = [row["confidence"], *row["probabilities"].values()]
         table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
     return table
-
-
-def write_masks(
-    checkpoint: Path, paths: list[Path], out: Path | None, tile: int | None, level: int, as_json: bool, quiet: bool
-) -> None:
-    """Masks of images and volumes, with a bar; what could not be used is named at the end, and the status is 1."""
-    from ..data.files import grouped
-    from ..evaluation.predict_masks import predict_masks
-
-    if out is None:
-        raise ConfigError("--out is missing: name the folder that the masks go to")
-    with bar_on_stderr(hidden=quiet) as bar:
-        task = bar.add_task("", total=None)
-
-        def told(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        done = predict_masks(checkpoint, paths, out, side=tile, level=level, progress=told)
-    if as_json:
-        typer.echo(json.dumps(done.rows, indent=1))
-    else:
-        for row in done.rows:
-            console.print(f"{row['image']} → {row['mask']}")
-    show(grouped(done.remarks), "yellow")
-    if done.problems:
-        show([f"{out}: holds {len(done.rows)} masks. There are none of", *done.problems], "red")
-        raise typer.Exit(1)

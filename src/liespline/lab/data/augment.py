@@ -14,10 +14,10 @@ import roma
 import torch
 from torch import Tensor, nn
 
-from ..moving import lattice_points, resampled, rim_colour, rotations, sampled, splined
 from ..settings import ConfigError
 from ..settings.old import AUGMENT
 from ..settings.words import unknown
+from ..transforms import lattice_points, resampled, rim_colour, rotations, sampled, splined
 from .elastic import NODES, deformed
 from .samples import IGNORE, as_float
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...splines import bspline
-from ..moving import lattice_points, sampled
+from ..transforms import lattice_points, sampled
 
 INTERVALS = 4
 """Intervals of the coarse lattice along each side of an image: of handwriting, about the length of a stroke."""

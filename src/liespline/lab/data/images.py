@@ -63,17 +63,6 @@ def load(
     )  # fmt: skip
 
 
-def check(path: Path, size: int | None = None) -> list[str]:
-    """Every problem that would stop training on class folders."""
-    path, problems = Path(path), []
-    for split in SPLITS if has_splits(path) else ("train",):
-        try:
-            load(path, split, size)
-        except DataError as error:
-            problems += error.problems
-    return list(dict.fromkeys(problems))
-
-
 def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: int | None = None) -> Split:
     """A split of images with points: targets (B, L, 2) in pixels, from columns NAME_row and NAME_column."""
     found = load(path, split, fold=fold, folds=folds, labels=labels, kind="numbers")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..moving import resampled, rotations
+from ..transforms import resampled, rotations
 from .arrays import Array
 
 _BLOCK_SAMPLES = 1 << 22

@@ -145,6 +145,16 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
             self._found = Seen.joined([Seen.of(images) for images, _ in self.blocks(step)], self.in_channels)
         return self._found
 
+    @property
+    def samples(self) -> int:
+        """The samples of all images."""
+        return len(self) * math.prod(self.space)
+
+    @property
+    def samples_drawn(self) -> int:
+        """Those that an epoch of training sees."""
+        return self.samples
+
     def named(self, names: Sequence[str]) -> Split:
         """The images of these names, in this order; all must be there."""
         at = {name: index for index, name in enumerate(self.names)}

@@ -15,23 +15,12 @@ from .arrays import Array, npy_header
 from .centred import Centred, box_notes, box_of
 from .files import DataError, check_declared_size, existing
 from .scans.arrays import read_npy
-from .split import SPLITS, Split, check_split
+from .split import Split, check_split
 from .store import Item, file_key, stored
 
 ARRAYS = (".npz", ".npy")
 _NAMES = {"train": "train", "valid": "val", "test": "test"}
 _DAMAGED = (OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error, zipfile.BadZipFile)
-
-
-def check(path: Path) -> list[str]:
-    """Every problem that would stop training on the file."""
-    problems = []
-    for split in SPLITS:
-        try:
-            load(path, split)
-        except DataError as error:
-            problems += error.problems
-    return list(dict.fromkeys(problems))
 
 
 def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> Split:

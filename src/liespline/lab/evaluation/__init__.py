@@ -1,1 +1,1 @@
-"""What a trained network is worth, and its answers for new images."""
+"""Scores of a trained network, its equivariance, and its predictions for new images."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from ..data import Split, as_float
 from ..data.landmarks import found, locate
-from ..data.mask_split import MaskSplit
-from ..data.record import Record
-from ..report.overlays import overlay_section
 from ..report.page import (
     Section,
     against_moves,
@@ -23,25 +21,25 @@ from ..report.page import (
     write_page,
 )
 from ..report.views import kernel_section, landmark_section, mistakes_section, turning_section
-from ..runs.data import differences, read_record, refuse, splits_of
-from ..runs.folder import Run
 from ..runs.per_image import pack, pack_classes
-from ..runs.trained import Trained, load
+from ..runs.trained import Trained
+from ..session import Session
 from ..settings import Config, written
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
-from .map_change import change_of_maps
-from .mask_scores import score_masks
-from .moves import moves_of, under_moves
-from .output_change import change_of_answers
+from .elements import transforms_of
+from .invariance import MAP_IMAGES, accuracies, relative_change
+from .score_table import NAMES, rows_of
 from .scores import answers, apart, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
-from .words import NAMES, rows_of
+
+if TYPE_CHECKING:
+    from ..data.mask_split import MaskSplit
 
 MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
 WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
-WORDS |= {"sim2": "rotations and scales", "gl2": "turns, zooms and squeezes"}
+WORDS |= {"sim2": "rotations and scales", "gl2": "rotations, zooms and squeezes"}
 
 
 def best_device(config: Config) -> str:
@@ -50,54 +48,52 @@ def best_device(config: Config) -> str:
 
 
 def weights_in(network: torch.nn.Module) -> int:
-    """The number of trainable weights."""
+    """The number of trainable parameters."""
     return sum(p.numel() for p in network.parameters() if p.requires_grad)
 
 
-def evaluate_run(run: Run, config: Config) -> dict[str, Any]:
+def evaluate_run(session: Session) -> dict[str, Any]:
     """Score the run's best network and write `results.json`: then the run is finished."""
-    trained, record = load(run.path, best_device(config)), read_record(run.path)
-    name, split = test_split(config, record)
-    if record is not None:
-        refuse(differences(config, record, name), config, "bring it back, then go on with --resume")
-    results = {"split": name, "images": len(split), "synthetic": bool(split.synthetic), **score(trained, split)}
-    results |= {"data": record.fingerprint} if record is not None else {}
+    run, split = session.run, session.test
+    trained = session.trained.to(best_device(session.config))
+    results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
+    results |= score(trained, split)
+    results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     return results
 
 
-def test_split(config: Config, record: Record | None) -> tuple[str, Split]:
-    """The test images; the validation images of data that come without, and then every result says so."""
-    name = "test" if "test" in find_task(config).splits(config) else "valid"
-    return name, splits_of(config, record, name)[name]
-
-
 def score(trained: Trained, split: Split) -> dict[str, Any]:
-    """The scores of a network, and for classes what stands behind them, and how it fares when images are moved."""
-    results: dict[str, Any] = {"task": trained.config.task, "parameters": weights_in(trained)}
+    """The scores of a network, what is known of each class, and how it fares when images are transformed."""
+    about = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
-    if isinstance(split, MaskSplit):
-        masks = score_masks(trained, split)
-        return results | masks | {"rotated_masks": masks["rotated_masks"] | change_of_maps(trained, split)}
-    if isinstance(objective, Classification):
-        outputs, targets = predictions(trained, split)
-        table = confusion(outputs, targets, len(trained.classes))
-        results |= {"scores": scores(trained, [(outputs, targets)]), "confusion": table}
-        results |= behind_accuracy(table, trained.classes)
-        results["interval"] = intervals(outputs, targets)
-        results["mistakes"] = mistakes(outputs, targets)
-        results["per_image"] = pack_classes(split.names, outputs, targets)
-        results |= apart(trained, outputs, targets)
-        results["transformed"] = under_moves(trained, split, moves_of(trained), MOVED_IMAGES)
-        results["transformed"] |= change_of_answers(trained, split, MOVED_IMAGES)
-        return results
-    if not isinstance(objective, Landmarks):
-        outputs, targets = predictions(trained, split)
-        moves = {"images": min(len(split), MOVED_IMAGES), **change_of_answers(trained, split, MOVED_IMAGES)}
-        results |= {"scores": scores(trained, [(outputs, targets)]), "transformed": moves}
-        return results | apart(trained, outputs, targets)
+    change = partial(relative_change, trained, split, MOVED_IMAGES)
+    if split.kind == "masks":
+        from .mask_scores import score_masks  # only now: all that images with masks need comes with it
+
+        masks = score_masks(trained, cast("MaskSplit", split))
+        return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
+    if isinstance(objective, Landmarks):
+        shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}
+        return about | _of_landmarks(trained, split, objective) | {"transformed": shown | change()}
+    outputs, targets = predictions(trained, split)
+    results = about | {"scores": scores(trained, [(outputs, targets)]), **apart(trained, outputs, targets)}
+    if not isinstance(objective, Classification):
+        return results | {"transformed": {"images": min(len(split), MOVED_IMAGES), **change()}}
+    table = confusion(outputs, targets, len(trained.classes))
+    return results | {
+        **behind_accuracy(table, trained.classes),
+        "confusion": table,
+        "interval": intervals(outputs, targets),
+        "mistakes": mistakes(outputs, targets),
+        "per_image": pack_classes(split.names, outputs, targets),
+        "transformed": accuracies(trained, split, transforms_of(trained), MOVED_IMAGES) | change(),
+    }
+
+
+def _of_landmarks(trained: Trained, split: Split, objective: Landmarks) -> dict[str, Any]:
     hits: list[Tensor] = []
 
     def watched() -> Iterator[tuple[Tensor, Tensor]]:
@@ -105,34 +101,34 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
             hits.append(found(locate(maps, objective.blur), landmarks))
             yield maps, landmarks
 
-    results["scores"] = scores(trained, watched())
-    results["interval"] = {"success": success_interval(torch.cat(hits))}
-    results["per_image"] = pack(split.names, found=torch.cat(hits).double().mean(-1))
-    return results
+    results: dict[str, Any] = {"scores": scores(trained, watched())}
+    every = torch.cat(hits)
+    of_images = pack(split.names, found=every.double().mean(-1))
+    return results | {"interval": {"success": success_interval(every)}, "per_image": of_images}
 
 
-def report_run(run: Run, config: Config) -> None:
+def report_run(session: Session) -> None:
     """Write the run's page from its files."""
+    run, config, split, trained = session.run, session.config, session.test, session.trained.cpu()
     results = run.read_results("scores", "images", "parameters", "split", "synthetic")
-    epochs = run.read_metrics()
-    trained = load(run.path)
-    _, split = test_split(config, read_record(run.path))
+    epochs, environment = run.read_metrics(), (run.path / "environment.json").read_text(encoding="utf-8")
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)
-    where = f"{results['images']:,} {results['split']} images"
-    shown = trained.checkpoint_metric or find_task(config).objective(config, trained.signature).monitor
-    sections: list[Section | None] = [learning_curves({"network": epochs}, shown)]
+    sections: list[Section | None] = [
+        learning_curves({"network": epochs}, trained.checkpoint_metric or session.objective.monitor)
+    ]
     if "accuracy" in results.get("transformed", {}):
+        where = f"{results['images']:,} {results['split']} images"
         sections.append(against_moves({"network": results["transformed"]}))
         sections.append(confusion_section(results["confusion"], trained.classes, where))
         sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
-    elif isinstance(split, MaskSplit):
-        sections.append(overlay_section(trained, split))
+    elif split.kind == "masks":
+        from ..report.overlays import overlay_section
+
+        sections.append(overlay_section(trained, cast("MaskSplit", split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
-    sections += [kernel_section(trained), turning_section(trained, images[0])]
-    sections.append(speed_section({"network": epochs}))
-    environment = (run.path / "environment.json").read_text(encoding="utf-8")
+    sections += [kernel_section(trained), turning_section(trained, images[0]), speed_section({"network": epochs})]
     sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
     write_page(run.report_file, title_of(config), lead_of(trained, results), cards_of(results, epochs), there)
@@ -152,13 +148,13 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
     count = trained.config.network.ensemble
     what = "A network of" if count == 1 else f"The mean of {count} networks, together of"
     text = (
-        f"{what} {results['parameters']:,} weights for images of {size} and {len(trained.classes)} "
-        f"classes, tested on {results['images']:,} images that it did not learn from."
+        f"{what} {results['parameters']:,} parameters for images of {size} and {len(trained.classes)} "
+        f"classes, tested on {results['images']:,} images that it was not trained on."
     )
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
     if trained.config.training.train_on_val:
-        text += " This is the last epoch; it learned from the validation images too."
+        text += " This is the last epoch; it was trained on the validation images too."
     elif results.get("checkpoint_metric"):
         text += f" Of all epochs, this is the one with the best validation {NAMES[results['checkpoint_metric']]}."
     if results["split"] == "valid":

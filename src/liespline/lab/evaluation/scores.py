@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -12,11 +13,11 @@ from torchmetrics import MeanMetric
 from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from ..data import Split, as_float
-from ..runs.precision import in_precision
 from ..runs.trained import Trained
 from ..tasks import find_task
 
 BATCH = 256
+AUTOCAST = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 MOST_VOXELS = 2**20
 SHOWN_MISTAKES = 12
 
@@ -43,6 +44,11 @@ def answers(trained: Trained, split: Split, limit: int | None = None) -> Iterato
     device = next(trained.parameters()).device
     for images, targets in batches(split, limit):
         yield outputs_of(trained, images.to(device)).cpu(), targets
+
+
+def in_precision(name: str, device: str) -> AbstractContextManager[Any]:
+    """Compute as training with `precision: name` does, on a device of this type."""
+    return torch.autocast(device, AUTOCAST[name]) if name in AUTOCAST else nullcontext()
 
 
 def outputs_of(trained: Trained, images: Tensor) -> Tensor:

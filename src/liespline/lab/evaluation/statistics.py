@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from scipy.stats import binomtest
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
 
-Z = 1.959964  # two-sided 95 %
+LEVEL = 0.95
+Z = 1.959964  # two-sided
 DRAWS = 1000
 METHOD = (
     "95 %; accuracy and sensitivity after Wilson, balanced accuracy from those of its classes, AUC after Newcombe, "
@@ -19,9 +21,9 @@ METHOD = (
 
 
 def behind_accuracy(table: Sequence[Sequence[int]], classes: Sequence[str]) -> dict[str, Any]:
-    """Sensitivity of each class (its recall), and the accuracy of always answering the most frequent class.
+    """Sensitivity of each class (its recall), and the accuracy of a constant prediction, the most frequent class.
 
-    `table` counts true classes down and answers across. Classes without any image are left out.
+    `table` counts true classes down and predictions across. Classes without any image are left out.
     """
     counts = [sum(row) for row in table]
     present = [i for i, count in enumerate(counts) if count]
@@ -33,14 +35,9 @@ def behind_accuracy(table: Sequence[Sequence[int]], classes: Sequence[str]) -> d
 
 
 def wilson(right: int, total: int) -> list[float]:
-    """Wilson's interval for a share of `right` among `total`.
-
-    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n)
-    """
-    share, z2 = right / total, Z * Z
-    middle = share + z2 / (2 * total)
-    half = Z * math.sqrt(share * (1 - share) / total + z2 / (4 * total * total))
-    return [max(0.0, (middle - half) / (1 + z2 / total)), min(1.0, (middle + half) / (1 + z2 / total))]
+    """Wilson's interval for a share of `right` among `total`: all p with |right/total − p| ≤ z √(p(1 − p)/total)."""
+    found = binomtest(right, total).proportion_ci(LEVEL, "wilson")
+    return [float(found.low), float(found.high)]
 
 
 def mean_of_shares(counts: Sequence[tuple[int, int]]) -> list[float]:

@@ -1,16 +1,17 @@
-"""Segmentations to look at: the image, the truth, the answer, and where they differ."""
+"""Segmentations to look at: the image, the true mask, the predicted one, and where they differ."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+from markupsafe import Markup
 from torch import Tensor
 
 from ..data.mask_split import MaskSplit
 from ..data.samples import IGNORE
 from ..runs.trained import Trained
+from .drawings import Pixels, picture, strip
 from .page import Section
-from .svg import Pixels, picture, strip
 from .views import image_pixels
 
 SHOWN = 6
@@ -21,38 +22,32 @@ MISSED, INVENTED = np.array([0.84, 0.37, 0.0]), np.array([0.0, 0.45, 0.70])
 
 @torch.no_grad()
 def overlay_section(trained: Trained, split: MaskSplit) -> Section:
-    """A few images with the true and the answered classes laid over them, and the errors alone."""
+    """A few images with the true and the predicted classes laid over them, and the errors alone."""
     count = min(SHOWN, len(split))
-    rows: list[tuple[str, list[Pixels]]] = [("image", []), ("truth", []), ("answer", []), ("error", [])]
+    drawn: list[tuple[str, list[Markup]]] = [("image", []), ("truth", []), ("prediction", []), ("error", [])]
     heads = []
     for index in (n * len(split) // count for n in range(count)):
         image, mask = split[index]
-        answer = trained.in_tiles(image.unsqueeze(0)).argmax(1)[0]
-        image, mask, answer = middle(image, mask, answer)
+        image, mask, found = middle(image, mask, trained.in_tiles(image.unsqueeze(0)).argmax(1)[0])
         grey = image_pixels(image)
         grey = np.repeat(grey[..., None], 3, -1) if grey.ndim == 2 else grey
-        for (_, cells), pixels in zip(
-            rows, (grey, coloured(grey, mask), coloured(grey, answer), errors(mask, answer)), strict=True
-        ):
-            cells.append(pixels)
         heads.append(split.names[index][:24])
-    drawn = [
-        (name, [picture(cell, f"{name} of {head}") for cell, head in zip(cells, heads, strict=True)])
-        for name, cells in rows
-    ]
+        shown = (grey, coloured(grey, mask), coloured(grey, found), errors(mask, found))
+        for (name, cells), pixels in zip(drawn, shown, strict=True):
+            cells.append(picture(pixels, f"{name} of {heads[-1]}"))
     text = (
-        "Each class but the first has its colour. In the last row, orange pixels are of a class that the network did "
-        "not find there, blue ones of a class that it saw and that is not there. Of volumes, one slice."
+        "Each class but the first has its colour. In the last row, orange pixels are of a class that was missed, blue "
+        "ones of a class that was predicted and is not there. Of volumes, one slice."
     )
-    return Section("overlays", "Truth, answer and error", text, strip(drawn, heads))
+    return Section("overlays", "Truth, prediction and error", text, strip(drawn, heads))
 
 
-def middle(image: Tensor, mask: Tensor, answer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def middle(image: Tensor, mask: Tensor, found: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Images as they are; of volumes, the slice with most to find."""
     if mask.ndim == 2:
-        return image, mask, answer
+        return image, mask, found
     at = int(((mask > 0) & (mask != IGNORE)).flatten(1).sum(1).argmax())
-    return image[:, at], mask[at], answer[at]
+    return image[:, at], mask[at], found[at]
 
 
 def coloured(grey: Pixels, mask: Tensor) -> Pixels:
@@ -69,10 +64,10 @@ def _top(mask: Tensor) -> int:
     return int(known.max()) if len(known) else 0
 
 
-def errors(mask: Tensor, answer: Tensor) -> Pixels:
-    """White where both agree, orange where a true class was not found, blue where one was seen that is not there."""
+def errors(mask: Tensor, found: Tensor) -> Pixels:
+    """White where both agree, orange where a true class was missed, blue where one was predicted that is not there."""
     out = np.ones((*mask.shape, 3))
-    wrong = (mask != answer) & (mask != IGNORE)
+    wrong = (mask != found) & (mask != IGNORE)
     out[(wrong & (mask > 0)).numpy()] = MISSED
     out[(wrong & (mask == 0)).numpy()] = INVENTED
     return out

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..data.files import write_text
-from .svg import confusion_table, line_chart, nice_ticks
+from .drawings import line_chart, nice_ticks, part, templates
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -30,11 +29,8 @@ def write_page(
     path: Path, title: str, lead: str, cards: Sequence[tuple[str, str]], sections: Sequence[Section]
 ) -> None:
     """Render the page and put it in place in one step."""
-    environment = Environment(
-        loader=PackageLoader("liespline.lab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    page = environment.get_template("report.html").render(title=title, lead=lead, cards=cards, sections=sections)
-    write_text(path, page)
+    page = templates().get_template("report.html")
+    write_text(path, page.render(title=title, lead=lead, cards=cards, sections=sections))
 
 
 def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
@@ -50,11 +46,11 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
         (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
     ]
     label = "Loss" if len(metrics) == 1 else "Training loss"
-    body = Markup('<div class="pair">{}{}</div>').format(
+    charts = [
         line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
         line_chart(of_score, x_label="epoch", y_label=f"Validation {score}", percent=True, x_ticks=ticks),
-    )
-    return Section("curves", "Learning curves", "", body)
+    ]
+    return Section("curves", "Learning curves", "", part("box", "pair", [(chart, "") for chart in charts]))
 
 
 def _points(rows: Rows, name: str) -> list[tuple[float, float]]:
@@ -62,10 +58,10 @@ def _points(rows: Rows, name: str) -> list[tuple[float, float]]:
 
 
 def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ...] = ()) -> Section:
-    """Accuracy of each network when its test images are turned or scaled."""
+    """Accuracy of each network on rotated or scaled test images."""
     first = next(iter(results.values()))
     axis, labels = first["axis"], first["labels"]
-    around = axis == "angle" and not any(label.startswith("-") for label in labels)  # else turned a little both ways
+    around = axis == "angle" and not any(label.startswith("-") for label in labels)  # else rotated a little both ways
     lines = {}
     for name, result in results.items():
         for how, order in _orders(labels).items():
@@ -78,15 +74,15 @@ def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ..
         lines, x_label=axis, y_label=f"Accuracy against {axis}", percent=True, x_ticks=ticks, y_range=(0, 1)
     )
     text = (
-        f"The same {first['images']} test images, each cut to the disc that stays in view and moved before the network "
-        "sees it. A flat line means that the answer does not depend on how the image lies. Around the disc lies the "
-        "mean colour of its rim."
+        f"The same {first['images']} test images, each cut to the disc that stays in view and transformed before the "
+        "network sees it. A flat line means that predictions do not depend on the pose. Around the disc is the mean "
+        "colour of its rim."
     )
     return Section("transformed", f"Accuracy against {axis}", text, chart)
 
 
 def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
-    """One line for each way in which images are moved besides: `30°` and `30°, mirrored` are on two lines."""
+    """One line for each other transformation: `30°` and `30°, mirrored` are on two lines."""
     lines: dict[str, list[tuple[float, int]]] = {}
     for i, label in enumerate(labels):
         at, _, how = label.partition(", ")
@@ -96,25 +92,15 @@ def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
     """Which classes are taken for which."""
-    text = f"True classes down, answers across, on {which}. The last column is the share of each class that was found."
-    return Section("confusion", "Confusion matrix", text, confusion_table(table, classes))
+    text = (
+        f"Rows are true classes, columns predicted ones, on {which}. The last column is the sensitivity of each class."
+    )
+    return Section("confusion", "Confusion matrix", text, part("confusion", list(classes), table))
 
 
-def comparison(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], best: int) -> Section:
+def comparison(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], best: int = -1) -> Section:
     """Networks side by side, the best one in bold."""
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in columns)
-    body = Markup("").join(
-        Markup('<tr class="{}"><th scope="row">{}</th>{}</tr>').format(
-            "best" if i == best else "",
-            name,
-            Markup("").join(Markup("<td>{}</td>").format(value) for value in values),
-        )
-        for i, (name, values) in enumerate(rows)
-    )
-    table = Markup(
-        '<div class="scroll"><table class="numbers"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-    )
-    return Section("comparison", "Side by side", "", table.format(head, body))
+    return Section("comparison", "Side by side", "", part("table", "numbers", columns, rows, best))
 
 
 def speed_section(metrics: Mapping[str, Rows]) -> Section:
@@ -126,14 +112,11 @@ def speed_section(metrics: Mapping[str, Rows]) -> Section:
             memory = max(row["memory_mib"] for row in epochs)
             seconds = sum(row["seconds"] for row in epochs)
             rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
-    section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows, -1)
+    section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows)
     return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
 
 
 def settings_section(yaml: str, environment: str) -> Section:
     """Everything needed to do it again."""
-    body = Markup(
-        "<details><summary>Configuration</summary><pre>{}</pre></details>"
-        "<details><summary>Versions, commit and machine</summary><pre>{}</pre></details>"
-    ).format(yaml, environment)
+    body = part("folded", [("Configuration", yaml), ("Versions, commit and machine", environment)])
     return Section("settings", "How to repeat it", "The same seed gives the same numbers on the same machine.", body)

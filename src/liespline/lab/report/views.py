@@ -1,4 +1,4 @@
-"""Looking inside a network: its kernels drawn over H, and its feature maps turning with the image."""
+"""Looking inside a network: its kernels drawn over H, its feature maps under transformations, and its mistakes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ...testing.measure import compared, relative
 from ...testing.moving import interior
 from ..data import Split, as_float
 from ..data.landmarks import locate
-from ..moving import in_disc, magnification, moved
 from ..runs.trained import Trained
+from ..transforms import in_disc, magnification, moved
+from .drawings import Pixels, part, picture, ring, strip
 from .page import Section
-from .svg import Pixels, picture, ring, strip
 
 SHOWN_KERNELS = 3
 SHOWN_MOVES = 5
@@ -36,28 +36,20 @@ def kernel_section(trained: Trained) -> Section | None:
     strength = kernel.flatten(2).norm(dim=-1)
     best_input = strength.argmax(1)
     chosen = strength.amax(1).argsort(descending=True)[:SHOWN_KERNELS]
-    labels = element_labels(layer.grid)
-    blocks = []
+    labels, blocks = element_labels(layer.grid.group, layer.grid.elements), []
     for out in chosen.tolist():
         source = int(best_input[out])
-        planes = kernel[out, source]
-        planes = planes / planes.abs().max()
-        images = [
-            picture(_plane(p), f"kernel at {label}", signed=True) for p, label in zip(planes, labels, strict=True)
-        ]
-        drawn = ring(images, labels) if isinstance(layer.grid.group, SO2) else _row(images, labels)
-        blocks.append(Markup('<div>{}<p class="note">channel {} → {}</p></div>').format(drawn, source, out))
+        planes = kernel[out, source] / kernel[out, source].abs().max()
+        images = _signed(planes, [f"kernel at {label}" for label in labels])
+        round_about = isinstance(layer.grid.group, SO2)
+        drawn = ring(images, labels) if round_about else part("figures", "row", [*zip(images, labels, strict=True)])
+        blocks.append((drawn, f"channel {source} → {out}"))
     text = (
         "Each picture is the kernel's slice at one element of H, blue below zero and red above: a function "
-        "on the group, a sum of B-splines. The network uses it at every place and, moved by each element, in "
-        "every pose."
+        "on the group, a sum of B-splines. The network applies it at every position and, transformed by each element, "
+        "in every pose."
     )
-    return Section(
-        "kernels",
-        "Learned kernels over H",
-        text,
-        Markup('<div class="rings">{}</div>').format(Markup("").join(blocks)),
-    )
+    return Section("kernels", "Learned kernels over H", text, part("box", "rings", blocks))
 
 
 @torch.no_grad()
@@ -79,16 +71,16 @@ def continuous_kernel(layer: GConv) -> Tensor:
 
 
 def _at(layer: GConv, axis: str, points: Tensor) -> Tensor:
-    """A layer's basis on space ("x") or on H ("h") at points, with learned centres where it has them."""
+    """A layer's basis on space ("x") or on H ("h") at points, with trained centres where it has them."""
     basis = layer.x_basis if axis == "x" else layer.h_basis
     if basis is None:
         raise ValueError(f"layer {layer} has no basis on H to draw")
-    learned = getattr(layer, f"{axis}_centres", None)
-    return basis(points, None if learned is None else basis.centres(learned.double().cpu()))
+    trained = getattr(layer, f"{axis}_centres", None)
+    return basis(points, None if trained is None else basis.centres(trained.double().cpu()))
 
 
 def turning_section(trained: Trained, image: Tensor) -> Section | None:
-    """An image moved by elements of the grid, a feature map that moves along, and the map moved back."""
+    """An image transformed by elements of the grid, a feature map of each, and the map transformed back."""
     layers = [m for m in trained.modules() if isinstance(m, Lift | GConv)]
     grid = layers[0].grid if layers else None
     if grid is None or len(grid) == 1 or grid.group.space_dim == 1:
@@ -107,71 +99,58 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     error = _inner_error(back.cpu(), group, moves)
     differs = f"it differs by {100 * error:.1f} % of its standard deviation, in the middle half"
     differs = "that cannot be told: it is constant, or too small" if math.isnan(error) else differs
-    labels = element_labels(grid)
+    labels = element_labels(group, elements)
     heads = [labels[a] for a in picked]
     scale = float(followed.abs().max()) or 1.0
     rows = [
         ("image", [picture(image_pixels(x), f"image at {h}") for x, h in zip(inputs, heads, strict=True)]),
         ("feature map", _signed(followed / scale, [f"feature map at {h}" for h in heads])),
-        ("moved back", _signed(back / scale, [f"moved back from {h}" for h in heads])),
+        ("transformed back", _signed(back / scale, [f"transformed back from {h}" for h in heads])),
     ]
     text = (
         f"One image in {len(picked)} poses, channel {channel} of the second layer at the element of H that "
-        "belongs to the pose, and that map moved back. If the network is equivariant, the last row is the "
+        "belongs to the pose, and that map transformed back. If the network is equivariant, the last row is the "
         f"same picture throughout; here {differs}."
     )
-    return Section("turning", "Feature maps that move with the image", text, strip(rows, heads))
+    return Section("turning", "Feature maps under transformations", text, strip(rows, heads))
 
 
 @torch.no_grad()
 def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Section:
     """Landmarks on a few images: circles where they are, crosses where the network sees them."""
-    located = locate(trained(images)).double()
-    figures = []
-    for image, true, seen in zip(images, targets.double(), located, strict=True):
-        height, width = image.shape[-2:]
-        marks = [Markup('<circle cx="{:.1f}" cy="{:.1f}" r="3.2"/>').format(x + 0.5, y + 0.5) for y, x in true.tolist()]
-        cross = '<path d="M{:.1f} {:.1f}m-2.5-2.5l5 5m0-5l-5 5"/>'
-        marks += [Markup(cross).format(x + 0.5, y + 0.5) for y, x in seen.tolist()]
-        svg = Markup('<svg class="marks" viewBox="0 0 {} {}">{}</svg>').format(width, height, Markup("").join(marks))
-        figures.append(
-            Markup('<div class="overlay">{}{}</div>').format(picture(image_pixels(image), "test image"), svg)
-        )
+    shown = []
+    for image, *points in zip(images, targets, locate(trained(images)), strict=True):
+        true, predicted = ((own.double().flip(-1) + 0.5).numpy().round(1).tolist() for own in points)  # (x, y) each
+        shown.append((picture(image_pixels(image), "test image"), *reversed(image.shape[-2:]), true, predicted))
     text = "Circles are the true landmarks, crosses the highest point of each heatmap."
-    body = Markup('<div class="faces">{}</div>').format(Markup("").join(figures))
-    return Section("landmarks", "Landmarks", text, body)
+    return Section("landmarks", "Landmarks", text, part("landmarks", shown))
 
 
 def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:
-    """Wrong answers about which the network is most sure."""
-    figures = []
-    for row, answer, confidence in mistakes:
-        images, targets = split.__getitems__([int(row)])
-        words = f"{classes[int(targets[0])]} taken for {classes[int(answer)]}, {100 * confidence:.0f} %"
-        image = picture(image_pixels(as_float(images)[0]), words)
-        figures.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, words))
-    text = "Those that the network was most sure about, with the probability it gave." if mistakes else "None."
-    return Section("mistakes", "Mistakes", text, Markup('<div class="faces">{}</div>').format(Markup("").join(figures)))
+    """The wrong predictions of highest probability."""
+    shown = []
+    for index, predicted, confidence in mistakes:
+        images, targets = split.__getitems__([int(index)])
+        words = f"{classes[int(targets[0])]} taken for {classes[int(predicted)]}, {100 * confidence:.0f} %"
+        shown.append((picture(image_pixels(as_float(images)[0]), words), words))
+    text = "The wrong predictions of highest probability." if mistakes else "None."
+    return Section("mistakes", "Mistakes", text, part("figures", "faces", shown))
 
 
-def element_labels(grid: Grid) -> list[str]:
-    """A short name of each element: its angle, its factor, whether it mirrors, or for other groups its number."""
-    return _labels(grid.group, grid.elements)
-
-
-def _labels(group: Group, elements: Tensor) -> list[str]:
+def element_labels(group: Group, elements: Tensor) -> list[str]:
+    """A short name of each element: its angle, its factor, whether it reflects, or for other groups its number."""
     if isinstance(group, Product):
-        parts = (_labels(factor, own) for factor, own in zip(group.factors, group.split(elements), strict=True))
-        return [" ".join(words) for words in zip(*parts, strict=True)]
-    mirrored = [" mirrored" if c else "" for c in group.component(elements)]
+        pairs = zip(group.factors, group.split(elements), strict=True)
+        return [" ".join(words) for words in zip(*(element_labels(*pair) for pair in pairs), strict=True)]
+    reflected = [" reflected" if c else "" for c in group.component(elements)]
     if isinstance(group, SO2 | O2):
         angles = (group.log(elements)[:, 0] % (2 * math.pi)) * 180 / math.pi
-        return [f"{float(a):.0f}°{m}" for a, m in zip(angles, mirrored, strict=True)]
+        return [f"{float(a):.0f}°{r}" for a, r in zip(angles, reflected, strict=True)]
     if isinstance(group, Scale):
         return [f"×{float(e):.2f}" for e in elements[:, 0]]
     if isinstance(group, SO3 | O3):
         angles = group.log(elements).norm(dim=-1) * 180 / math.pi
-        return [f"{i + 1}: {float(a):.0f}°{m}" for i, (a, m) in enumerate(zip(angles, mirrored, strict=True))]
+        return [f"{i + 1}: {float(a):.0f}°{r}" for i, (a, r) in enumerate(zip(angles, reflected, strict=True))]
     return [str(i + 1) for i in range(len(elements))]
 
 
@@ -195,7 +174,7 @@ def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:
-    """How far the maps, moved back, are from the first one, over the standard deviation of that one."""
+    """How far the maps, transformed back, are from the first one, over the standard deviation of that one."""
     parts = []
     for values, move in zip(maps[1:], moves[1:], strict=True):
         inside = interior(maps.shape[1:], group, group.inverse(move))
@@ -222,11 +201,3 @@ def image_pixels(values: Tensor) -> Pixels:
     pixels: Pixels = shown.double().cpu().numpy()
     low, high = min(0.0, float(pixels.min())), max(1.0, float(pixels.max()))
     return (pixels.clip(0, 1)) if low > -0.3 and high < 1.3 else (pixels - low) / (high - low)
-
-
-def _row(images: list[Markup], labels: list[str]) -> Markup:
-    items = Markup("").join(
-        Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(image, label)
-        for image, label in zip(images, labels, strict=True)
-    )
-    return Markup('<div class="row">{}</div>').format(items)

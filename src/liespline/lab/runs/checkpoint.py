@@ -1,4 +1,4 @@
-"""Files that hold weights: whole or absent, checked when read, never unpickled."""
+"""Files that hold parameters: whole or absent, checked when read, never unpickled."""
 
 from __future__ import annotations
 
@@ -40,46 +40,42 @@ class SafeCheckpoints(CheckpointIO):
             # torch.load does not compare the archive's checksums, so a flipped bit would pass unseen.
             with zipfile.ZipFile(path) as archive:
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
-                    raise DataError(f"{path}: is packed, as no checkpoint is; unpacked it could be of any size")
-                damaged = archive.testzip()
-            if damaged is not None:
-                raise DataError(f"{path}: {damaged} is damaged; go back to an earlier copy")
+                    raise ValueError("it is packed; unpacked it could be of any size")
+                if damaged := archive.testzip():
+                    raise ValueError(f"{damaged} is damaged; go back to an earlier copy")
             state = torch.load(path, map_location="cpu", weights_only=True)
-            check_state(path, state)
-            return dict(state)
-        except DataError:
-            raise
+            _check_state(state)
         except Exception as error:
             raise DataError(f"{path}: is not a whole checkpoint ({_first_line(error)})") from error
+        return dict(state)
 
     def remove_checkpoint(self, path: str | Path) -> None:
         """Remove a checkpoint that is no longer wanted."""
         Path(path).unlink(missing_ok=True)
 
 
-# What Lightning takes up from a checkpoint without a look; the second half is missing where only weights are kept.
+# What Lightning takes up from a checkpoint without a look; the second half is missing where only parameters are kept.
 _KINDS: dict[str, type] = {"epoch": int, "global_step": int, "state_dict": dict, "loops": dict, "callbacks": dict}
 _LISTS = ("optimizer_states", "lr_schedulers")
 
 
-def check_state(path: Path, state: object) -> None:
+def _check_state(state: object) -> None:
     """Refuse what is no state of a run, before any of it is used."""
     if not isinstance(state, dict):
-        raise DataError(f"{path}: holds {type(state).__name__}, not the state of a run")
-    for name in ("epoch", "global_step", "state_dict"):
-        if name not in state:
-            raise DataError(f"{path}: has no {name!r}; it is not the state of a run")
-    wrong = [name for name, kind in _KINDS.items() if name in state and not isinstance(state[name], kind)]
+        raise ValueError(f"it holds {type(state).__name__}")
+    for name, kind in _KINDS.items():
+        if not isinstance(state.get(name, None if name in ("epoch", "global_step", "state_dict") else kind()), kind):
+            raise ValueError(f"its {name!r} is not as in the state of a run")
     for name in _LISTS:
         entries = state.get(name, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            wrong.append(name)
-    if wrong or not all(isinstance(value, Tensor) for value in state["state_dict"].values()):
-        raise DataError(f"{path}: {wrong[0] if wrong else 'state_dict'!r} is not as in the state of a run")
+            raise ValueError(f"its {name!r} is not as in the state of a run")
+    if not all(isinstance(value, Tensor) for value in state["state_dict"].values()):
+        raise ValueError("its 'state_dict' holds more than tensors")
 
 
 def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
-    """Refuse weights that are not those of a network, naming the first that differs."""
+    """Refuse parameters that are not those of a network, naming the first that differs."""
     for name in (*expected, *found):
         shapes = [tuple(values[name].shape) if name in values else None for values in (found, expected)]
         if shapes[0] != shapes[1]:
@@ -157,7 +153,7 @@ class KeepLast(ModelCheckpoint):
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], description: Mapping[str, Any]) -> None:
-    """Write weights and what they are into one safetensors file, with a digest of both; equal ones, equal bytes."""
+    """Write tensors and what they are into one safetensors file, with a digest of both; equal ones, equal bytes."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     text = json.dumps(description)
     with replacing(path) as stream:
@@ -166,7 +162,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], description: Mapping
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Weights and description from a file of `save_weights`; a damaged or foreign file is refused."""
+    """Tensors and description from a file of `save_weights`; a damaged or foreign file is refused."""
     path = existing(path, "a trained network (model.safetensors)")
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
@@ -174,15 +170,12 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             if "liespline" not in metadata:
                 raise DataError(f"{path}: holds weights, but not of a network trained by `liespline train`")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: is not a whole safetensors file ({_first_line(error)})") from error
-    digest, _, text = metadata["liespline"].partition(" ")
-    if _digest(tensors, text) != digest:
-        raise DataError(f"{path}: its contents do not match their digest; the file is damaged")
-    try:
+        digest, _, text = metadata["liespline"].partition(" ")
+        if _digest(tensors, text) != digest:
+            raise DataError(f"{path}: its contents do not match their digest; the file is damaged")
         description = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise DataError(f"{path}: its description cannot be read ({_first_line(error)})") from error
+    except (SafetensorError, OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: is not a whole file of a trained network ({_first_line(error)})") from error
     if not isinstance(description, dict):
         raise DataError(f"{path}: its description is no table of settings")
     return tensors, description

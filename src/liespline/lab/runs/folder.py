@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..data.files import DataError, lock, replacing, write_text
+from ..data.manifest import Manifest
 from ..settings import Config, ConfigError
 from ..tasks.defaults import of_other_tasks
-from .records import read_metrics, read_results
+from .results import read_metrics, read_results
 
 PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "numpy", "roma")
 
@@ -36,6 +37,11 @@ class Run:
     def metrics_file(self) -> Path:
         """One line per epoch, each a JSON object."""
         return self.path / "metrics.jsonl"
+
+    @property
+    def manifest_file(self) -> Path:
+        """Names, classes and fingerprints of all its images, split by split."""
+        return self.path / "data.json"
 
     @property
     def last_checkpoint(self) -> Path:
@@ -77,7 +83,7 @@ class Run:
         """Start a run folder; one that already holds a run is refused."""
         run = Run(path)
         if run.config_file.exists():
-            raise ConfigError(f"{path} already holds a run; go on with it by --resume {path}, or choose another --out")
+            raise ConfigError(f"{path} already holds a run; resume it with --resume {path}, or choose another --out")
         _make(path / "checkpoints")
         write_text(path / "environment.json", json.dumps(environment(), indent=1) + "\n")
         # The configuration is written last: a folder that has one is a complete start.
@@ -112,6 +118,10 @@ class Run:
     def write_results(self, results: dict[str, Any]) -> None:
         """Write the final numbers, whole or not at all."""
         write_text(self.results_file, json.dumps(results, indent=1) + "\n")
+
+    def manifest(self) -> Manifest | None:
+        """The images that the run began with; None for runs that were begun before they were kept."""
+        return Manifest.read(self.manifest_file) if self.manifest_file.exists() else None
 
     def read_results(self, *needed: str) -> dict[str, Any]:
         """The final numbers of a finished run; DataError if they are no such numbers or lack a needed one."""

@@ -57,15 +57,15 @@ def line_of(run: Run, study: str) -> dict[str, Any]:
 def training_of(epochs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is kept of the epochs: their number, seconds, median images/s, and the peak memory in MiB.
 
-    Of each validation score: the best value with its epoch, and the means of the last 5 and 10 epochs, if there are so
-    many.
+    Of each validation score: the best value with its epoch, and the means of the last 5 and 10 epochs that were
+    validated, if there are so many.
     """
     scores = {}
-    for name in (name for name in (epochs[0] if epochs else ()) if name.startswith("valid_") and name != "valid_loss"):
-        values = [float(epoch[name]) for epoch in epochs if name in epoch]
-        best = max(values)
-        means = {f"last_{n}": statistics.fmean(values[-n:]) for n in (5, 10) if len(values) >= n}
-        scores[name.removeprefix("valid_")] = _rounded({"best": best, "epoch": values.index(best), **means})
+    for name in sorted({name for epoch in epochs for name in epoch if name.startswith("valid_")} - {"valid_loss"}):
+        values = {int(epoch["epoch"]): float(epoch[name]) for epoch in epochs if name in epoch}
+        best, last = max(values, key=values.__getitem__), list(values.values())
+        means = {f"last_{n}": statistics.fmean(last[-n:]) for n in (5, 10) if len(last) >= n}
+        scores[name.removeprefix("valid_")] = _rounded({"best": values[best], "epoch": best, **means})
     kept = {"epochs": len(epochs), "seconds": sum(epoch["seconds"] for epoch in epochs), "valid": scores}
     if epochs:
         kept["images_per_second"] = statistics.median(epoch["images_per_second"] for epoch in epochs)

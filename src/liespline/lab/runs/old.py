@@ -19,6 +19,8 @@ RESNET = (24, 24, 48, 48)
 KINDS = {"celeba": "points", "unet": "masks"}
 """What comes out, by the network; a file of before 0.2 may not say so."""
 WHOLE = {"pcam": (96, 96)}
+PICKED_BY = {"tags": "auc", "numbers": "r2", "points": "success", "masks": "dice"}
+"""The score that epochs were picked by, where a file does not say so; of classes, accuracy."""
 RESULTS = {
     "weights": "parameters", "moves": "transformed", "turned": "rotated_masks", "selected_by": "checkpoint_metric",
     "seen": "train_overlap", "majority": "majority_class_accuracy",
@@ -47,3 +49,11 @@ def renewed(about: Mapping[str, Any], config: Config, signature: Signature) -> t
         config = config.updated(widths=fitting_widths(Network(widths=WIDTHS[task]), network, signature.space))
     kind = signature.kind if "kind" in about["signature"] else KINDS.get(network.network, "classes")
     return config, replace(signature, kind=kind, whole=WHOLE.get(task, ()))
+
+
+def metric_of(about: Mapping[str, Any], config: Config, signature: Signature) -> str | None:
+    """The score that the epoch of a network was picked by; files name one even where the last epoch was taken."""
+    if config.training.train_on_val:
+        return None
+    named = about.get("checkpoint_metric", about.get("selected_by"))
+    return str(named or PICKED_BY.get(signature.kind, "accuracy"))[:40]

@@ -23,24 +23,23 @@ from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run, folds_in
-from .old import renewed
+from .old import metric_of, renewed
 
-SCORES = {"tags": "auc", "numbers": "r2", "points": "success", "masks": "dice"}
-"""What the best epoch is picked by where the file does not say so; of classes, accuracy."""
 TILE = {1: 65536, 2: 512, 3: 96}
 ONE_ANSWER = ("classes", "tags", "numbers")
 """What comes out once per image; points and masks are maps, of any size."""
 
 
 class Trained(nn.Module):
-    """A trained network with what it needs to be used: `net(images)` gives logits, `net.predict` answers."""
+    """A trained network with what it needs to be used: `net(images)` gives logits, `net.predict` classes.
 
-    def __init__(self, network: nn.Module, config: Config, signature: Signature) -> None:
+    `metric` is the validation score whose best epoch it is; None for the last epoch of a run that picked none.
+    """
+
+    def __init__(self, network: nn.Module, config: Config, signature: Signature, metric: str | None = None) -> None:
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
-        self.classes = signature.classes
-        self.checkpoint_metric = None if config.training.train_on_val else SCORES.get(signature.kind, "accuracy")
-        """The validation score whose best epoch this is; None for the last epoch of a run that picked none."""
+        self.classes, self.checkpoint_metric = signature.classes, metric
         self._halo: int | None = None
         self._no_halo = 0
         """The network sees further than this."""
@@ -169,12 +168,19 @@ def _size(space: tuple[int, ...]) -> str:
     return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
+def ready(network: nn.Module, config: Config, signature: Signature, metric: str | None) -> Trained:
+    """A network with the parameters that it was trained to, as it is used: on several grids if the run says so."""
+    if config.network.tta_grids > 1:
+        network = GridAverage(network, config.network.tta_grids)
+    return Trained(network, config, signature, metric).eval()
+
+
 def save_trained(
-    run: Run, config: Config, signature: Signature, weights: dict[str, Tensor], more: Mapping[str, Any]
+    run: Run, config: Config, signature: Signature, parameters: Mapping[str, Tensor], epoch: int, metric: str | None
 ) -> None:
-    """Write a network into the one file that `load` reads, with `more` to know: its epoch, the score it was best by."""
-    about = {"config": config.plain(), "signature": asdict(signature), **more}
-    save_weights(run.model_file, weights, about)
+    """Write a network into the one file that `load` reads, with its epoch and the score that picked the epoch."""
+    about = {"config": config.plain(), "signature": asdict(signature), "epoch": epoch, "checkpoint_metric": metric}
+    save_weights(run.model_file, parameters, about)
 
 
 def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
@@ -184,63 +190,55 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     """
     each = []
     for file in model_files(Path(path)):
-        weights, about = read_weights(file)
-        each.append(described_network(about, weights, str(file)))
+        parameters, about = read_weights(file)
+        each.append(described_network(about, parameters, str(file)))
     network, config, signature = each[0]
     if len(each) > 1:
         network = Ensemble(other for other, _, _ in each)
-    if config.network.tta_grids > 1:
-        network = GridAverage(network, config.network.tta_grids)
-    trained = Trained(network, config, signature).to(device).eval()
-    if trained.checkpoint_metric is not None:  # files of before name a score even where none was picked
-        trained.checkpoint_metric = str(
-            about.get("checkpoint_metric", about.get("selected_by")) or trained.checkpoint_metric
-        )[:40]
-    return trained
+    return ready(network, config, signature, metric_of(about, config, signature)).to(device)
 
 
 def model_files(path: Path) -> list[Path]:
     """The file of a trained network, or those of all folds."""
-    return [model_file(folder) for folder in folds_in(path)] or [model_file(path)]
+    return [_model_file(folder) for folder in folds_in(path)] or [_model_file(path)]
 
 
-def model_file(path: Path) -> Path:
-    """The file of a trained network, given by itself or by the folder of its run."""
+def _model_file(path: Path) -> Path:
     if path.suffix == ".ckpt":
-        raise DataError(f"{path}: is a checkpoint to go on from; name the run's folder or its model.safetensors")
+        raise DataError(f"{path}: is a checkpoint to resume; name the run's folder or its model.safetensors")
     run = Run(path)
     if folds := folds_in(path):
         raise DataError(f"{path}: holds {len(folds)} runs; name one of them, such as {folds[0]}")
     if run.config_file.is_file() and not run.model_file.is_file():
-        raise DataError(f"{path}: holds a run that is not finished; go on with `liespline train --resume {path}`")
+        raise DataError(f"{path}: holds a run that is not finished; resume it with `liespline train --resume {path}`")
     return run.model_file if path.is_dir() else path
 
 
-def warm_start(network: nn.Module, config: Config) -> tuple[str, ...]:
-    """Give a network the weights of the run that `start_from` names; remarks on what could not be taken over.
+def warm_start(network: nn.Module, config: Config) -> list[str]:
+    """Give a network the parameters of the run that `init_from` names; remarks on what could not be taken over.
 
     All tensors must fit, except those of the last layer, which starts anew if the classes differ.
     """
     if config.training.init_from is None:
-        return ()
-    file = model_file(Path(config.training.init_from))
-    weights, about = read_weights(file)
-    source, _, _ = described_network(about, weights, str(file))
-    weights, own = source.state_dict(), network.state_dict()
+        return []
+    file, own = _model_file(Path(config.training.init_from)), network.state_dict()
+    parameters, about = read_weights(file)
+    # Its own network says how wide its splines are, which no shape does.
+    parameters = described_network(about, parameters, str(file))[0].state_dict()
     last = last_layers(network)
-    anew = [name for name in own.keys() & weights.keys() if name.startswith(last)]
-    anew = [name for name in anew if own[name].shape != weights[name].shape]
-    weights.update({name: own[name] for name in anew})
-    check_fit(weights, own, str(file))
+    anew = [name for name in own.keys() & parameters.keys() if name.startswith(last)]
+    anew = [name for name in anew if own[name].shape != parameters[name].shape]
+    parameters.update({name: own[name] for name in anew})
+    check_fit(parameters, own, str(file))
     try:
-        network.load_state_dict(weights)
+        network.load_state_dict(parameters)
     except RuntimeError as error:  # splines of another width
         raise DataError(f"{file}: {error}") from error
-    return (f"{file}: all weights but those of the last layer, which has other classes",) if anew else ()
+    return [f"{file}: all parameters but those of the last layer, which has other classes"] if anew else []
 
 
 def last_layers(network: nn.Module) -> tuple[str, ...]:
-    """How the names of the last layer's weights begin, or of each last layer of an ensemble."""
+    """How the names of the last layer's parameters begin, or of each last layer of an ensemble."""
     if isinstance(network, Ensemble):
         each = enumerate(network.networks)
         return tuple(f"networks.{number}.{name}" for number, one in each for name in last_layers(one))
@@ -248,36 +246,36 @@ def last_layers(network: nn.Module) -> tuple[str, ...]:
 
 
 def described_network(
-    about: Mapping[str, Any], weights: Mapping[str, Tensor], file: str, dtype: torch.dtype = torch.float32
+    about: Mapping[str, Any], parameters: Mapping[str, Tensor], file: str
 ) -> tuple[nn.Module, Config, Signature]:
-    """The network that a file describes, with the weights in it, and what it is.
+    """The network that a file describes, with the parameters in it, and what it is.
 
-    The description is not trusted: one that asks for a network of other weights than the file holds is refused
+    The description is not trusted: one that asks for a network of other parameters than the file holds is refused
     before memory is taken for it. Nor does it say which folder code is imported from.
     """
     config = replace(Config.from_dict(about.get("config"), file), task_root=None)
     config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
-        with AtMost(sum(tensor.numel() for tensor in weights.values())):
+        with AtMost(sum(tensor.numel() for tensor in parameters.values())):
             network = build(config, signature)
     except ValueError as error:
-        raise DataError(f"{file}: does not describe a network of its weights: {error}") from error
-    check_fit(weights, network.state_dict(), file)
-    network.to(dtype).load_state_dict(weights)
+        raise DataError(f"{file}: does not describe a network of its parameters: {error}") from error
+    check_fit(parameters, network.state_dict(), file)
+    network.load_state_dict(parameters)
     return network, config, signature
 
 
 class AtMost(TorchFunctionMode):
-    """Refuse to make room for many more weights than there are; some slack is for what is made on the way."""
+    """Refuse to make room for many more parameters than there are; some slack is for what is made on the way."""
 
-    def __init__(self, weights: int) -> None:
+    def __init__(self, parameters: int) -> None:
         super().__init__()
-        self.weights, self.left = weights, 2 * weights + 10**6
+        self.parameters, self.left = parameters, 2 * parameters + 10**6
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.empty:
             shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
             self.left -= math.prod(shape)
             if self.left < 0:
-                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.weights:,} weights")
+                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.parameters:,} parameters")
         return func(*args, **(kwargs or {}))

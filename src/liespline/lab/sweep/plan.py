@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from ..data import DataError
 from ..runs.folder import Run
+from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from ..training.start import check_same_settings, preflight
 from .study import Study
@@ -51,7 +53,8 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
     """Do what is left of the runs, `jobs` at a time; the names of those that failed.
 
     Every engine trains a run by `liespline train --resume FOLDER` in a process of its own, so that one that dies
-    leaves the others alone. Folders must be on a disk that all machines see.
+    leaves the others alone. Folders must be on a disk that all machines see. An engine is a module: `submit(planned)`
+    gives a job with what is `said` of it, `done()` and, once it is, `problem()`; `cancel(jobs)` ends those under way.
     """
     module = find_engine(engine)
     left = [entry for entry in planned if not entry.run.complete]
@@ -59,10 +62,26 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
         if entry.run.complete:
             report(entry.name, "done before")
     if left:
-        preflight(left[0].config)
+        preflight(Session(left[0].config))
     waiting = [entry for entry in left if begun(entry, report)]
     failed = {entry.name for entry in left} - {entry.name for entry in waiting}
-    failed |= set(module.do_all(waiting, jobs, report) if waiting else [])
+    running: dict[str, Any] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < (jobs or module.AT_ONCE or len(planned)):
+                entry = waiting.pop(0)
+                running[entry.name] = module.submit(entry)
+                report(entry.name, running[entry.name].said)
+            time.sleep(module.POLL)
+            for name in [name for name, job in running.items() if job.done()]:
+                problem = running.pop(name).problem()
+                failed |= {name} if problem else set()
+                report(name, f"failed: {problem}" if problem else "done")
+    except BaseException:  # Ctrl-C, or the end of a batch job's time
+        module.cancel(list(running.values()))
+        for name in running:
+            report(name, "stopped; it goes on when the sweep is started again")
+        raise
     return [entry.name for entry in planned if entry.name in failed]
 
 

@@ -1,75 +1,85 @@
-"""Runs as processes of this machine, several at a time: the default."""
+"""Runs as processes of this machine: the default."""
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
-from .one_run import ATTEMPTS, PATIENCE, command, verdict
-from .plan import Planned, Report
+from ..runs.folder import Run
+from .plan import Planned
+
+AT_ONCE = 1
+POLL = 0.2  # seconds between two looks
+ATTEMPTS = 2
+PATIENCE = 20  # seconds that a run has to end
 
 
-def do_all(waiting: list[Planned], jobs: int | None, report: Report) -> list[str]:
-    """Train all, `jobs` at a time (one, if nobody says); the names of those that failed."""
-    processes = Processes()
-    with ThreadPoolExecutor(jobs or 1) as pool:
+class Process:
+    """The run in a folder, trained by a process of its own; one that dies is begun again once."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.left, self._errors = run, ATTEMPTS, ""
+        self.said = "goes on" if run.last_checkpoint.exists() else "begins"
+        self._begin()
+
+    def _begin(self) -> None:
+        self.left -= 1
+        self.process = subprocess.Popen(
+            command(self.run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+        )
+
+    def done(self) -> bool:
+        """Whether it has come to an end; of status 2, a clear error, trying again would not help."""
         try:
-            ended = list(pool.map(lambda entry: _do(entry, processes, report), waiting))
-        except BaseException:  # Ctrl-C, or the end of a batch job's time
-            processes.stop()
-            raise
-    return [entry.name for entry, fine in zip(waiting, ended, strict=True) if not fine]
-
-
-def _do(entry: Planned, processes: Processes, report: Report) -> bool:
-    report(entry.name, "begins" if not entry.run.last_checkpoint.exists() else "goes on")
-    problem: str | None = ""
-    for _ in range(ATTEMPTS):
-        status, errors = processes.wait_for(command(entry.run))
-        problem = verdict(entry.run, status, errors)
-        if problem is None:
-            report(entry.name, "done")
-            return True
-        if processes.stopped:
-            report(entry.name, "stopped; it goes on when the sweep is started again")
+            _, self._errors = self.process.communicate(timeout=0.01)
+        except subprocess.TimeoutExpired:
             return False
-        if status == 2:  # a clear error: trying again would not help
-            break
-    report(entry.name, f"failed: {problem}")
-    return False
+        if self.left and self.problem() and self.process.returncode != 2:
+            self._begin()
+            return False
+        return True
+
+    def problem(self) -> str | None:
+        """What went wrong with the run, if anything."""
+        status = self.process.returncode
+        if status == 0 and self.run.complete:
+            return None
+        return " ".join(self._errors.split())[-500:] or f"exit status {status}"
 
 
-class Processes:
-    """The runs under way. They end with the sweep: a run that went on alone would keep its folder from the next one."""
+def submit(entry: Planned) -> Process:
+    """Begin a run, or go on with it."""
+    return Process(entry.run)
 
-    def __init__(self) -> None:
-        self.stopped = False
-        self._running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
 
-    def wait_for(self, command: list[str]) -> tuple[int, str]:
-        """The exit status of a command, and what it wrote on stderr; nothing is begun once all were stopped."""
-        with self._lock:
-            if self.stopped:
-                return -signal.SIGTERM, ""
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            self._running.add(process)
-        _, errors = process.communicate()
-        with self._lock:
-            self._running.discard(process)
-        return process.returncode, errors
+def cancel(processes: Sequence[Process]) -> None:
+    """End all: a run that went on alone would keep its folder from the next sweep."""
+    for one in processes:
+        one.left = 0
+        one.process.terminate()
+    for one in processes:
+        try:
+            one.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            one.process.kill()
+            one.process.communicate()
 
-    def stop(self) -> None:
-        """End all, and begin no other."""
-        with self._lock:
-            self.stopped = True
-            running = list(self._running)
-        for process in running:
-            process.terminate()
-        for process in running:
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
+
+def command(run: Run) -> list[str]:
+    """The command that goes on with a run."""
+    return [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(run.path), "--quiet"]
+
+
+def train_run(folder: str) -> str | None:
+    """What a cluster's machine does: train the run in a folder to its end; what went wrong, or None."""
+    process = Process(Run(Path(folder)))
+    try:
+        while not process.done():
+            time.sleep(POLL)
+    except BaseException:
+        cancel([process])
+        raise
+    return process.problem()

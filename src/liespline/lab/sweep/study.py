@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 from ..settings import Config, ConfigError
 from ..tasks import find_task
+from ..tasks.outside import named
 
 Changes = Mapping[str, Any]
 
@@ -58,7 +57,7 @@ class Study:
     seeds: int = 3
     rows: Sequence[Row] = ()
     protocol: str = ""
-    """What is asked, and how the answer is measured."""
+    """What is asked, and how it is measured."""
     data: str = ""
     """What `--data` names, and what is made of it."""
 
@@ -85,25 +84,15 @@ class Found:
 
 def find_study(where: str) -> Found:
     """The study `FILE.py` or `module`, or another one that it holds, `FILE.py:NAME` or `module:NAME`."""
-    place, colon, name = where.rpartition(":") if where.rpartition(":")[2].isidentifier() else (where, "", "")
-    if not colon:
-        place, name = where, "STUDY"
-    if place.endswith(".py"):
-        if not Path(place).is_file():
-            raise ConfigError(f"{place}: there is no such file; name that of a study, such as studies/rotmnist.py")
-        root = Path(place).resolve().parent
-        while (root / "__init__.py").is_file():
-            root = root.parent
-        place, shown = ".".join(Path(place).resolve().with_suffix("").relative_to(root).parts), place
-        sys.path.insert(0, str(root))
-    else:
-        shown = place
+    word = where if ":" in where else f"{where}:STUDY"
     try:
-        module = importlib.import_module(place)
+        study, place, source = named("study", word, None, "studies/rotmnist.py")
+    except ConfigError:
+        raise
     except Exception as error:
-        raise ConfigError(f"{shown}: cannot be imported ({type(error).__name__}: {error})") from error
-    study = getattr(module, name, None)
+        raise ConfigError(f"study {word}: cannot be imported ({type(error).__name__}: {error})") from error
+    name = word.rpartition(":")[2]
     if not isinstance(study, Study):
-        raise ConfigError(f"{shown}: {name} is {type(study).__name__}; expected a liespline.lab.sweep.study.Study")
+        raise ConfigError(f"{word}: is {type(study).__name__}; expected a liespline.lab.sweep.study.Study")
     stem = place.rpartition(".")[2] + ("" if name == "STUDY" else f"_{name.lower()}")
-    return Found(stem, study, Path(str(module.__file__)).parent / "results" / f"{stem}.jsonl")
+    return Found(stem, study, source.parent / "results" / f"{stem}.jsonl")

@@ -33,6 +33,8 @@ class Task:
 
     defaults: Config
     load_split: Callable[[Config, str], Split]
+    whole: bool = False
+    """Whether it also loads split "all", of data that need not come with splits; else all splits are joined."""
     augmentations: Mapping[str, Callable[[Config], nn.Module]] | None = None
     """The task's own words for `--augment`, each with a module that augments a batch; else those of all tasks."""
     dimensions: tuple[int, ...] = (2,)
@@ -44,9 +46,7 @@ class Task:
     data_help: str | None = None
     """What `--data` must name; None if the task brings its own."""
     check: Callable[[Path, Config], list[str]] | None = None
-    """Every problem that would stop training, file by file."""
-    whole: Callable[[Config], Split] | None = None
-    """Every image of the data, for those that need not come with splits; else all splits are joined."""
+    """Problems that loading all splits would not meet, file by file."""
     splits: Callable[[Config], tuple[str, ...]] = lambda config: SPLITS
     """The splits that the data come with."""
     epoch_images: int | None = None
@@ -95,10 +95,8 @@ class Task:
     def load(self, config: Config, split: str) -> Split:
         """A split of the task's data, or "all" of it; if `--data` is missing, the error says what it must be."""
         self.data_path(config)
-        if split != ALL:
+        if split != ALL or self.whole:
             return self.load_split(config, split)
-        if self.whole is not None:
-            return self.whole(config)
         return Joined({name: self.load_split(config, name) for name in self.splits(config)})
 
     def data_path(self, config: Config) -> Path | None:

@@ -77,3 +77,28 @@ class MeanOver(Metric):
         """The mean."""
         each = self.score(dim_zero_cat(self.outputs).cpu(), dim_zero_cat(self.targets).cpu())
         return each.nanmean().float().to(self.device)
+
+
+class MeanShare(Metric):
+    """The mean of shares, right / total, over those that have a total."""
+
+    right: Tensor
+    total: Tensor
+
+    def __init__(self, count: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], shares: int = 1) -> None:
+        """`count` gives what is right and what there is of a batch, (shares,) each."""
+        super().__init__()
+        self.count = count
+        self.add_state("right", torch.zeros(shares, dtype=torch.long), dist_reduce_fx="sum")
+        self.add_state("total", torch.zeros(shares, dtype=torch.long), dist_reduce_fx="sum")
+
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count a batch."""
+        right, total = self.count(output, target)
+        self.right += right
+        self.total += total
+
+    def compute(self) -> Tensor:
+        """The mean."""
+        there = self.total > 0
+        return (self.right[there] / self.total[there]).mean()

@@ -7,8 +7,8 @@ import math
 from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split, as_float
-from ..moving import radii
 from ..settings import Config, ConfigError, Network
+from ..transforms import radii
 from .networks import Signature
 
 ROTATED = ("so2", "o2", "sim2", "so3", "o3")

@@ -16,8 +16,8 @@ NEAR_STEP = 0.2
 """Of the logarithms of scales and squeezes in a network that is only equivariant near the identity."""
 PLANE, SPACE = ("so2", "o2", "sim2", "gl2"), ("so3", "o3")
 FACTORS = {
-    "sim2": ("turns x scales, such as 8x4", 2),
-    "gl2": ("turns x zooms x squeezes along the axes x squeezes along the diagonals, such as 8x1x3x3", 4),
+    "sim2": ("rotations x scales, such as 8x4", 2),
+    "gl2": ("rotations x zooms x squeezes along the axes x squeezes along the diagonals, such as 8x1x3x3", 4),
 }
 
 
@@ -73,16 +73,16 @@ def _require_even(name: str, count: int, group: str) -> None:
 
 
 def near(network: Network) -> Grid:
-    """Elements about the identity alone, for images that are turned, scaled and squeezed by a little."""
+    """Elements about the identity alone, for images that are rotated, scaled and squeezed by a little."""
     counts = factors(network) if network.group in FACTORS else (single(network),)
-    turn = 2 * math.radians(float(network.max_angle or 0)) / counts[0]  # each element stands for a step about it
+    step = 2 * math.radians(float(network.max_angle or 0)) / counts[0]  # each element stands for a step about it
     match network.group:
         case "so2":
-            grid = local(SO2(), counts, turn)
+            grid = local(SO2(), counts, step)
         case "sim2":
-            grid = local(Product(SO2(), Scale(2)), counts, (turn, NEAR_STEP))
+            grid = local(Product(SO2(), Scale(2)), counts, (step, NEAR_STEP))
         case "gl2":
-            grid = local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, turn))
+            grid = local(GL2(), (*counts[1:], counts[0]), (NEAR_STEP, NEAR_STEP, NEAR_STEP, step))
         case _:
             raise ConfigError(
                 f"max_angle = {network.max_angle}: for so2, sim2 and gl2; leave it out for {network.group}"
@@ -92,20 +92,20 @@ def near(network: Network) -> Grid:
     return Grid(grid.group, grid.elements, grid.weights / grid.weights.mean(), grid.spacing)
 
 
-def similarities(turns: int, scales: int) -> Grid:
-    """Every turn with every scale 1, √2, 2, …: the H of SIM(2)."""
-    return uniform(Product(SO2(), Scale(2)), (turns, scales), spacing=(None, SCALE_STEP))
+def similarities(rotations: int, scales: int) -> Grid:
+    """Every rotation with every scale 1, √2, 2, …: the H of SIM(2)."""
+    return uniform(Product(SO2(), Scale(2)), (rotations, scales), spacing=(None, SCALE_STEP))
 
 
-def affine(turns: int, zooms: int, axes: int, diagonals: int) -> Grid:
-    """Zooms and squeezes e^S about the identity, each with every turn R: elements e^S R of GL(2)."""
-    group, turn = GL2(), 2 * math.pi / turns
-    near = local(group, (zooms, axes, diagonals, 1), (SCALE_STEP, SQUEEZE_STEP, SQUEEZE_STEP, turn))
-    angles = turn * torch.arange(turns, dtype=torch.float64)
-    turned = group.exp(torch.nn.functional.pad(angles.unsqueeze(-1), (3, 0)))
-    # Turning on the right leaves the Haar measure as it is.
-    elements = group.product(near.elements.unsqueeze(1), turned).flatten(0, 1)
-    return Grid(group, elements, near.weights.repeat_interleave(turns), near.spacing)
+def affine(rotations: int, zooms: int, axes: int, diagonals: int) -> Grid:
+    """Zooms and squeezes e^S about the identity, each with every rotation R: elements e^S R of GL(2)."""
+    group, step = GL2(), 2 * math.pi / rotations
+    near = local(group, (zooms, axes, diagonals, 1), (SCALE_STEP, SQUEEZE_STEP, SQUEEZE_STEP, step))
+    angles = step * torch.arange(rotations, dtype=torch.float64)
+    rotated = group.exp(torch.nn.functional.pad(angles.unsqueeze(-1), (3, 0)))
+    # Rotating on the right leaves the Haar measure as it is.
+    elements = group.product(near.elements.unsqueeze(1), rotated).flatten(0, 1)
+    return Grid(group, elements, near.weights.repeat_interleave(rotations), near.spacing)
 
 
 def single(network: Network) -> int:
@@ -114,7 +114,7 @@ def single(network: Network) -> int:
         return network.elements
     raise ConfigError(
         f"elements = {written(network.elements)}: {network.group} takes one number, such as {network.elements[0]}; "
-        "several are for sim2 (turns x scales) and gl2"
+        "several are for sim2 (rotations x scales) and gl2"
     )
 
 

@@ -3,8 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-from ..data import DataError, Split, images
-from ..data.split import ALL, SPLITS
+from ..data import Split, images
+from ..data.split import SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .base import Task
@@ -31,17 +31,6 @@ def side_of(config: Config) -> int | None:
     return config.size
 
 
-def check(path: Path, config: Config) -> list[str]:
-    """Every problem that would stop training."""
-    if config.labels is None:
-        return images.check(path, side_of(config))
-    try:
-        load(config, ALL)
-    except DataError as error:
-        return error.problems
-    return []
-
-
 def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split an image is of may leave testing out."""
     if config.labels is None:
@@ -53,8 +42,7 @@ def splits(config: Config) -> tuple[str, ...]:
 TASK = Task(
     defaults=DEFAULTS["images"],
     data_help="a folder with one folder of PNG, JPEG or TIFF files per class, or any folder with --labels",
-    check=check,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     load_split=load,
     options=OPTIONS["images"],

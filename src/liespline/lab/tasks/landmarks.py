@@ -7,7 +7,6 @@ from pathlib import Path
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
 from ..data.images import load_points
-from ..data.split import ALL
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
@@ -27,21 +26,11 @@ def load(config: Config, split: str) -> Split:
     return found
 
 
-def check(path: Path, config: Config) -> list[str]:
-    """Every problem that would stop training."""
-    try:
-        load(config, ALL)
-    except DataError as error:
-        return error.problems
-    return []
-
-
 TASK = Task(
     defaults=DEFAULTS["landmarks"],
     data_help="a folder of PNG, JPEG or TIFF images of one size, with --labels",
-    check=check,
     load_split=load,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     augmentations={"none": lambda config: Augmentation(), "zoom": lambda config: Zoom()},
     options=OPTIONS["landmarks"],
     networks=("celeba",),

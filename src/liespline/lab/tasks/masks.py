@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torchmetrics import MetricCollection
-from torchmetrics.classification import MulticlassConfusionMatrix
+from torchmetrics import Metric, MetricCollection
 
 from ..data.samples import IGNORE
 from .objectives import Objective
 
-SMOOTH = 1.0  # voxel: a class that is neither there nor answered counts as found
+SMOOTH = 1.0  # voxel: a class that is neither there nor predicted counts as found
 
 
 def soft_dice(logits: Tensor, target: Tensor, classes: Sequence[int]) -> Tensor:
@@ -28,45 +28,55 @@ def soft_dice(logits: Tensor, target: Tensor, classes: Sequence[int]) -> Tensor:
     return dice
 
 
-class MaskScores(MulticlassConfusionMatrix):
-    """The mean Dice of all classes but the first, over all voxels of a split, from torchmetrics' table of confusions.
+def confusions(found: Tensor, truth: Tensor, classes: int, inside: Tensor | None = None) -> Tensor:
+    """How many voxels of each true class (rows) were predicted as each class (columns), where `inside`: (K, K).
 
-    With the hits h, the voxels a answered and the voxels t true of a class: Dice 2h/(a + t), IoU h/(a + t − h),
-    sensitivity h/t. Classes that are neither there nor answered do not count.
+    torchmetrics' own count takes K² numbers of memory for each voxel where torch is to be deterministic.
+    """
+    seen = truth != IGNORE
+    seen = seen if inside is None else seen & inside
+    pairs = truth[seen].long() * classes + found[seen].long()
+    return torch.bincount(pairs, minlength=classes**2).view(classes, classes)
+
+
+def dice(table: Tensor) -> Tensor:
+    """Dice of each class from its table, 2h / (a + t) with hits h, voxels a predicted and t true: (K,).
+
+    NaN for a class that is neither there nor predicted.
+    """
+    table = table.double()
+    score: Tensor = 2 * table.diagonal(dim1=-2, dim2=-1) / (table.sum(-1) + table.sum(-2))
+    return score
+
+
+class MaskScores(Metric):
+    """The mean Dice of all classes but the first, over all voxels of a split.
+
+    Classes that are neither there nor predicted do not count; where all are absent, the mean is 1.
     """
 
+    table: Tensor
+
     def __init__(self, classes: Sequence[str]) -> None:
-        super().__init__(len(classes), ignore_index=IGNORE)
+        super().__init__()
         self.names = tuple(classes)
+        self.add_state("table", torch.zeros(len(classes), len(classes), dtype=torch.long), dist_reduce_fx="sum")
 
-    def update(self, preds: Tensor, target: Tensor) -> None:
-        """Count the voxels of logits (B, K, *space), or of class numbers (*space), against class numbers, 255 ignored.
-
-        torchmetrics' own count takes K² numbers of memory for each voxel where torch is to be deterministic.
-        """
-        found, seen, count = preds.argmax(1) if preds.is_floating_point() else preds, target != IGNORE, len(self.names)
-        pairs = target[seen].long() * count + found[seen].long()
-        self.confmat += torch.bincount(pairs, minlength=count**2).view(count, count).to(self.confmat.device)
+    def update(self, output: Tensor, target: Tensor) -> None:
+        """Count voxels of logits (B, K, *space), or of class numbers (*space), against class numbers, 255 ignored."""
+        found = output.argmax(1) if output.is_floating_point() else output
+        self.table += confusions(found, target, len(self.names)).to(self.table.device)
 
     def compute(self) -> Tensor:
         """The mean Dice."""
-        table = self.confmat.double()
-        found = (table.sum(0) + table.sum(1))[1:] > 0
-        dice = 2 * table.diagonal()[1:] / (table.sum(0) + table.sum(1))[1:].clamp_min(1)
-        return (dice[found].mean() if found.any() else dice.new_ones(())).float()
+        return dice(self.table)[1:].nanmean().nan_to_num(1.0).float()
 
     def per_class(self) -> dict[str, float]:
-        """Dice, IoU and sensitivity by name; a class that is nowhere has none."""
-        table = self.confmat.double()
-        hits, true, answered = table.diagonal(), table.sum(1), table.sum(0)
-        scores = {}
-        for number, name in enumerate(self.names):
-            if true[number] + answered[number] > 0:
-                scores[f"Dice, {name}"] = float(2 * hits[number] / (true + answered)[number])
-                scores[f"IoU, {name}"] = float(hits[number] / (true + answered - hits)[number])
-            if true[number] > 0:
-                scores[f"sensitivity, {name}"] = float(hits[number] / true[number])
-        return scores
+        """Dice, IoU h / (a + t − h) and sensitivity h / t by name, where they are defined."""
+        hits, true, predicted = self.table.diagonal().double(), self.table.sum(1), self.table.sum(0)
+        kinds = {"Dice": dice(self.table), "IoU": hits / (true + predicted - hits), "sensitivity": hits / true}
+        each = [(f"{kind}, {name}", float(kinds[kind][i])) for i, name in enumerate(self.names) for kind in kinds]
+        return {name: value for name, value in each if not math.isnan(value)}
 
 
 class Segmentation(Objective):

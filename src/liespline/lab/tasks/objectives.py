@@ -1,8 +1,9 @@
-"""What a network is trained for: its loss, its scores, and the one score that picks the best epoch."""
+"""What a network is trained for: its loss, its scores, and the checkpoint metric."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torchmetrics import Metric, MetricCollection
 from torchmetrics.classification import MulticlassAccuracy
 
 from ..data.landmarks import balancing_weights, found, heatmaps, locate
-from .columns import MeanOver, areas_of_classes
+from .columns import MeanOver, MeanShare, areas_of_classes
 
 UNEVEN = 1.5
 
@@ -19,10 +20,10 @@ class Objective(nn.Module):
     """A loss with the scores that go with it."""
 
     monitor: str
-    """The score, higher is better, that picks the best epoch."""
+    """The checkpoint metric: the score, higher is better, whose best epoch is kept."""
 
     def look_at(self, targets: Tensor) -> None:
-        """Learn from the training targets what a fair score and a fair loss are, before training begins."""
+        """Choose a fair score and a fair loss by the training targets, before training begins."""
 
     def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
         """What training and validation lack, by the targets of these splits: problems, and mere remarks."""
@@ -44,8 +45,8 @@ class Objective(nn.Module):
 class Classification(Objective):
     """One class out of several: cross-entropy, accuracy, and the area under the ROC curve of two classes.
 
-    Where one class has `UNEVEN` times the images of another, accuracy rewards forgetting the rare one: the best epoch
-    is then that of the best AUC, or for more than two classes of the best balanced accuracy. `weighted`: in training,
+    Where one class has `UNEVEN` times the images of another, accuracy rewards forgetting the rare one: the checkpoint
+    metric is then the AUC, or for more than two classes the balanced accuracy. `weighted`: in training,
     every image counts N / (classes · images of its class); `smoothing` shares out that much of the target over classes.
     """
 
@@ -66,7 +67,7 @@ class Classification(Objective):
             self.weights = len(targets) / (len(counts) * counts.clamp_min(1)).to(self.weights)
 
     def missing(self, targets: Mapping[str, Tensor]) -> tuple[list[str], list[str]]:
-        """Classes without an image: their images are not learned, or do not count when the best epoch is picked."""
+        """Classes without an image: not trained on, or without a say in the checkpoint metric."""
         problems = []
         for split, own in targets.items():
             counts = torch.bincount(own, minlength=len(self.classes))
@@ -93,7 +94,7 @@ class Classification(Objective):
         count = len(self.classes)
         scores: dict[str, Metric | MetricCollection] = {
             "accuracy": MulticlassAccuracy(count, average="micro"),
-            "balanced_accuracy": BalancedAccuracy(count),
+            "balanced_accuracy": MeanShare(partial(right_of_classes, count), count),
         }
         if count == 2:
             scores["auc"] = MeanOver(areas_of_classes)
@@ -101,60 +102,14 @@ class Classification(Objective):
 
     def each(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
         """The sensitivity of each class, and its area under the ROC curve against all others."""
-        right, total = (torch.bincount(own, minlength=len(self.classes)) for own in hits(output, target))
+        right, total = right_of_classes(len(self.classes), output, target)
         return {"sensitivity": right / total.double(), "auc": areas_of_classes(output, target)}
 
 
-def hits(output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """The classes of the images that are answered rightly, and of all."""
-    return target[output.argmax(-1) == target], target
-
-
-class BalancedAccuracy(Metric):
-    """The mean over classes of the share of their images that is answered rightly; absent classes do not count."""
-
-    right: Tensor
-    total: Tensor
-
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.classes = classes
-        self.add_state("right", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
-        self.add_state("total", torch.zeros(classes, dtype=torch.long), dist_reduce_fx="sum")
-
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Count the images of a batch: logits (B, classes), class numbers (B,)."""
-        right, total = (torch.bincount(own, minlength=self.classes) for own in hits(output, target))
-        self.right += right
-        self.total += total
-
-    def compute(self) -> Tensor:
-        """The mean of the shares."""
-        there = self.total > 0
-        return (self.right[there] / self.total[there]).mean()
-
-
-class SuccessRate(Metric):
-    """The share of landmarks located near enough (paper, section 4), over landmarks and images."""
-
-    found: Tensor
-    total: Tensor
-
-    def __init__(self, blur: float) -> None:
-        super().__init__()
-        self.blur = blur
-        self.add_state("found", torch.tensor(0), dist_reduce_fx="sum")
-        self.add_state("total", torch.tensor(0), dist_reduce_fx="sum")
-
-    def update(self, output: Tensor, target: Tensor) -> None:
-        """Count the landmarks of a batch: maps (B, L, H, W), landmarks (B, L, 2)."""
-        hits = found(locate(output, self.blur), target)
-        self.found += hits.sum()
-        self.total += hits.numel()
-
-    def compute(self) -> Tensor:
-        """The share."""
-        return self.found / self.total
+def right_of_classes(classes: int, output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """How many images of each class are predicted rightly, and how many there are: logits (B, K), classes (B,)."""
+    right = target[output.argmax(-1) == target]
+    return torch.bincount(right, minlength=classes), torch.bincount(target, minlength=classes)
 
 
 class Landmarks(Objective):
@@ -173,5 +128,9 @@ class Landmarks(Objective):
         return nn.functional.binary_cross_entropy_with_logits(output, maps, balancing_weights(maps))
 
     def scores(self) -> MetricCollection:
-        """The success rate."""
-        return MetricCollection({"success": SuccessRate(self.blur)})
+        """The success rate: the share of landmarks located near enough (paper, section 4), of all images."""
+        return MetricCollection({"success": MeanShare(self._located)})
+
+    def _located(self, output: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        hits = found(locate(output, self.blur), target)
+        return hits.sum(), torch.tensor(hits.numel(), device=hits.device)

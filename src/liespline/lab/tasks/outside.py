@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from ..settings import ConfigError
 from .base import Task
@@ -17,31 +18,35 @@ MODULE = re.compile(r"\w+(\.\w+)*")
 
 def find_outside(word: str, root: str | None, *, files: bool) -> Task:
     """The task that a module has under a name; its configurations say `module:NAME`, and where the module came from."""
+    task, place, source = named("task", word, root, "studies/paper/pcam.py:PCAM", files=files)
+    if not isinstance(task, Task):
+        others = ", ".join(key for key, value in vars(sys.modules[place]).items() if isinstance(value, Task))
+        raise ConfigError(f"task {word}: {source} has no task of that name; it has {others or 'none'}")
+    top = source.parents[place.count(".") + (source.name == "__init__.py")]
+    return replace(task, defaults=replace(task.defaults, task=f"{place}:{word.rpartition(':')[2]}", task_root=str(top)))
+
+
+def named(what: str, word: str, root: str | None, such_as: str, *, files: bool = True) -> tuple[Any, str, Path]:
+    """What a module or a file has under a name (None if nothing), with the module and its file; `what` it should be."""
     place, _, name = word.rpartition(":")
     file = Path(place).resolve() if files and place.endswith(".py") else None
     if file is not None:
-        place, root = dotted(file)
+        place, root = dotted(file, what)
     if not MODULE.fullmatch(place):
         raise ConfigError(
-            f"task {word!r}: expected module:NAME or FILE.py:NAME of letters, digits and _, such as "
-            "studies/paper/pcam.py:PCAM"
+            f"{what} {word!r}: expected module:NAME or FILE.py:NAME of letters, digits and _, such as {such_as}"
         )
-    module = imported(word, place, root)
+    module = imported(f"{what} {word}", place, root)
     source = Path(getattr(module, "__file__", None) or place).resolve()
     if file is not None and source != file:
-        raise ConfigError(f"task {word}: {place!r} is also the name of {source}; rename the file")
-    task = getattr(module, name, None)
-    if not isinstance(task, Task):
-        others = ", ".join(key for key, value in vars(module).items() if isinstance(value, Task))
-        raise ConfigError(f"task {word}: {source} has no task of that name; it has {others or 'none'}")
-    top = source.parents[place.count(".") + (source.name == "__init__.py")]
-    return replace(task, defaults=replace(task.defaults, task=f"{place}:{name}", task_root=str(top)))
+        raise ConfigError(f"{what} {word}: {place!r} is also the name of {source}; rename the file")
+    return getattr(module, name, None), place, source
 
 
-def dotted(file: Path) -> tuple[str, str]:
+def dotted(file: Path, what: str) -> tuple[str, str]:
     """A file's name as a module of its package, and the folder that the package lies in."""
     if not file.is_file():
-        raise ConfigError(f"{file}: does not exist; expected the file that holds the task")
+        raise ConfigError(f"{file}: does not exist; expected the file that holds the {what}")
     root = file.parent
     while (root / "__init__.py").is_file():
         root = root.parent
@@ -58,7 +63,7 @@ def imported(word: str, place: str, root: str | None) -> ModuleType:
         missing = error.name or ""
         if isinstance(error, ModuleNotFoundError) and f"{place}.".startswith(f"{missing}."):
             raise ConfigError(
-                f"task {word}: there is no module {missing} in {' or in '.join(folders)}; start in the folder that "
+                f"{word}: there is no module {missing} in {' or in '.join(folders)}; start in the folder that "
                 "holds it, or name its file: FILE.py:NAME"
             ) from None
-        raise ConfigError(f"task {word}: {place} cannot be imported ({error})") from error
+        raise ConfigError(f"{word}: {place} cannot be imported ({error})") from error

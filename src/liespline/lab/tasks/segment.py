@@ -7,7 +7,7 @@ from pathlib import Path
 from ..data.mask_split import MaskSplit
 from ..data.pairs import given_splits, load_pairs
 from ..data.scans import Reading
-from ..data.split import ALL, SPLITS
+from ..data.split import SPLITS
 from ..data.table import read_table
 from ..networks import multiple_of
 from ..settings import Config, ConfigError
@@ -45,7 +45,7 @@ TASK = Task(
     defaults=DEFAULTS["segment"],
     data_help="a folder with folders images and masks in it, with files of equal names",
     load_split=load,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     dimensions=(2, 3),
     options=OPTIONS["segment"],

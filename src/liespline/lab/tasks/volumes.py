@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from ..data import DataError, Split, volumes
+from ..data import Split, volumes
 from ..data.scan_folders import SCANS, load_scans
 from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
@@ -42,19 +42,6 @@ def _only_for_folders(config: Config, path: Path) -> None:
         raise ConfigError(f"{options}: for folders of scans; {path} is no folder, but one file that says all of this")
 
 
-def check(path: Path, config: Config) -> list[str]:
-    """Every problem that would stop training."""
-    if not path.is_dir():
-        _only_for_folders(config, path)
-        return volumes.check(path)
-    try:
-        for split in splits(config):
-            load(config, split)
-    except DataError as error:
-        return error.problems
-    return []
-
-
 def splits(config: Config) -> tuple[str, ...]:
     """A table that says which split a scan is of may leave testing out."""
     if config.labels is None:
@@ -67,9 +54,8 @@ TASK = Task(
     defaults=DEFAULTS["volumes"],
     data_help="a folder with one folder per class of NIfTI files, .npy files or folders of DICOM slices, any folder of "
     "them with --labels, or an .npz file with train_images, train_labels, val_…, test_… (MedMNIST's layout)",
-    check=check,
     load_split=load,
-    whole=lambda config: load(config, ALL),
+    whole=True,
     splits=splits,
     dimensions=(3,),
     options=OPTIONS["volumes"],

@@ -1,4 +1,4 @@
-"""The moving average of a network's weights, kept beside it."""
+"""The moving average of a network's parameters, kept beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.optim.swa_utils import AveragedModel
 
 
 class Averaged(AveragedModel):
-    """θ̄ ← d·θ̄ + (1 − d)·θ for all that is learned or saved: weights, and the statistics of norms.
+    """θ̄ ← d·θ̄ + (1 − d)·θ for all that is saved: parameters, and the statistics of norms.
 
     What a network derives from its grids is left alone, so that they may stand anywhere. And nothing is asked of the
     device: torch's own reads a counter back at every step, and a GPU has to be waited for then.
@@ -22,7 +22,7 @@ class Averaged(AveragedModel):
         self._pairs: tuple[list[Tensor], list[Tensor]] | None = None
 
     def update_parameters(self, model: nn.Module) -> None:
-        """Take the network's new weights in; the first ones as they are."""
+        """Take the network's new parameters in; the first ones as they are."""
         if self._pairs is None:
             self._begun = bool(self.n_averaged)  # it may have been resumed
             self._pairs = _saved(self.module), _saved(model)

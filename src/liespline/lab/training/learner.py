@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torch.utils.data import DataLoader, DistributedSampler
 from torchmetrics import MeanMetric
 
 from ...nn import Ensemble, shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
-from ..data.mask_split import Whole, Wholes
-from ..data.patches import RandomPatches
 from ..runs.checkpoint import check_fit
-from ..runs.trained import Trained
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
-from ..whole import Scored, scored
 from .averaging import Averaged
 from .optimisers import optimiser, rate
 from .shifting import a_shift
+
+if TYPE_CHECKING:  # what images with masks need is imported for them alone
+    from ..data.mask_split import Whole
+    from ..segmentation import Scored
 
 Batch = tuple[Tensor, Tensor]
 
@@ -33,8 +32,8 @@ Batch = tuple[Tensor, Tensor]
 class Learner(LightningModule):
     """A network with its loss, its scores and its optimiser.
 
-    `averaged` is the moving average of weights and norms' statistics, where one is asked for: it is scored and kept.
-    `used` makes of a network what it is once it is trained, where images are scored whole.
+    `averaged` is the moving average of parameters and norms' statistics, where one is asked for: it is scored and kept.
+    `scored_whole` makes of a network what scores a whole image with its mask.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Learner(LightningModule):
         objective: Objective,
         training: Training,
         seed: int = 0,
-        used: Callable[[nn.Module], Trained] | None = None,
+        scored_whole: Callable[[nn.Module], Callable[[Whole], Scored]] | None = None,
     ) -> None:
         super().__init__()
         self.network, self.objective, self.settings, self.seed = network, objective, training, seed
@@ -52,7 +51,7 @@ class Learner(LightningModule):
         self.valid_loss = MeanMetric()  # exact where processes have unequal shares
         self._losses: list[Tensor] = []
         self._compiled: Callable[[Tensor], Tensor] | None = None
-        self._used = used
+        self._scored_whole = scored_whole
         self._whole: Callable[[Whole], Scored] | None = None
 
     def compile_network(self) -> None:
@@ -60,18 +59,18 @@ class Learner(LightningModule):
         network = self.network
         # On a GPU the graph is recorded and replayed: at the paper's batch sizes launching takes longer than computing.
         mode = "reduce-overhead" if torch.cuda.is_available() else "default"
-        self._compiled = torch.compile(lambda x: answers(network, x), mode=mode)
+        self._compiled = torch.compile(lambda x: outputs(network, x), mode=mode)
 
     def output(self, x: Tensor) -> Tensor:
-        """What the network makes of a batch."""
+        """The network's output of a batch."""
         # Validation would compile a second graph, and a third for its last batch, which takes longer than it saves.
         if self.training:
-            return self._compiled(x) if self._compiled else answers(self.network, x)
+            return self._compiled(x) if self._compiled else outputs(self.network, x)
         output: Tensor = (self.averaged or self.network)(x)
         return output
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a batch, on grids that are moved anew if asked for."""
+        """The loss of a batch, on grids that are jittered anew if asked for."""
         # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
         torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
         if self.settings.grid_jitter:
@@ -82,10 +81,10 @@ class Learner(LightningModule):
         count = len(output) // len(targets)
         loss = self.objective.loss(output, torch.cat([targets] * count))
         self._losses.append(loss.detach())
-        return loss * count  # the sum of the losses of all, so that each learns as it would alone
+        return loss * count  # the sum of the losses of all, so that each is trained as it would be alone
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Take the new weights into their average."""
+        """Take the new parameters into their average."""
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
 
@@ -101,12 +100,12 @@ class Learner(LightningModule):
         """Put the grids back, and look at the network as it will be used."""
         if self.settings.grid_jitter:
             shift(self.network, None)
-        if self._used is not None:
-            # Anew for each validation: how far tiles must overlap is measured, and depends on the weights.
-            self._whole = partial(scored, self._used(self.averaged or self.network), self.objective)
+        if self._scored_whole is not None:
+            # Anew for each validation: how far tiles must overlap is measured, and depends on the parameters.
+            self._whole = self._scored_whole(self.averaged or self.network)
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
-        """Loss and scores on images that the network does not learn from."""
+        """Loss and scores of held-out images."""
         if self._whole is not None:
             loss, count, output, target = self._whole(batch)
         else:
@@ -134,8 +133,8 @@ class Learner(LightningModule):
         return {"optimizer": chosen, "lr_scheduler": {"scheduler": moves, "interval": "step"}}
 
 
-def answers(network: nn.Module, x: Tensor) -> Tensor:
-    """What a loss is taken of: a network's answers, or those of each of an ensemble, one after the other."""
+def outputs(network: nn.Module, x: Tensor) -> Tensor:
+    """What a loss is taken of: a network's output, or those of each network of an ensemble, one after the other."""
     output: Tensor = network.each(x).flatten(0, 1) if isinstance(network, Ensemble) else network(x)
     return output
 
@@ -147,32 +146,34 @@ class Batches(LightningDataModule):
     to step, so a run that is killed and resumed draws what it would have drawn anyway.
     """
 
+    trainer: Trainer
+
     def __init__(self, splits: Mapping[str, Split], augment: nn.Module, training: Training, seed: int) -> None:
         super().__init__()
         self.splits, self.augment, self.settings, self.seed = splits, augment, training, seed
-        self._generator: torch.Generator | None = None
+        self.masks = splits["train"].kind == "masks"
+        """Trained on in patches that are drawn anew every epoch, validated whole, one by one."""
 
     def train_dataloader(self) -> Any:
         """Shuffled by seed and epoch; images that do not fill a batch wait for another epoch."""
-        split, world = self.splits["train"].to_learn_from(self.seed), self._world
-        kind = EpochNumbers if isinstance(split, RandomPatches) else DistributedSampler
-        shuffled: Sampler[int] = kind(
-            split, world, self._trainer.global_rank, shuffle=True, seed=self.seed, drop_last=True
-        )
+        split, trainer = self.splits["train"].to_learn_from(self.seed), self.trainer
+        kind = EpochNumbers if self.masks else DistributedSampler
+        rank, world = trainer.global_rank, trainer.world_size
+        shuffled: Iterable[int] = kind(split, world, rank, shuffle=True, seed=self.seed, drop_last=True)
         return self._loader(split, shuffled, drop_last=True)
 
     def val_dataloader(self) -> Any:
-        """All images once, in order."""
+        """All images once, in order, each on one of the processes."""
         split: Any = self.splits["valid"].to_pick_by()
-        return self._loader(split, Shared(len(split), self._world, self._trainer.global_rank), drop_last=False)
+        return self._loader(
+            split, range(self.trainer.global_rank, len(split), self.trainer.world_size), drop_last=False
+        )
 
-    def _loader(self, split: Any, sampler: Sampler[int], drop_last: bool) -> Any:
-        batch = min(self.settings.batch_size, len(split)) // self._world
+    def _loader(self, split: Any, sampler: Iterable[int], drop_last: bool) -> Any:
+        batch = min(self.settings.batch_size, len(split)) // self.trainer.world_size
         if batch < 1:
-            raise ConfigError(f"{len(split)} images cannot be shared by {self._world} processes; use fewer")
-        batch = 1 if isinstance(split, Wholes) else batch
-        workers = self.settings.workers
-        on_gpu = self._trainer.strategy.root_device.type == "cuda"
+            raise ConfigError(f"{len(split)} images cannot be shared by {self.trainer.world_size} processes; use fewer")
+        batch, workers = 1 if self.masks and not drop_last else batch, self.settings.workers
         return DataLoader(
             split,
             batch,
@@ -180,34 +181,23 @@ class Batches(LightningDataModule):
             drop_last=drop_last,
             collate_fn=batched,  # type: ignore[arg-type]
             num_workers=workers,
-            pin_memory=on_gpu,
+            pin_memory=self.trainer.strategy.root_device.type == "cuda",
             persistent_workers=workers > 0,
         )
 
     def on_after_batch_transfer(self, batch: Batch | Whole, dataloader_idx: int) -> Batch | Whole:
         """Turn stored bytes into floats and augment them, on the device, a batch at a time."""
-        if isinstance(batch, Whole):
+        trainer = self.trainer
+        if self.masks and not trainer.training:
             return batch
-        trainer, (images, targets) = self._trainer, batch
+        images, targets = batch[:2]
         dtype = trainer.lightning_module.dtype
         if not trainer.training:
             return as_float(images).to(dtype), targets
-        if self._generator is None or self._generator.device != images.device:
-            self._generator = torch.Generator(images.device)
-        self._generator.manual_seed(stable_hash(self.seed, trainer.global_step))
-        draws = Draws(self._generator, trainer.world_size, trainer.global_rank)
+        generator = torch.Generator(images.device).manual_seed(stable_hash(self.seed, trainer.global_step))
+        draws = Draws(generator, trainer.world_size, trainer.global_rank)
         images, targets = self.augment(images, targets, draws)
         return images.to(dtype), targets
-
-    @property
-    def _trainer(self) -> Trainer:
-        if self.trainer is None:
-            raise RuntimeError("batches are made for a trainer: call Trainer.fit with them")
-        return self.trainer
-
-    @property
-    def _world(self) -> int:
-        return self._trainer.world_size
 
 
 class EpochNumbers(DistributedSampler[Any]):
@@ -216,19 +206,6 @@ class EpochNumbers(DistributedSampler[Any]):
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)  # type: ignore[arg-type]
         return (self.epoch * count + index for index in super().__iter__())
-
-
-class Shared(Sampler[int]):
-    """Every world-th image, beginning at the rank: each image once, whatever the number of processes."""
-
-    def __init__(self, count: int, world: int, rank: int) -> None:
-        self.indices = range(rank, count, world)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.indices)
-
-    def __len__(self) -> int:
-        return len(self.indices)
 
 
 def stable_hash(*numbers: int) -> int:

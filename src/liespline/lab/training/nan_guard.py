@@ -39,7 +39,10 @@ class StopAtNaN(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Keep what the step began with, ask whether it is finite, and look at the answer to an earlier step."""
+        """Keep what the step began with, ask whether it is finite, and look at what was found of an earlier step.
+
+        After the last batch of an epoch at all that are left, before anything is made of the network.
+        """
         loss, before, self._now = outputs["loss"].detach(), self._now, self._joined()
         fine, known = loss.isfinite() & self._now.isfinite().all(), None
         if trainer.world_size > 1:  # all processes stop at the same step, or the others would wait for ever
@@ -48,30 +51,18 @@ class StopAtNaN(Callback):
             fine, known = fine.to("cpu", non_blocking=True), torch.cuda.Event()
             known.record()
         self._steps.append(Step(trainer.global_step, batch, before, fine, known))
-        self._look(trainer, cast(Learner, pl_module), steps_behind(loss.device))
-
-    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at all steps of the epoch before anything is made of its network."""
-        self._look(trainer, cast(Learner, pl_module), 0)
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The same, if there is nothing to validate on."""
-        self._look(trainer, cast(Learner, pl_module), 0)
-
-    def _look(self, trainer: Trainer, learner: Learner, behind: int) -> None:
-        while len(self._steps) > behind:
+        while len(self._steps) > (0 if trainer.is_last_batch else steps_behind(loss.device)):
             step = self._steps.popleft()
             if step.known is not None:
                 step.known.synchronize()
             if not step.fine:
-                self._stop(trainer, learner, step)
+                self._stop(trainer, cast(Learner, pl_module), step)
 
     def _joined(self) -> Tensor:
         """All values as one new vector: one small piece of work for the device, however many there are."""
         return torch.cat([value.flatten() for value in self._values])
 
     def _stop(self, trainer: Trainer, learner: Learner, step: Step) -> None:
-        self._network.train()  # Lightning has it in eval mode where it is about to validate
         with torch.no_grad():
             for value, before in zip(self._values, step.before.split([v.numel() for v in self._values]), strict=True):
                 value.copy_(before.view_as(value))
@@ -90,35 +81,35 @@ class StopAtNaN(Callback):
 
 def first_not_finite(network: nn.Module, loss: Callable[[], Tensor], images: Tensor) -> str:
     """Where the first value that is not finite appears: in the images, a layer, the loss, a gradient, or later."""
-    if not bool(images.isfinite().all()):
+    if not finite(images):
         rows = (~images.flatten(1).isfinite().all(1)).nonzero()[:, 0].tolist()
         return f"the images of the batch (numbers {rows[:9]})"
     names = {module: f"layer {name} ({type(module).__name__})" for name, module in network.named_modules() if name}
-    order: list[nn.Module] = []  # as they finish, inner layers before those that hold them
-    bad: list[str] = []
+    seen: list[tuple[nn.Module, bool]] = []  # as they finish, inner layers before those that hold them
 
-    def looked_at(module: nn.Module, inputs: Any, output: Any) -> None:
-        order.append(module)
+    def look(module: nn.Module, inputs: Any, output: Any) -> None:
         # Buffers too: a batch norm hides a variance that overflows, its running mean of variances does not.
-        if not all(bool(v.isfinite().all()) for v in (output, *module.buffers(recurse=False)) if isinstance(v, Tensor)):
-            bad.append(names[module])
+        seen.append((module, finite(output, *module.buffers(recurse=False))))
 
-    hooks = [module.register_forward_hook(looked_at) for module in names]
-    try:
-        with torch.enable_grad():
-            value = loss()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    if bad or not bool(value.isfinite()):
-        return bad[0] if bad else "the loss of finite outputs"
+    hooks = [module.register_forward_hook(look) for module in names]
+    with torch.enable_grad():
+        value = loss()
+    for hook in hooks:
+        hook.remove()
+    if bad := [module for module, fine in seen if not fine]:
+        return names[bad[0]]
+    if not finite(value):
+        return "the loss of finite outputs"
     network.zero_grad(set_to_none=True)
     value.backward()
     # A gradient that is not finite spreads towards the input: it came from the layer nearest to the loss.
-    for module in reversed(order):
-        if any(p.grad is not None and not bool(p.grad.isfinite().all()) for p in module.parameters(recurse=False)):
-            return f"the gradient of {names[module]}"
-    return "the optimiser's step, from finite gradients"
+    bad = [module for module, _ in seen if not finite(*(p.grad for p in module.parameters(recurse=False)))]
+    return f"the gradient of {names[bad[-1]]}" if bad else "the optimiser's step, from finite gradients"
+
+
+def finite(*values: Any) -> bool:
+    """Whether all tensors among the values are finite."""
+    return all(bool(value.isfinite().all()) for value in values if isinstance(value, Tensor))
 
 
 def steps_behind(device: torch.device) -> int:

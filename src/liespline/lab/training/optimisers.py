@@ -31,7 +31,7 @@ class DecoupledSGD(torch.optim.SGD):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Take the gradient first, so that a closure's backward sees the weights it computed with."""
+        """Take the gradient first, so that a closure's backward sees the parameters it computed with."""
         with torch.enable_grad():
             loss = None if closure is None else closure()
         for group in self.param_groups:

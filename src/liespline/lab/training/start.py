@@ -6,23 +6,19 @@ import importlib.util
 import math
 import os
 from collections.abc import Container, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..data import as_float
-from ..runs.data import Look, check_there, data_file, differences, look_at, read_record, refuse
 from ..runs.folder import Run, new_folder
-from ..runs.trained import warm_start
 from ..screen import Screen
+from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from ..tasks.networks import Signature
-from .interval import interval_words
 from .shifting import compiled_once
-from .train import SHARED_FOLDER, is_first
+from .train import SHARED_FOLDER, is_first, validation_interval
 
 
 def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) -> Config:
@@ -39,21 +35,21 @@ def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) 
     return chosen.configured(chosen.defaults, **given)
 
 
-def start(config: Config, out: Path | None) -> Run:
-    """The folder of a new run, made only after everything was checked; the same one for all its processes."""
+def start(config: Config, out: Path | None) -> Session:
+    """A new run, with a folder only after everything was checked; the same one for all its processes."""
     if not is_first():
-        return Run(out or Path(os.environ.get(SHARED_FOLDER, ".")))
-    look = preflight(config)
-    for remark in look.remarks:
+        return Session(config, Run(out or Path(os.environ.get(SHARED_FOLDER, "."))))
+    session = Session(config)
+    for remark in preflight(session):
         Screen().print(remark)
     run = Run(out or new_folder(Path("runs"), f"{config.label}-{config.network.group}"))
     with run.locked():
         Run.create(run.path, config)
-        look.record.write(data_file(run.path))
-    return run
+        session.begin(run)
+    return session
 
 
-def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
+def reopened(folder: Path, given: Mapping[str, Any]) -> Session:
     """The run in `folder`, changed in what may change later; more epochs or patience make a finished one unfinished."""
     run, config = Run.open(folder)
     for name, value in given.items():
@@ -63,8 +59,9 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
                 f"or begin another run with --init-from {folder}"
             )
     changed = config.updated(**given)
+    session = Session(changed, run)
     if not is_first():
-        return run, changed
+        return session
     with run.locked():
         done = len(run.read_metrics())
         if changed.training.epochs < min(done, config.training.epochs):
@@ -74,11 +71,14 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> tuple[Run, Config]:
         longer = longer or (stopped_early and _patience(changed) > _patience(config))
         elsewhere = (changed.data, changed.labels) != (config.data, config.labels)
         if longer or elsewhere or not run.complete:
-            check_there(changed)
-            check_same_data(run, changed, preflight(changed))
+            session.check_there()
+            preflight(session)
+            session.begin(run)
+            if session.changes.added:
+                Screen().print(f"images that came later are not used: {session.changes.words}")
         if changed != config:
             run.keep_config(changed, unfinished=longer)
-    return run, changed
+    return session
 
 
 def _patience(config: Config) -> float:
@@ -100,38 +100,29 @@ def differing(config: Config, wanted: Config, may_differ: Container[str]) -> str
     return ", ".join(f"{name} = {config[name]}, not {wanted[name]}" for name in others)
 
 
-def check_same_data(run: Run, config: Config, look: Look) -> None:
-    """Refuse to continue with other data than the run began with; a run without a record of them gets one."""
-    record = read_record(run.path)
-    if record is None:
-        look.record.write(data_file(run.path))
-        return
-    changed = differences(config, record, *record.splits)
-    refuse(changed, config, "bring it back, or begin another run")
-    if changed.added:
-        Screen().print(f"images that came later are not used: {changed.words}")
-
-
-def preflight(config: Config) -> Look:
-    """Find every problem with the machine, the data and the network before time is spent; remarks on the data."""
+def preflight(session: Session) -> list[str]:
+    """Find every problem with the machine, the data and the network before time is spent; remarks on them."""
+    config, task = session.config, session.task
     check_machine(config)
-    task = find_task(config)
     task.augmentation(config)
-    if config.training.train_on_val and task.data_path(config) and "test" not in task.splits(config):
+    if config.training.train_on_val and task.data_path(config) and session.tested != "test":
         raise ConfigError("train_on_val: these data have no test images; the validation images are needed for scoring")
-    look = look_at(config)
-    split = look.surveys["train"].split
+    remarks, split = session.validate(), session.train
     task.augmentation(config, len(split.space))
-    network = task.make(config, Signature.of(split)).eval()
-    images = as_float(split.__getitems__([0])[0])
+    network = session.network.eval()
     try:
         with torch.no_grad():
-            network(images)
+            network(as_float(split.__getitems__([0])[0]))
     except ValueError as error:
         size = "×".join(map(str, split.space))
         raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
-    remarks = [*look.remarks, *warm_start(network, config)]
-    remarks += interval_words(split, look.surveys["valid"].split)
+    network.train()
+    remarks += session.remarks
+    if (every := validation_interval(split, session.valid)) > 1:
+        remarks.append(
+            f"the validation images have {session.valid.samples:,} samples, the patches of an epoch "
+            f"{split.samples_drawn:,}: validated every {every} epochs, and after the last"
+        )
     if config.network.tta_grids > 1:
         remarks.append(
             f"--tta-grids {config.network.tta_grids}: epochs are scored on one grid, the one that is trained; "
@@ -139,7 +130,7 @@ def preflight(config: Config) -> Look:
         )
     if config.training.compile and not compiled_once(network, config.training):
         remarks.append("--compile is left out: windows change their size as the grids move, and each would be compiled")
-    return replace(look, remarks=tuple(remarks))
+    return remarks
 
 
 def check_machine(config: Config) -> None:

@@ -2,93 +2,104 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 from lightning.pytorch import seed_everything
-from torch import distributed
+from torch import distributed, nn
 
 from ..data import Split
-from ..data.split import Joined
 from ..evaluation.evaluate import evaluate_run, report_run
-from ..networks import build
 from ..runs.checkpoint import SafeCheckpoints
-from ..runs.data import read_record, splits_of
 from ..runs.folder import Run
-from ..runs.trained import Trained, save_trained, warm_start
+from ..runs.trained import Trained, save_trained
 from ..screen import Screen
-from ..settings import Config, Training
-from ..tasks import find_task
-from ..tasks.networks import Signature
-from .interval import validation_interval
+from ..session import Session
 from .learner import Batches, Learner
 from .shifting import compiled_once
 from .trainer import lightning_manners, make_trainer
+
+if TYPE_CHECKING:
+    from ..data.mask_split import Whole
+    from ..segmentation import Scored
 
 # Lightning starts the other processes of this machine with our command line; here they find the folder.
 SHARED_FOLDER = "LIESPLINE_RUN"
 
 
-def train(config: Config, run: Run, *, progress: bool = True) -> None:
+def train(session: Session, *, progress: bool = True) -> None:
     """Train from the last complete checkpoint of the run, or from the start; then test it and write its report.
 
     Afterwards `run.model_file` holds the network of the epoch with the best validation score. All processes of a
     run call this; the first alone writes and goes on to test. What is done already is not done again.
     """
-    first = is_first()
+    first, run = is_first(), session.run
     with run.locked() if first else nullcontext():
         if not run.finished:
-            task = find_task(config)
-            record = read_record(run.path)
-            splits = splits_of(config, record, "train", "valid")
-            splits["train"] = to_learn_from(config.training, splits)
-            signature = replace(Signature.of(splits["train"]), value_range=record.value_range if record else None)
-            settled = task.settled(config, signature)
             with told_how_to_go_on(run, first), lightning_manners():
-                seed_everything(config.seed, verbose=False)
-                objective = task.objective(config, signature)
-                objective.look_at(splits["train"].targets)
-                used = partial(Trained, config=settled, signature=signature) if signature.kind == "masks" else None
-                learner = Learner(build(settled, signature), objective, config.training, config.seed, used)
-                warm_start(learner.network, config)
-                if config.training.compile and compiled_once(learner.network, config.training):
-                    learner.compile_network()
-                every = validation_interval(splits["train"], splits["valid"])
-                trainer = make_trainer(settled, run, signature, f"valid_{objective.monitor}", progress and first, every)
-                augment = task.augmentation(config, len(signature.space))
-                batches = Batches(splits, augment, config.training, config.seed)
-                begun = run.last_checkpoint if run.last_checkpoint.is_file() else None
-                trainer.fit(learner, datamodule=batches, ckpt_path=begun, weights_only=True)
+                fit(session, progress=progress and first)
             if distributed.is_available() and distributed.is_initialized():
                 # The first process goes on alone to test and report; nothing may wait for the others then.
                 distributed.destroy_process_group()
             if first:
-                keep_best(settled, run, signature, objective.monitor)
-                evaluate_run(run, config)
+                keep_best(session)
+                evaluate_run(session)
         if first and not run.complete:
-            report_run(run, config)
+            report_run(session)
 
 
-def to_learn_from(training: Training, splits: Mapping[str, Split]) -> Split:
-    """The training images that are asked for: a share of them, or the validation images too."""
-    train = splits["train"].share(training.train_fraction)
-    return Joined({"train": train, "valid": splits["valid"]}) if training.train_on_val else train
+def fit(session: Session, *, progress: bool) -> None:
+    """Train the network of a session, from the last checkpoint of its run if there is one."""
+    config, signature, objective = session.config, session.signature, session.objective
+    network = session.network
+    seed_everything(config.seed, verbose=False)
+    learner = Learner(network, objective, config.training, config.seed, scored_whole(session))
+    if config.training.compile and compiled_once(network, config.training):
+        learner.compile_network()
+    every = validation_interval(session.train, session.valid)
+    trainer = make_trainer(session.settled, session.run, signature, f"valid_{objective.monitor}", progress, every)
+    augment = session.task.augmentation(config, len(signature.space))
+    batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
+    begun = session.run.last_checkpoint
+    trainer.fit(learner, datamodule=batches, ckpt_path=begun if begun.is_file() else None, weights_only=True)
 
 
-def keep_best(config: Config, run: Run, signature: Signature, score: str) -> None:
-    """Write the weights of the best epoch into the file that `liespline.load` reads; of the last, if none is picked."""
-    kept = run.last_checkpoint if config.training.train_on_val else run.best_checkpoint
-    best, prefix = SafeCheckpoints().load_checkpoint(kept), "network."
-    if config.training.ema:
+def validation_interval(train: Split, valid: Split) -> int:
+    """After how many epochs to validate: ⌈samples of the validation images / samples of an epoch's patches⌉.
+
+    Images with masks are trained on in patches and validated whole, which can be a hundred times as much. A step of
+    training costs about three passes over its samples, so validation takes a quarter of the time at most. It is
+    counted and not timed: a resumed run validates when the uninterrupted one would have.
+    """
+    return max(1, math.ceil(valid.samples / train.samples_drawn)) if train.kind == "masks" else 1
+
+
+def scored_whole(session: Session) -> Callable[[nn.Module], Callable[[Whole], Scored]] | None:
+    """For images with masks: what scores whole ones by a network as it will be used."""
+    if session.signature.kind != "masks":
+        return None
+    from ..segmentation import scored
+
+    return lambda network: partial(scored, Trained(network, session.settled, session.signature), session.objective)
+
+
+def keep_best(session: Session) -> None:
+    """Write the network of the best epoch into the file that `liespline.load` reads; the last, if none is picked."""
+    run, training, prefix = session.run, session.config.training, "network."
+    kept = run.last_checkpoint if training.train_on_val else run.best_checkpoint
+    best = SafeCheckpoints().load_checkpoint(kept)
+    if training.ema:
         prefix = "averaged.module."
-    weights = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
-    picked = None if config.training.train_on_val else score
-    save_trained(run, config, signature, weights, {"epoch": best["epoch"], "checkpoint_metric": picked})
+    parameters = {k.removeprefix(prefix): v for k, v in best["state_dict"].items() if k.startswith(prefix)}
+    metric = None if training.train_on_val else session.objective.monitor
+    session.finish(parameters, metric)
+    save_trained(run, session.settled, session.signature, parameters, best["epoch"], metric)
 
 
 def is_first() -> bool:

@@ -24,7 +24,7 @@ from .learner import Learner
 from .nan_guard import StopAtNaN
 from .shared_norm import ShareStatistics
 
-# Advice that does not apply here: our data sets answer whole batches, so more workers rarely help.
+# Advice that does not apply here: our data sets return whole batches, so more workers rarely help.
 BESIDE_THE_POINT = (
     ".*does not have many workers.*",
     ".*smaller than the logging interval.*",

@@ -1,0 +1,167 @@
+"""What a run was trained, validated and tested on, kept with it as data.json, and what has changed since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .files import NAMED, DataError, existing, write_text
+from .split import ALL, SPLITS, Split
+from .validate import size_words
+from .value_range import ValueRange
+
+FORMAT = 1
+MOST_BYTES = 200_000_000
+# Rows of one large file share fingerprints, so that the file stays small.
+MOST_ROWS = 20_000
+
+
+class Entry(NamedTuple):
+    """One image: its class, or a fingerprint of its other targets, and the fingerprint of its samples."""
+
+    label: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Every image by split and name; `dealt`: the run dealt the images out, nothing else says which is in which.
+
+    `value_range` is that of the training images, where new ones can be compared with it.
+    """
+
+    dealt: bool
+    classes: tuple[str, ...]
+    shape: tuple[int, ...]
+    splits: Mapping[str, Mapping[str, Entry]]
+    value_range: ValueRange | None = None
+
+    @staticmethod
+    def of(splits: Mapping[str, Split], value_range: ValueRange | None = None) -> Manifest:
+        """Of a set as it is now."""
+        first = next(iter(splits.values()))
+        entries = {name: _entries(split) for name, split in splits.items()}
+        return Manifest(first.dealt, first.classes, (first.in_channels, *first.space), entries, value_range)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name for all of it: the same images in the same splits and classes have the same."""
+        content = [[split, sorted((name, *entry) for name, entry in es.items())] for split, es in self.splits.items()]
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=5).hexdigest()
+
+    def write(self, path: Path) -> None:
+        """Keep it in a file."""
+        about = {"format": FORMAT, "dealt": self.dealt, "classes": self.classes, "shape": self.shape}
+        about |= {"value_range": asdict(self.value_range) if self.value_range is not None else None}
+        write_text(path, json.dumps(about | {"fingerprint": self.fingerprint, "splits": self.splits}) + "\n")
+
+    @staticmethod
+    def read(path: Path) -> Manifest:
+        """Read it back; a file that is no whole manifest is refused."""
+        existing(path, "the images of a run (data.json)")
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                raise ValueError("it is too large")
+            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            splits = {
+                str(split): {str(name): Entry(str(label), str(mark)) for name, (label, mark) in entries.items()}
+                for split, entries in values["splits"].items()
+            }
+            classes, shape = tuple(map(str, values["classes"])), tuple(map(int, values["shape"]))
+            known = values.get("value_range")
+            value_range = None if known is None else ValueRange.from_dict(known, shape[0])
+            manifest = Manifest(bool(values["dealt"]), classes, shape, splits, value_range)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError) as error:
+            raise DataError(f"{path}: does not name the images of a run ({str(error)[:80]})") from error
+        if manifest.fingerprint != values.get("fingerprint"):
+            raise DataError(f"{path}: was changed after the run wrote it; it does not say what the run was trained on")
+        return manifest
+
+    def marks(self, split: str) -> set[str]:
+        """The fingerprints of a split."""
+        return {entry.mark for entry in self.splits.get(split, {}).values()}
+
+    def changes(self, now: Mapping[str, Split], splits: Sequence[str] = SPLITS) -> Changes:
+        """What happened to the images of these splits; only images of no split at all count as added."""
+        found, then, present = Changes(), self, Manifest.of(now)
+        if then.classes != present.classes:
+            found.other.append(f"the classes are {', '.join(present.classes)} and were {', '.join(then.classes)}")
+        if then.shape != present.shape:
+            found.other.append(f"the images are {size_words(present.shape)} and were {size_words(then.shape)}")
+            return found  # every sample differs then
+        for split in splits:
+            pool = present.splits.get(ALL) if ALL in present.splits else present.splits.get(split, {})
+            found.add(then.splits.get(split, {}), pool or {})
+        known = {name for entries in then.splits.values() for name in entries}
+        marks = {mark for split in then.splits for mark in then.marks(split)}
+        for entries in present.splits.values():
+            found.added += [n for n, entry in entries.items() if n not in known and entry.mark not in marks]
+        return found
+
+
+@dataclass
+class Changes:
+    """What differs between a manifest and the data now; names are of the manifest, or of the data for `added`."""
+
+    other: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    regrouped: list[str] = field(default_factory=list)
+    renamed: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether what the manifest names is no longer there as it was; images that were added harm nothing."""
+        return bool(self.other or self.removed or self.replaced or self.regrouped or self.renamed)
+
+    def add(self, then: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
+        """What happened to the images of one split, looked for among those of now."""
+        places: dict[str, list[str]] = defaultdict(list)
+        for name, entry in now.items():
+            places[entry.mark].append(name)
+        for name, entry in then.items():
+            if now.get(name) == entry:
+                continue
+            elsewhere = places.get(entry.mark, [])
+            regrouped = next((other for other in elsewhere if now[other].label != entry.label), None)
+            if regrouped is not None:
+                self.regrouped.append(f"{name}, {now[name].label}" if regrouped == name else f"{name} is {regrouped}")
+            elif name in now:
+                self.replaced.append(name)
+            elif elsewhere:
+                self.renamed.append(f"{name} is {elsewhere[0]}")
+            else:
+                self.removed.append(name)
+
+    @property
+    def words(self) -> str:
+        """All of it on one line."""
+        kinds = {
+            "removed": self.removed, "replaced by other pixels": self.replaced, "now in another class": self.regrouped,
+            "renamed": self.renamed, "added": self.added,
+        }  # fmt: skip
+        parts = [
+            f"{len(names):,} {kind} ({', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)})"
+            for kind, names in kinds.items()
+            if names
+        ]
+        return "; ".join([*self.other, *parts])
+
+
+def _entries(split: Split) -> dict[str, Entry]:
+    names, labels, marks = split.names, split.labels, split.seen.marks
+    step = 1 if split.has_names else -(-len(names) // MOST_ROWS)
+    if step <= 1:
+        return {name: Entry(*pair) for name, *pair in zip(names, labels, marks, strict=True)}
+    entries = {}
+    for start in range(0, len(names), step):
+        stop = min(start + step, len(names))
+        text = " ".join(marks[start:stop] + labels[start:stop])
+        mark = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        entries[f"{names[start]} to {names[stop - 1].removeprefix('row ')}"] = Entry("", mark)
+    return entries

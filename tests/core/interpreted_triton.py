@@ -1,0 +1,221 @@
+"""The Triton kernels in Triton's interpreter, without a GPU; `test_versions.py` runs this in its own process."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch.nn import functional as F
+
+import liespline as ls
+from liespline import functional, paths
+from liespline.nn import fused_norm as norm
+from liespline.paths import triton
+
+from .path_cases import Case, banded_samples, cases, naive
+
+LAYOUTS = ["planes", "channels innermost", "elements innermost", "with gaps", "fields innermost"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _memory_comes_without_numbers() -> Iterator[None]:
+    """What is read before it was written is NaN."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.empty(3).isnan().all()
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@settings(deadline=None, max_examples=20)
+@given(cases(most=19))
+def test_interpreted_kernels_are_the_definition(case: Case) -> None:
+    tensors = case.tensors[:3]
+    for tensor in tensors:
+        tensor.requires_grad_()
+    truth = naive(case)
+    plan = paths.plan_of(case.h_samples, case.sizes)
+    with paths.use("triton"):
+        found = functional.correlate(*case.tensors, **case.options, plan=plan)
+    torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
+    direction = torch.randn(truth.shape, dtype=truth.dtype)
+    expected = torch.autograd.grad(truth, tensors, direction)
+    for gradient, right in zip(torch.autograd.grad(found, tensors, direction), expected, strict=True):
+        torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-10)
+
+
+def test_operators_follow_torch_rules() -> None:
+    # Schema, fake tensors, autograd registration and the traced graph, as torch itself checks them.
+    torch.manual_seed(0)
+    plan = paths.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
+    table = plan.parts[0].tables[0]
+    x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
+    blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
+    torch.library.opcheck(triton.correlate, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
+
+
+def small(batch: int) -> tuple[Case, paths.Plan]:
+    torch.manual_seed(0)
+    case = Case(
+        x=torch.randn(batch, 2, 3, 4, dtype=torch.float64, requires_grad=True),
+        weight=torch.randn(2, 2, 2, 2, dtype=torch.float64, requires_grad=True),
+        x_samples=torch.randn(3, 1, 3, 2, dtype=torch.float64),
+        h_samples=banded_samples(3, 3, 2, 1, cyclic=True),
+        sizes=((3,),) * 3,
+        stride=(1,),
+        padding=(1,),
+    )
+    return case, paths.plan_of(case.h_samples, case.sizes)
+
+
+def test_gradients_of_gradients_of_the_correlation() -> None:
+    case, plan = small(1)
+
+    def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        with paths.use("triton"):
+            return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
+
+    torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_forward_derivatives_are_refused_rather_than_zero() -> None:
+    case, plan = small(1)
+    with paths.use("triton"), pytest.raises(ValueError, match="path 'triton' does not take"):
+        torch.func.jvp(
+            lambda x: functional.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,)
+        )
+
+
+def test_an_empty_batch() -> None:
+    case, plan = small(0)
+    with paths.use("triton"):
+        out = functional.correlate(*case.tensors, **case.options, plan=plan)
+    assert out.shape == (0, 2, 3, 4)
+    x_gradient, weight_gradient = torch.autograd.grad(out.sum(), (case.x, case.weight))
+    assert x_gradient.shape == case.x.shape
+    assert not weight_gradient.any()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+def test_the_fused_norm_under_vmap_and_in_forward_mode() -> None:
+    torch.manual_seed(0)
+    norm = ls.nn.NormReLU(3, track_running_stats=False).double()
+    x = torch.randn(2, 4, 3, 2, 5, 5, dtype=torch.float64)
+    each = torch.stack([norm(one) for one in x])
+    torch.testing.assert_close(torch.vmap(norm)(x), each, rtol=1e-9, atol=1e-9)
+    step = 1e-6
+    _, found = torch.func.jvp(norm, (x[0],), (x[1],))
+    torch.testing.assert_close(
+        found, (norm(x[0] + step * x[1]) - norm(x[0] - step * x[1])) / (2 * step), atol=1e-4, rtol=0
+    )
+
+
+def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
+    plan = paths.plan_of(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
+    x, weight = torch.randn(1, 1, 2, 1, 30), torch.randn(1, 1, 1, 1)
+    samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
+    with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on this device"):
+        functional.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.3, None])
+def test_the_fused_norm_remembers_what_torch_s_own_does(momentum: float | None) -> None:
+    torch.manual_seed(0)
+    ours = ls.nn.BatchNorm(3, momentum=momentum).double()
+    right = torch.nn.BatchNorm3d(3, momentum=momentum).double()
+    for scale in (1.0, 5.0):
+        x = scale * torch.randn(2, 3, 4, 2, 3, dtype=torch.float64) - scale
+        assert ours.can_fuse(x)
+        ours(x)
+        right(x)
+    for name, value in right.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-6, atol=1e-6)  # the rate is a float32
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(3, 5, 4, 6, 7), (2, 11, 12, 3, 3), (64, 3, 1, 1, 1)])
+def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    x = _laid_out(3 * torch.randn(shape, dtype=torch.float64) + 1e4, layout).requires_grad_()
+    direction = _laid_out(torch.randn(shape, dtype=torch.float64), layout)
+    theirs, ours = torch.nn.BatchNorm3d(shape[1]).double(), ls.nn.BatchNorm(shape[1]).double()
+    torch.nn.init.normal_(theirs.weight)
+    ours.load_state_dict(theirs.state_dict())
+    assert triton.available(x.device, x.dtype)
+    found, right = ours(x), theirs(x)
+    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
+    assert layout != "fields innermost" or shape[2] == 1 or found.stride() == x.stride()
+    leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
+    pairs = zip(
+        *(torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True)), strict=True
+    )
+    for gradient, expected in pairs:
+        torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
+    for name, value in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("pool", [1, 2, 3])
+def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: int) -> None:
+    torch.manual_seed(0)
+    x = _laid_out(torch.randn(3, 5, 4, 6, 12, dtype=torch.float64), layout).requires_grad_()
+    fused = ls.nn.NormReLU(5, pool).double()
+    torch.nn.init.normal_(fused[0].weight)
+    window = (1, pool, pool)
+    found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
+    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
+    direction = torch.randn(right.shape, dtype=torch.float64)
+    gradients, expected = (torch.autograd.grad(y, [x, *fused.parameters()], direction) for y in (found, right))
+    for gradient, truth in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, truth, rtol=1e-8, atol=1e-8)
+
+
+def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4, 7, 6, dtype=torch.float64)
+    fused = ls.nn.NormReLU(3, 2).double()
+    right = F.max_pool3d(F.relu(F.batch_norm(x, None, None, training=True)), (1, 2, 2))
+    torch.testing.assert_close(fused(x), right)
+    x[1, 1, 2, 3, 4] = torch.nan
+    whole = fused(x[:, :, :, :6])
+    assert whole[:, 1].isnan().all()
+    assert whole[:, [0, 2]].isfinite().all()
+
+
+@pytest.mark.parametrize("child", [torch.nn.GELU(), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
+def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
+    torch.manual_seed(0)
+    layer, x = ls.nn.NormReLU(3, 2).double(), torch.randn(2, 3, 4, 6, 6, dtype=torch.float64)
+    layer[1 if isinstance(child, ls.nn.MaxPool) else 2] = child
+    right = layer[2](layer[1](F.batch_norm(x, None, None, training=True)))
+    torch.testing.assert_close(layer(x), right)
+
+
+def test_the_norm_follows_torch_rules() -> None:
+    x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
+    weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    torch.library.opcheck(norm.operator, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
+
+
+@pytest.mark.parametrize("pool", [1, 2])
+def test_gradients_of_gradients(pool: int) -> None:
+    torch.manual_seed(0)
+    x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
+    for normalise in (norm.normalise, norm.operator):
+        torch.autograd.gradgradcheck(
+            lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias), fast_mode=True
+        )
+
+
+def _laid_out(x: torch.Tensor, layout: str) -> torch.Tensor:
+    if layout == "channels innermost":
+        return x.movedim(1, -1).contiguous().movedim(-1, 1)
+    if layout == "planes":
+        return x
+    if layout == "fields innermost":
+        return x.movedim((2, 1), (-2, -1)).contiguous().movedim((-2, -1), (2, 1))
+    rows = x.movedim((1, 2), (-2, -1)).flatten(-2)
+    gap = 4 if layout == "with gaps" else 0
+    rows = torch.nn.functional.pad(rows, (0, gap), value=torch.nan)[..., : rows.shape[-1]]
+    return rows.unflatten(-1, x.shape[1:3]).movedim((-2, -1), (1, 2))

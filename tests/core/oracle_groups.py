@@ -1,0 +1,108 @@
+"""What the groups are, written down on SciPy and NumPy alone: matrices, logarithms and quotients of elements."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import block_diag, logm, polar
+from scipy.spatial.transform import Rotation
+
+import liespline as ls
+from more_groups import Beside, Conjugate
+
+
+def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
+    """The matrix by which h acts on R^d, written down for each group."""
+    match group:
+        case ls.SO2():
+            c, s = math.cos(h[0]), math.sin(h[0])
+            return np.array([[c, -s], [s, c]])
+        case ls.Scale():
+            return h[0] * np.eye(group.space_dim)
+        case ls.O2():
+            c, s = math.cos(h[0]), math.sin(h[0])
+            return np.array([[c, -s], [s, c]]) @ np.diag([1, h[1]])
+        case ls.Trivial():
+            return np.eye(group.space_dim)
+        case ls.Product():
+            return np.linalg.multi_dot([matrix(part, own) for part, own in factors(group, h)])
+        case Beside():
+            return block_diag(*(matrix(part, own) for part, own in factors(group, h)))
+        case Conjugate():
+            coordinates = np.array(group.coordinates)
+            return coordinates @ matrix(group.group, h) @ np.linalg.inv(coordinates)
+    return h  # the matrix groups
+
+
+def factors(group: Beside | ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
+    """An element of a product as elements of its groups."""
+    parts = group.factors if isinstance(group, ls.Product) else (group.first, group.second)
+    ends = np.cumsum([math.prod(part.element_shape) for part in parts])[:-1]
+    return [(part, own.reshape(part.element_shape)) for part, own in zip(parts, np.split(h, ends), strict=True)]
+
+
+def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Log g⁻¹h in the algebra's coordinates."""
+    match group:
+        case ls.SO2():
+            return np.array([(h[0] - g[0] + math.pi) % (2 * math.pi) - math.pi])
+        case ls.Scale():
+            return np.log(h / g)
+        case ls.SO3():
+            return Rotation.from_matrix(g.T @ h).as_rotvec()
+        case ls.O2():
+            turn = (g[1] * (h[0] - g[0]) + math.pi) % (2 * math.pi) - math.pi
+            return np.array([turn if g[1] * h[1] > 0 else math.inf])  # no path leads to a mirror image
+        case ls.O3():
+            turn = g.T @ h
+            return Rotation.from_matrix(turn).as_rotvec() if np.linalg.det(turn) > 0 else np.full(3, math.inf)
+        case ls.GL2():
+            turn, stretch = polar(np.linalg.inv(g) @ h, side="left")
+            s = np.real(logm(stretch))
+            return np.array([np.trace(s) / 2, (s[0, 0] - s[1, 1]) / 2, s[0, 1], math.atan2(turn[1, 0], turn[0, 0])])
+        case ls.MatrixGroup():
+            a = np.real(logm(np.linalg.inv(g) @ h)).ravel()
+            return np.linalg.lstsq(group.generators.numpy().reshape(group.dim, -1).T, a, rcond=None)[0]
+        case ls.Trivial():
+            return np.zeros(0)
+        case Beside() | ls.Product():
+            pairs = zip(factors(group, g), factors(group, h), strict=True)
+            return np.concatenate([log_relative(part, own, other) for (part, own), (_, other) in pairs])
+        case Conjugate():
+            return log_relative(group.group, g, h)
+    a = np.real(logm(np.linalg.inv(g) @ h))
+    return np.array([a[0, 0], a[1, 1], a[0, 1]])
+
+
+def closes(group: ls.Group) -> list[bool]:
+    """For each axis of the algebra, whether it is an angle that comes back to itself after 2π."""
+    match group:
+        case ls.SO2() | ls.O2():
+            return [True]
+        case ls.GL2():
+            return [False, False, False, True]
+        case ls.Product():
+            return [axis for part in group.factors for axis in closes(part)]
+        case Conjugate():
+            return closes(group.group)
+    return [False] * group.dim
+
+
+def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """g⁻¹h as an element."""
+    match group:
+        case ls.SO2():
+            return h - g
+        case ls.O2():
+            return np.array([g[1] * (h[0] - g[0]), g[1] * h[1]])
+        case ls.Scale():
+            return h / g
+        case ls.Trivial():
+            return h
+        case Beside() | ls.Product():
+            pairs = zip(factors(group, g), factors(group, h), strict=True)
+            return np.concatenate([relative(part, own, other).ravel() for (part, own), (_, other) in pairs])
+        case Conjugate():
+            return relative(group.group, g, h)
+    return np.linalg.inv(g) @ h

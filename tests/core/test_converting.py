@@ -1,0 +1,118 @@
+"""convert: an ordinary network becomes the equivariant one of the same shape."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from liespline.nn import Depthwise, Downsample, FieldDropout, MaxPool
+from networks import TURNS
+from plain_networks import ResNet18, every_kind
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def test_resnet18_has_the_same_shapes_layer_by_layer() -> None:
+    plain = ResNet18(4)
+    net = ls.convert(plain, TURNS)
+    seen: dict[str, list[tuple[int, ...]]] = {}
+
+    def watch(module: nn.Module, key: str) -> None:
+        for name in (
+            "conv1",
+            "maxpool",
+            *(f"layers.{i}.{j}.{c}" for i in range(4) for j in (0, 1) for c in ("conv1", "bn2")),
+        ):
+            module.get_submodule(name).register_forward_hook(
+                lambda m, i, out: seen.setdefault(key, []).append(tuple(out.shape))
+            )
+
+    watch(plain, "plain"), watch(net, "group")
+    x = torch.randn(2, 3, 45, 64)
+    assert net(x).shape == plain(x).shape
+    assert [(*s[:2], 4, *s[2:]) for s in seen["plain"]] == seen["group"]
+    kinds = [type(m) for m in net.modules() if isinstance(m, ls.Lift | ls.GConv)]
+    assert kinds == [ls.Lift] + [ls.GConv] * 19
+    assert isinstance(plain.conv1, nn.Conv2d)  # what was given stays
+    assert not any(isinstance(m, nn.Conv2d | nn.BatchNorm2d | nn.MaxPool2d) for m in net.modules())
+
+
+@pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")
+def test_resnet18_trains_and_exports() -> None:
+    net = ls.convert(ResNet18(4, classes=2), TURNS)
+    x, y = torch.randn(8, 3, 32, 32), torch.tensor([0, 1] * 4)
+    x[1::2] = x[1::2] + x[1::2].roll(1, -1)  # textures of two kinds
+    optimiser = torch.optim.Adam(net.parameters(), lr=3e-3)
+    losses = []
+    for _ in range(12):
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+    net.eval()
+    plain = ls.export(net)
+    with torch.no_grad():
+        expected = net(x)
+        assert (plain(x) - expected).abs().max() < 1e-4 * expected.abs().max()
+        program = torch.export.export(plain, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2)},))
+        assert (program.module()(x[:3]) - expected[:3]).abs().max() < 1e-4 * expected.abs().max()
+
+
+def test_every_kind_of_layer() -> None:
+    plain = every_kind(2)
+    net = ls.convert(plain, TURNS)
+    assert net[2] is net[6]  # what was one object stays one
+    assert [m.p for m in net.modules() if isinstance(m, FieldDropout)] == [0.2]
+    assert sum(isinstance(m, Downsample) for m in net.modules()) == 3
+    assert [m.kernel_size for m in net.modules() if isinstance(m, Depthwise)] == [(5, 5)]
+    assert [(m.kernel_size, m.stride) for m in net.modules() if isinstance(m, MaxPool)] == [(2, 1)]
+    x = torch.randn(2, 2, 28, 28)
+    assert net(x).shape == plain(x).shape == (2, 5)
+
+
+@pytest.mark.parametrize("padding", ["valid", 0, "same", 2])
+def test_a_layer_keeps_the_size_of_its_output_and_a_norm_its_constants(padding: str | int) -> None:
+    plain = nn.Sequential(nn.Conv2d(2, 3, 3, padding=padding), nn.BatchNorm2d(3, eps=0.02, momentum=0.3), nn.ReLU())
+    net = ls.convert(plain, TURNS)
+    x = torch.randn(2, 2, 15, 17)
+    assert net(x).shape == plain(x).shape
+    (norm,) = (m for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm))
+    assert (norm.eps, norm.momentum) == (0.02, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("group", "conv", "shape"), [(ls.Scale(1), nn.Conv1d, (20,)), (ls.SO3(), nn.Conv3d, (9, 9, 9))]
+)
+def test_signals_volumes_and_networks_without_pooling(group: ls.Group, conv: type[nn.Conv3d], shape: tuple) -> None:
+    grid = ls.uniform(group, 12) if isinstance(group, ls.SO3) else ls.uniform(group, 2, spacing=0.3)
+    net = ls.convert(nn.Sequential(conv(1, 2, 3, padding=1), nn.ReLU(), conv(2, 3, 1, stride=2)), grid)
+    assert net(torch.randn(2, 1, *shape)).shape == (2, 3, *((n + 1) // 2 for n in shape))
+    assert isinstance(net[-1], ls.Project)
+
+
+def test_what_cannot_be_converted_is_one_list() -> None:
+    plain = nn.Sequential(
+        nn.Conv2d(1, 2, 3),
+        nn.ConvTranspose2d(2, 2, 2),
+        nn.Conv2d(4, 4, 3, groups=2),
+        nn.Sequential(nn.Conv2d(2, 2, 3, dilation=2), nn.Conv1d(2, 2, 3), nn.Conv2d(2, 2, 3, stride=(1, 2))),
+        nn.AdaptiveAvgPool2d(7),
+        nn.LayerNorm(7),
+    )
+    with pytest.raises(ValueError) as raised:
+        ls.convert(plain, TURNS)
+    text = str(raised.value)
+    parts = ("1: ConvT", "3.0: ", "dilated", "3.1: ", "acts on 2", "stride = (1, 2)", "4: Adaptive", "5: Layer")
+    assert [part for part in parts if part not in text] == []
+    assert text.count("\n") == 6
+    with pytest.raises(ValueError, match="it has no Conv2d"):
+        ls.convert(nn.Sequential(nn.Linear(3, 3)), TURNS)
+    with pytest.raises(ValueError, match="got Sequential and SO2"):
+        ls.convert(nn.Sequential(), ls.SO2())  # type: ignore[arg-type]

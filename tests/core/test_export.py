@@ -1,0 +1,117 @@
+"""An exported network is plain torch and computes what the network computes; checks.py takes it to ONNX."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import liespline as ls
+from cases import CASES, Case
+from exported import distance, same, stirred
+from liespline import GConv, Grid, Lift, Project, SplineBasis, export
+from networks import NETWORKS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+
+SO2 = ls.uniform(ls.SO2(), 4)
+SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
+SMALL_SCALES = Grid(ls.Scale(2), torch.tensor([[0.4], [0.5]]), torch.ones(2), 0.3)  # windows below kernel_size
+CUBE = ls.uniform(ls.SO3(), 12)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
+def test_every_group_dimension_and_kernel(case: Case) -> None:
+    net = nn.Sequential(
+        Lift(2, 3, 3, case.grid, x_basis=case.x_basis(), padding="same"),
+        nn.ReLU(),
+        GConv(3, 2, 3, case.grid, x_basis=case.x_basis(), h_basis=case.h_basis(), padding=1),
+    )
+    same(net, torch.randn(2, 2, *(6, 5, 4)[: case.d]))
+
+
+OPTIONS = [
+    {"kernel_size": 5, "padding": 2, "stride": 2},
+    {"kernel_size": 4, "padding": "same"},
+    {"kernel_size": (3, 6), "padding": (1, 0), "stride": (1, 3)},
+    {"kernel_size": (6, 3), "padding": "same", "padding_mode": "circular"},
+    {"kernel_size": 5, "padding": 2, "padding_mode": "reflect", "stride": (2, 1)},
+    {"kernel_size": 5, "padding": 1, "padding_mode": "circular"},
+    {"kernel_size": 5, "padding": 2, "padding_mode": "replicate", "bias": False},
+    {"kernel_size": 4, "padding": "same", "padding_mode": "reflect"},
+    {"kernel_size": 5, "padding": 0, "padding_mode": "replicate"},
+    {"kernel_size": 5, "padding": 2, "padding_mode": "disc"},
+    {"kernel_size": (4, 5), "padding": 0, "padding_mode": "disc", "stride": 2},
+    {"kernel_size": 1, "stride": 2},
+]
+
+
+@pytest.mark.parametrize("grid", [SO2, SCALES, SMALL_SCALES], ids=["SO2", "growing", "shrinking"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_windows_strides_and_paddings(grid: Grid, options: dict) -> None:
+    h_basis = SplineBasis(ls.local(grid.group, 3, grid.spacing))
+    net = nn.Sequential(Lift(2, 2, grid=grid, **options), nn.Tanh(), GConv(2, 3, grid=grid, h_basis=h_basis, **options))
+    same(net, torch.randn(2, 2, 23, 26))
+
+
+def test_between_grids_and_without_space() -> None:
+    sphere = ls.uniform(ls.Sphere(), 6)
+    same(nn.Sequential(Lift(1, 2, 3, sphere), nn.ReLU(), GConv(2, 2, 3, sphere)), torch.randn(2, 1, 6, 6, 6))
+    functions = nn.Sequential(
+        *(GConv(1, 2, None, sphere, out_grid=CUBE), nn.BatchNorm1d(2), nn.ReLU()),
+        *(GConv(2, 3, None, CUBE), Project("max", CUBE)),
+    )
+    plain = same(functions, torch.randn(3, 1, 6))
+    assert [type(m) for m in plain.modules() if isinstance(m, nn.Linear | nn.Conv1d)] == [nn.Linear, nn.Linear]
+    finer = ls.uniform(ls.SO2(), 8)
+    same(nn.Sequential(Lift(1, 2, 5, SO2), GConv(2, 2, 5, SO2, out_grid=finer)), torch.randn(2, 1, 12, 12))
+
+
+def test_what_cannot_be_exported_says_why() -> None:
+    net = nn.Sequential(Lift(1, 2, 3, SO2), nn.ReLU(), GConv(2, 2, 3, SO2))
+    with torch.no_grad():
+        net[2].weight[0, 0, :2] = math.nan
+    with pytest.raises(ValueError, match=r"8 of the 144 numbers in '2.weight' are NaN or infinite"):
+        export(net)
+
+    class Wrapped(Lift):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x).relu()
+
+    with pytest.raises(ValueError, match=r"layer '0' is a Wrapped with a forward of its own.*hold a Lift"):
+        export(nn.Sequential(Wrapped(1, 2, 3, SO2)))
+    hooked = Lift(1, 2, 3, SO2)
+    hooked.register_forward_hook(lambda module, args, output: output + 1)
+    with pytest.raises(ValueError, match=r"layer '0' has forward hooks"):
+        export(nn.Sequential(hooked))
+    with pytest.raises(ValueError, match=r"net is a list, must be an nn.Module"):
+        export([Lift(1, 2, 3, SO2)])  # type: ignore[arg-type]
+
+
+def test_double_precision_and_parametrised_weights() -> None:
+    net = nn.Sequential(Lift(2, 3, 5, SO2), nn.BatchNorm3d(3), GConv(3, 2, 3, SO2, padding=1)).double()
+    nn.utils.parametrizations.weight_norm(net[2])
+    stirred(net)
+    assert distance(net, export(net), torch.randn(2, 2, 8, 8, dtype=torch.float64)) < 1e-13
+
+
+@pytest.mark.parametrize("name", ["1-D", "3-D", "residual", "CelebA", "classifier", "resnet"])
+def test_compact_networks_hold_no_more_than_what_was_trained(name: str) -> None:
+    net = NETWORKS[name]()
+    compact, plain, trained = (
+        sum(p.numel() for p in one.parameters()) for one in (export(net, compact=True), export(net), net)
+    )
+    assert compact <= 1.05 * trained + 200  # biases, once for each element
+    assert plain > 2 * trained
+
+
+def test_channel_groups_are_those_of_convolutions() -> None:
+    plain = export(NETWORKS["channel groups"]())
+    assert [m.groups for m in plain.modules() if isinstance(m, nn.Conv2d)] == [2, 4]

@@ -1,0 +1,138 @@
+"""Each layer against the formulas as naive loops, and its gradients."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import liespline as ls
+import oracle
+from cases import CASES, Case
+from liespline import functional
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+
+
+def lift(case: Case, kernel_size: int | tuple[int, ...] = 3, **options: object) -> ls.Lift:
+    return ls.Lift(2, 2, kernel_size, case.grid, x_basis=case.x_basis(), dtype=torch.float64, **options)  # type: ignore[arg-type]
+
+
+def gconv(case: Case, kernel_size: int | tuple[int, ...] = 3, **options: object) -> ls.GConv:
+    bases = {"x_basis": case.x_basis(), "h_basis": case.h_basis(), "dtype": torch.float64}
+    return ls.GConv(2, 2, kernel_size, case.grid, **bases, **options)  # type: ignore[arg-type]
+
+
+def close(found: torch.Tensor, expected: np.ndarray) -> None:
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-10, rtol=0)
+
+
+def name(case: Case) -> str:
+    return f"{case.name}-{case.kind}"
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_lift_is_the_formula(case: Case) -> None:
+    layer = lift(case)
+    sampled = oracle.kernel(layer)
+    close(layer.kernel(), sampled)
+    x = torch.randn(2, 2, *(5, 4, 5)[: case.d], dtype=torch.float64)
+    close(layer(x), oracle.correlate(layer, x.numpy(), sampled))
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_gconv_is_the_formula(case: Case) -> None:
+    layer = gconv(case, padding=1)
+    sampled = oracle.kernel(layer)
+    close(layer.kernel(), sampled)
+    x = torch.randn(2, 2, len(case.grid), *(4, 3, 3)[: case.d], dtype=torch.float64)
+    close(layer(x), oracle.correlate(layer, x.numpy(), sampled))
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.name in ("SO2", "Scale(2)", "SO3")], ids=name)
+def test_gradients(case: Case) -> None:
+    layer = gconv(case, kernel_size=2) if case.d == 3 else gconv(case)
+    names = [n for n, _ in layer.named_parameters()]
+    if case.kind == "deformable":
+        assert {"x_centres", "h_centres"} <= set(names)
+    x = torch.randn(1, 2, len(case.grid), *(3, 3, 2)[: case.d], dtype=torch.float64, requires_grad=True)
+
+    def run(x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(layer, dict(zip(names, parameters, strict=True)), (x,))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch.autograd.gradcheck(run, (x, *layer.parameters()), fast_mode=True)
+
+
+def test_layers_show_what_they_are() -> None:
+    grid = ls.uniform(ls.SO2(), 4)
+    shown = repr(ls.GConv(2, 3, 5, grid, stride=2, padding=1))
+    assert "2, 3, 5×5, Grid(SO2(), 4 elements, spacing=1.571), N_x=9, N_k=4, stride=(2, 2)" in shown
+    assert "no space" in repr(ls.GConv(1, 1, None, grid))
+    assert repr(ls.Project("max", grid)) == "Project('max', Grid(SO2(), 4 elements, spacing=1.571))"
+    assert repr(ls.nn.MaxPool(3, 2)) == "MaxPool(3, stride=2, padding=0)"
+    assert repr(ls.groups.Semidirect(ls.SO2())) == "Semidirect(SO2())"
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.parametrize("size", [(3, 3), (4, 4), (2, 5)])
+def test_same_pads_where_torch_does(size: tuple[int, int]) -> None:
+    layer = ls.Lift(2, 3, size, ls.uniform(ls.Trivial(2), 1), padding="same", bias=False).double()
+    x = torch.randn(1, 2, 7, 6, dtype=torch.float64)
+    expected = torch.nn.functional.conv2d(x, layer.kernel()[:, 0], padding="same")
+    close(layer(x)[:, :, 0], expected.detach().numpy())
+
+
+def test_vectors_by_hand() -> None:
+    n = 5
+    grid = ls.uniform(ls.SO2(), n)
+    x = torch.randn(2, 3, n, 4, 6, dtype=torch.float64)
+    found = ls.Project("vector", grid).double()(x)
+    assert found.shape == (2, 3, 2, 4, 6)
+    angles = [2 * math.pi * i / n for i in range(n)]
+    for axis, wave in enumerate((math.cos, math.sin)):
+        right = sum(wave(angle) * x[:, :, i] for i, angle in enumerate(angles)) / n
+        assert (found[:, :, axis] - right).abs().max() < 1e-12
+
+
+def test_every_group_has_directions() -> None:
+    scales = ls.uniform(ls.Scale(2), 3, spacing=0.4)
+    assert torch.allclose(ls.functional.directions(scales)[:, 0], scales.elements[:, 0])
+    sphere = ls.uniform(ls.Sphere(), 6)
+    assert torch.allclose(ls.functional.directions(sphere), sphere.elements, atol=1e-12)
+    assert ls.Project("vector", sphere)(torch.randn(1, 2, 6, 3, 3, 3)).shape == (1, 2, 3, 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("grid", "out_grid", "k"),
+    [
+        (ls.uniform(ls.SO2(), 2), None, 5),  # where splines overlap themselves
+        (ls.local(ls.SO2(), 3, 0.8), ls.local(ls.SO2(), 3, 0.5), 3),  # weights that differ
+        (ls.uniform(ls.SO2(), 6), ls.uniform(ls.SO2(), 3), 3),
+    ],
+)
+def test_kernels_between_grids_are_the_formula(grid: ls.Grid, out_grid: ls.Grid | None, k: int) -> None:
+    layer = ls.GConv(1, 2, k, grid, out_grid=out_grid, dtype=torch.float64)
+    close(layer.kernel(), oracle.kernel(layer))
+
+
+@pytest.mark.parametrize("k", [3, 4, 5, 7])
+def test_windows_grow_with_their_scales(k: int) -> None:
+    """The window of scale s holds the samples nearer the centre than s times the first one left out at scale 1."""
+    grid = ls.uniform(ls.Scale(2), 5, spacing=0.5 * math.log(2))
+    offsets = [i + (0.5 if k % 2 == 0 else 0.0) for i in range(-99, 99)]
+    for s, size in zip(grid.elements[:, 0].tolist(), functional.window(grid, (k, k)).sizes, strict=True):
+        inside = sum(abs(v) < s * (k + 1) / 2 - 1e-9 for v in offsets)
+        assert size == (inside, inside)
+    assert set(functional.window(ls.uniform(ls.SO2(), 8), (k, k)).sizes) == {(k, k)}
+    assert functional.window(ls.uniform(ls.SO2(), 4), (3, 7)).sizes[1] == (7, 3)

@@ -1,0 +1,195 @@
+"""Every layer and network under all that a PyTorch user does to modules; then what needs a layer of its own."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
+from torch.nn import functional as F
+from torch.nn.utils import parametrize
+
+import checks
+import checks_held
+import liespline as ls
+import two_processes
+from liespline import GConv, Lift, Project, SplineBasis, functional, paths
+from networks import NETWORKS, SO2, TURNS, close, every_network, gradients
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.compiler.reset()
+
+
+CHECKS = {check.__name__: check for check in (*checks.CHECKS, *checks_held.CHECKS)}
+
+
+@every_network
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
+@pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")  # and in its exporter
+def test_every_module(check: str, name: str) -> None:
+    CHECKS[check](NETWORKS[name])
+
+
+# ---- torch.compile ----
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch's own
+def test_compiles_by_inductor() -> None:
+    net, x = NETWORKS["SO2 local"](), NETWORKS["SO2 local"].image()
+    compiled = torch.compile(net, fullgraph=True)
+    close(compiled(x), net(x))
+    compiled(x).square().mean().backward()
+    wanted = gradients(net, net(x).square().mean())
+    for key, parameter in net.named_parameters():
+        close(parameter.grad, wanted[key])
+
+
+def test_compiles_once_for_all_batch_sizes() -> None:
+    net, counted = NETWORKS["SO2 dense"]().eval(), CompileCounter()
+    compiled = torch.compile(net, backend=counted, fullgraph=True, dynamic=True)
+    for batch in (4, 3, 5):
+        x = NETWORKS["SO2 dense"].image(batch)
+        close(compiled(x), net(x))
+    assert counted.frame_count == 1
+
+
+# ---- precision ----
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_samples_kernels_in_float32(dtype: torch.dtype) -> None:
+    layer = GConv(3, 4, 5, SO2, bias=False)
+    x = torch.randn(2, 3, 8, 12, 12)
+    exact = layer.kernel().detach()
+    with torch.autocast("cpu", dtype), paths.use("dense"):
+        assert torch.equal(layer.kernel(), exact)
+        found = layer(x)
+    # A kernel rounded once, after it was sampled, and convolved in half precision: the very same numbers.
+    weight = exact.flatten(2, 3).flatten(0, 1).to(dtype)
+    expected = F.conv2d(x.flatten(1, 2).to(dtype), weight).unflatten(1, (4, 8))
+    assert torch.equal(found, expected)
+    # What sampling in half precision would give instead is far from that.
+    coefficients, x_samples, h_samples = (t.to(dtype) for t in (layer.weight, layer.x_samples, layer.h_samples))
+    coarse = functional.kernel(coefficients, x_samples, h_samples).flatten(2, 3).flatten(0, 1)
+    assert (coarse - weight).abs().max() > 4 * torch.finfo(dtype).eps * weight.abs().mean()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_default_dtype(dtype: torch.dtype) -> None:
+    torch.set_default_dtype(dtype)
+    net = NETWORKS["SO2 deformable"]()
+    assert {p.dtype for p in net.parameters()} == {dtype}
+    assert net(NETWORKS["SO2 deformable"].image(dtype=dtype)).dtype == dtype
+
+
+def test_state_of_another_dtype_can_be_assigned() -> None:
+    case = NETWORKS["Scale 2-D"]
+    truth, net = case().double(), case()
+    net.load_state_dict(truth.state_dict(), assign=True)
+    x = case.image(dtype=torch.float64)
+    assert torch.equal(net[:4](x), truth[:4](x))
+
+
+def test_project_follows_device_and_dtype() -> None:
+    project = Project("sum", ls.uniform(ls.Sphere(), 6)).to(torch.float16).double()
+    assert torch.equal(project.weights, project.grid.weights)
+
+
+# ---- processes, devices and memory ----
+
+
+def test_two_processes_have_the_gradients_of_their_joint_batch(tmp_path: Path) -> None:
+    names = ["SO2 local", "SO2 deformable", "Scale 2-D", "SO3 local"]
+    torch.multiprocessing.spawn(two_processes.train, args=(names, str(tmp_path)), nprocs=2)
+    for name in names:
+        net = two_processes.network(name)
+        wanted = gradients(net, net(two_processes.joint_batch(name)).square().mean())
+        for rank in range(2):
+            found = torch.load(tmp_path / f"{name} {rank}.pt", weights_only=True)
+            for key, gradient in found.items():
+                close(gradient, wanted[key], 1e-12)
+
+
+def test_grids_and_bases_made_under_another_default_device() -> None:
+    with torch.device("meta"):
+        grids = [ls.uniform(ls.SO2(), 7), ls.uniform(ls.Scale(2), 3, spacing=0.3), ls.uniform(ls.SO3(), 24)]
+        grids += [ls.repulsion(ls.Sphere(), 5), ls.local(ls.SO3(), 7, 0.5), ls.lattice(2, 3), ls.disc(5)]
+        downsample = ls.nn.Downsample(2).to_empty(device="cpu")
+        layer = GConv(1, 1, 5, grids[0], h_basis=SplineBasis(ls.local(ls.SO2(), 3, 0.9)), device="cpu")
+    assert all(not grid.elements.is_meta for grid in grids)
+    assert layer(torch.randn(1, 1, 7, 9, 9)).isfinite().all()
+    assert torch.equal(downsample.taps, ls.nn.Downsample(2).taps)
+
+
+def test_layers_first_made_in_inference_mode_leave_later_ones_trainable() -> None:
+    with torch.inference_mode():
+        GConv(1, 2, 5, ls.uniform(ls.SO2(), 9), dtype=torch.float64)  # new to every cache
+    layer = GConv(1, 2, 5, ls.uniform(ls.SO2(), 9), dtype=torch.float64)
+    layer(torch.randn(1, 1, 9, 9, 9, dtype=torch.float64)).sum().backward()
+    assert layer.weight.grad.abs().max() > 0
+
+
+def test_sixty_rotations_take_little_memory() -> None:
+    grid = ls.repulsion(ls.SO3(), 60)
+    for layer in (Lift(1, 1, 5, grid), GConv(1, 1, 5, grid), GConv(1, 1, 3, grid, padding=1)):
+        samples = {"x_samples", "h_samples"}
+        assert {name for name, buffer in layer.named_buffers() if buffer is not None} <= samples
+        file = io.BytesIO()
+        torch.save(layer, file)
+        held = sum(t.numel() * t.element_size() for t in (*layer.parameters(), *layer.buffers()))
+        assert file.getbuffer().nbytes - held < 1_000_000
+    assert not list(layer.children())  # nothing below it when printed
+
+
+def test_samples_are_the_layers_own_shared_between_processes_and_filled_again() -> None:
+    one = GConv(1, 1, 5, TURNS, dtype=torch.float64)
+    expected = one.kernel().detach().clone()
+    for samples in (one.x_samples, one.h_samples):
+        samples.zero_()
+    other, empty = (GConv(1, 1, 5, TURNS, dtype=torch.float64) for _ in range(2))
+    for layer in (other, empty.to_empty(device="cpu")):
+        layer.load_state_dict(one.state_dict())
+        assert torch.equal(layer.kernel(), expected)
+    other.share_memory()
+    assert all(tensor.is_shared() for tensor in (*other.parameters(), *other.buffers()))
+
+
+def test_weights_that_are_not_finite_go_through_as_in_a_convolution() -> None:
+    layer = GConv(1, 1, 5, TURNS)
+    with torch.no_grad():
+        layer.weight[0, 0, 0, 0] = math.nan
+    assert layer(torch.zeros(1, 1, 4, 9, 9)).isnan().any()
+
+
+class Counted(nn.Module):
+    """A parametrisation that knows how often it was evaluated."""
+
+    calls = 0
+
+    def forward(self, weight: Tensor) -> Tensor:
+        type(self).calls += 1
+        return 2 * weight
+
+
+@pytest.mark.parametrize("make", [lambda: Lift(1, 2, 5, TURNS), lambda: GConv(1, 2, 5, TURNS)])
+def test_a_parametrised_weight_is_computed_once(make: Callable[[], Lift | GConv]) -> None:
+    layer = make()
+    x = torch.randn(1, 1, 9, 9) if isinstance(layer, Lift) else torch.randn(1, 1, 4, 9, 9)
+    expected = 2 * (layer(x) - layer.bias.view(-1, 1, 1, 1))
+    parametrize.register_parametrization(layer, "weight", Counted())
+    Counted.calls = 0
+    close(layer(x), expected)
+    assert Counted.calls == 1

@@ -1,0 +1,200 @@
+"""The ready networks: any group and dimension, budgets of parameters, options, what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from exported import distance, stirred
+from liespline import models
+from liespline.models.kit import Kit
+from liespline.nn import FieldDropout
+from networks import CUBE, SPHERE, TRIVIAL, TURNS
+
+WIDTHS = {"classifier": (3, 4, 4, 5, 4, 12), "resnet": (3, 3, 4, 12), "unet": (3, 4, 5)}
+every_model = pytest.mark.parametrize("name", WIDTHS)
+TWO = {d: ls.uniform(ls.Scale(d), 2, spacing=0.5 * math.log(2)) for d in (1, 2, 3)}
+GRIDS = {
+    "Trivial(1)": (ls.uniform(ls.Trivial(1), 1), (21,)),
+    "Scale(1)": (TWO[1], (24,)),
+    "Trivial(2)": (TRIVIAL, (17, 20)),
+    "Scale(2)": (TWO[2], (17, 20)),
+    "Trivial(3)": (ls.uniform(ls.Trivial(3), 1), (9, 8, 10)),
+    "Scale(3)": (TWO[3], (9, 8, 10)),
+    "SO3": (CUBE, (9, 8, 10)),
+    "Sphere": (SPHERE, (8, 8, 8)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def ready(name: str, grid: ls.Grid = TURNS, **options: object) -> nn.Module:
+    return getattr(models, name)(2, 3, grid, **{"widths": WIDTHS[name]} | options)
+
+
+def numbers(net: nn.Module) -> int:
+    return sum(p.numel() for p in net.parameters())
+
+
+@every_model
+@pytest.mark.parametrize("grid", GRIDS)
+def test_every_group_and_dimension_trains_and_exports(name: str, grid: str) -> None:
+    elements, shape = GRIDS[grid]
+    net = ready(name, elements, kernel="local" if grid == "SO3" else "dense")
+    x = torch.randn(2, 2, *shape)
+    out = net(x)
+    assert out.shape == (2, 3) if name != "unet" else (2, 3, *shape)
+    out.square().mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
+    assert distance(stirred(net), ls.export(net), x) < 1e-5
+
+
+@every_model
+@pytest.mark.parametrize(
+    "options", [{}, {"kernel": "local"}, {"kernel": "deformable"}, {"features": True}, {"separable": True}], ids=str
+)
+@pytest.mark.parametrize("grid", [TURNS, TWO[2], CUBE], ids=repr)
+def test_what_is_counted_is_what_is_built(
+    name: str, options: dict, grid: ls.Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "classifier" and "features" in options:
+        options = {"stride": 2}
+    kits: list[Kit] = []
+    init = Kit.__init__
+    monkeypatch.setattr(Kit, "__init__", lambda self, *a, **k: kits.append(self) or init(self, *a, **k))
+    built = numbers(ready(name, grid, **options))
+    assert [kit.parameters for kit in kits] == [built]
+
+
+@pytest.mark.parametrize("grid", [TRIVIAL, ls.uniform(ls.SO2(), 8)], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "widths", "targets", "within"),
+    [
+        *((name, {}, (30_000, 300_000), 0.15) for name in WIDTHS),
+        ("classifier", {"widths": (8, 12, 16, 24)}, (2_000, 20_000, 200_000), 0.12),
+    ],
+)
+def test_widths_follow_from_a_budget(
+    name: str, widths: dict, targets: tuple[int, ...], within: float, grid: ls.Grid
+) -> None:
+    for target in targets:
+        net = getattr(models, name)(1, 10, grid, parameters=target, **widths)
+        assert numbers(net) == pytest.approx(target, rel=within)
+
+
+def test_a_seed_gives_one_network_whatever_was_built_before() -> None:
+    grid, drawn = ls.uniform(ls.SO2(), 7), []  # a grid of which no other test counts the splines
+    for _ in range(2):
+        torch.manual_seed(3)
+        net = models.classifier(1, 2, grid, widths=(3, 4), parameters=3000)
+        drawn.append(torch.cat([p.flatten() for p in net.parameters()]))
+    assert torch.equal(*drawn)
+
+
+def test_deformable_kernels_train_their_centres() -> None:
+    net = models.classifier(1, 2, TURNS, widths=(2, 3, 3), kernel="deformable")
+    centres = [p for name, p in net.named_parameters() if "centres" in name]
+    assert len(centres) == 2
+    net(torch.randn(4, 1, 16, 16)).square().sum().backward()
+    assert all(bool(p.grad.abs().sum() > 0) for p in centres)
+
+
+def test_the_pyramid_is_one_feature_map_per_stage() -> None:
+    net = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True)
+    shapes = [tuple(f.shape) for f in net(torch.randn(2, 2, 29, 32))]
+    assert shapes == [(2, 3, 4, 15, 16), (2, 4, 4, 8, 8), (2, 5, 4, 4, 4)]
+    assert models.unet(2, 3, TURNS, widths=(3, 4), features=True)(torch.randn(1, 2, 9, 9)).shape == (1, 3, 4, 9, 9)
+    budgeted = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True, parameters=20_000)
+    widths = [f.shape[1] for f in budgeted(torch.randn(2, 2, 29, 32))]
+    assert widths == [norm[0].num_features for norm in budgeted.norms]
+    assert widths != [3, 4, 5]
+
+
+def test_a_unet_puts_the_skip_before_what_comes_up() -> None:
+    """Stored parameters of its layers are in this order."""
+    net, x = ready("unet", widths=(2, 3, 4)).eval(), torch.randn(2, 1, 13, 16)
+    skips = [net.down[0](x)]
+    for stage in net.down[1:]:
+        skips.append(stage(skips[-1]))
+    found = skips.pop()
+    for stage in net.up:
+        skip = skips.pop()
+        found = stage(torch.cat([skip, net.finer(found, skip.shape[3:])], 1))
+    assert torch.allclose(net(x), net.head(found), atol=1e-6)
+
+
+def test_field_dropout_drops_whole_fields_in_training_only() -> None:
+    layer, x = FieldDropout(0.4), torch.ones(400, 5, 3, 4, 4)
+    fields = layer(x).flatten(2)
+    assert (fields == fields[..., :1]).all()
+    assert fields.unique().tolist() == pytest.approx([0, 1 / 0.6])
+    assert float((fields[..., 0] == 0).double().mean()) == pytest.approx(0.4, abs=0.05)
+    assert layer.eval()(x) is x
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "fields", "single"),
+    [
+        ("classifier", {"dropout": 0.4}, 2, [0.4]),  # behind the norm of every layer but the last
+        ("resnet", {"dropout": 0.4}, 3, [0.4]),  # once in each block
+        ("unet", {}, 5, []),  # at every stage, three down and two up
+    ],
+)
+def test_dropout_is_where_it_was_asked_for_and_as_strong(name: str, options: dict, fields: int, single: list) -> None:
+    net = ready(name, widths=(2, 3, 4), field_dropout=0.2, **options)
+    assert [m.p for m in net.modules() if isinstance(m, FieldDropout)] == [0.2] * fields
+    assert [m.p for m in net.modules() if isinstance(m, nn.Dropout)] == single
+    assert not any(isinstance(m, FieldDropout) for m in ready(name, widths=(2, 3, 4)).modules())
+
+
+@torch.no_grad()
+def test_the_classifier_takes_the_maximum_over_the_group_and_the_mean_over_space() -> None:
+    maps: list[torch.Tensor] = []
+    for grid in (TURNS, TRIVIAL):
+        net = models.classifier(1, 3, grid, widths=(2, 3)).double().eval()
+        last = [m for m in net.modules() if isinstance(m, ls.GConv)][-1]
+        last.register_forward_hook(lambda module, args, out: maps.append(out))
+        norm = list(net)[list(net).index(last) + 1]
+        linear = net[-4:]  # two linear layers, ReLU and dropout between them
+        logits = net(torch.rand(2, 1, 15, 15, dtype=torch.float64))
+        fields = norm(maps.pop())  # (B, C, N_h, H, W)
+        assert fields.shape[2] == len(grid)
+        assert torch.allclose(logits, linear(fields.amax(2).mean((2, 3))))
+        assert not torch.allclose(logits, linear(fields.mean((2, 3, 4)))) or len(grid) == 1
+
+
+@torch.no_grad()
+def test_the_unet_draws_from_the_maximum_over_the_group() -> None:
+    net = models.unet(1, 2, TURNS, widths=(3, 4)).eval()
+    features, seen = [], []
+    net.up[-1].register_forward_hook(lambda module, args, out: features.append(out))
+    (points,) = [m for m in net.modules() if isinstance(m, nn.Conv2d)]
+    points.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+    net(torch.rand(2, 1, 12, 14))
+    assert features[0].shape == (2, 3, 4, 12, 14)
+    assert torch.equal(seen[0], features[0].amax(2))
+    assert not torch.allclose(seen[0], features[0].mean(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: models.resnet(1, 2, TURNS, widths=()), r"resnet: widths = \(\)"),
+        (lambda: models.unet(1, 2, TURNS, widths=(3, 0)), r"unet: widths = \(3, 0\)"),
+        (lambda: models.classifier(1, 2, TURNS, widths=(3,)), r"\(3,\)"),
+        (lambda: models.resnet(1, 2, TURNS, kernel="fuzzy"), "fuzzy"),
+        (lambda: models.classifier(1, 2, TURNS, kernel="fuzzy"), "fuzzy"),
+        (lambda: FieldDropout(1.5), r"p = 1\.5"),
+    ],
+)
+def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()

@@ -1,0 +1,134 @@
+"""One convention of where samples lie: every size keeps its centre, going down, up and both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+import torch
+from scipy.interpolate import BSpline
+from torch import Tensor, nn
+
+import liespline as ls
+from liespline.nn import Downsample, MaxPool, Upsample, arguments
+from networks import TURNS
+
+X64 = torch.float64
+SIZES = (8, 9, 28, 29, 63, 64)
+
+
+@pytest.fixture(autouse=True)
+def _told_nothing() -> Iterator[None]:
+    before = set(arguments._told)
+    arguments._told.clear()
+    yield
+    arguments._told.clear()
+    arguments._told.update(before)
+
+
+def blob(size: int, centre: float, width: float) -> Tensor:
+    return (-(torch.arange(size, dtype=X64) - centre).square() / (2 * width**2)).exp().view(1, 1, 1, size)
+
+
+def centre_of(x: Tensor) -> float:
+    """The centre of mass; the samples of every size lie symmetric about (size − 1)/2."""
+    return float((x * torch.arange(x.shape[-1], dtype=X64)).sum() / x.sum())
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4, 5])
+@pytest.mark.parametrize("size", SIZES)
+def test_samples_are_read_about_the_images_centre(size: int, factor: int) -> None:
+    """Against SciPy's splines at the places the convention names, in a plain loop over samples."""
+    x = torch.randn(1, 1, 1, size, dtype=X64)
+    number = -(-size // factor)
+    found = Downsample(factor).double()(x)
+    spline = BSpline.basis_element([-2, -1, 0, 1, 2], extrapolate=False)
+    assert found.shape[-1] == number
+    for j in range(number):
+        place = (size - 1) / 2 + factor * (j - (number - 1) / 2)
+        inside = [(y, float(spline((y - place) / factor))) for y in range(size) if abs(y - place) < 2 * factor]
+        right = sum(weight * float(x[0, 0, 0, y]) for y, weight in inside) / sum(weight for _, weight in inside)
+        assert float(found[0, 0, 0, j]) == pytest.approx(right, abs=1e-12)
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+@pytest.mark.parametrize("size", SIZES)
+def test_down_then_up_returns_a_blob_to_its_place(size: int, factor: int) -> None:
+    down, up = Downsample(factor).double(), Upsample(factor)
+    width = 1.0 if factor == 2 else 1.5
+    # Anywhere far enough from the border for the filter, and in the middle of images that are too small for that.
+    room = 5 * width + 3 * factor
+    places = [(size - 1) / 2, *(torch.linspace(room, size - 1 - room, 5).tolist() if size - 1 > 2 * room else [])]
+    for place in places:
+        x = blob(size, place, width)
+        back = up(down(x), x.shape[3:])
+        assert back.shape == x.shape
+        assert abs(centre_of(back) - place) <= 1e-3
+
+
+def test_the_old_way_moves_the_blob() -> None:
+    """The planted fault: samples 0, 2, 4, … of an even size, brought up with corners not aligned."""
+    x = blob(32, 15.5, 1.5)
+    thinned = nn.functional.avg_pool1d(x[0], 3, 2, 1)
+    back = nn.functional.interpolate(thinned, scale_factor=2, mode="linear")
+    assert abs(centre_of(back.unsqueeze(0)) - 15.5) > 0.4
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("layer", [Downsample(2), Downsample(3), Downsample(2, degree=1)], ids=repr)
+def test_quarter_turns_and_flips_go_through(layer: Downsample, size: int) -> None:
+    x = torch.randn(2, 3, 4, size, size, dtype=X64)
+    layer, up = layer.double(), Upsample(layer.factor)
+    low = layer(x)
+    for move in (lambda t: torch.rot90(t, 1, (-2, -1)), lambda t: t.flip(-1)):
+        assert (layer(move(x)) - move(low)).abs().max() < 1e-12
+        assert (up(move(low), (size, size)) - move(up(low, (size, size)))).abs().max() < 1e-12
+
+
+def test_going_up_needs_a_size_that_comes_down_to_it() -> None:
+    x = torch.zeros(1, 1, 2, 5, 5)
+    assert Upsample(2)(x, (9, 10)).shape == (1, 1, 2, 9, 10)
+    for size in ((9, 11), (9,), (8, 9)):
+        with pytest.raises(ValueError, match=rf"size = \({size[0]},.*but x has \(5, 5\)"):
+            Upsample(2)(x, size)
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "off"),
+    [
+        (lambda: MaxPool(2), 9, "0.5"),
+        (lambda: MaxPool(3, 2, 1), 28, "0.5"),
+        (lambda: MaxPool(3), 11, "1"),
+        (lambda: MaxPool(2), 10, None),
+        (lambda: MaxPool(3, 2, 1), 29, None),
+        (lambda: ls.GConv(3, 2, 5, TURNS, stride=2, padding=2), 28, "0.5"),
+        (lambda: ls.GConv(3, 2, 5, TURNS, stride=2, padding=2), 29, None),
+        (lambda: ls.GConv(3, 2, 4, TURNS, padding="same"), 11, "0.5"),
+        (lambda: ls.GConv(3, 2, 4, TURNS, padding=1), 11, None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
+def test_what_cannot_be_centred_says_so_once(make, size: int, off: str | None) -> None:
+    layer = make()
+    x = torch.randn(1, 3, 4, size, size)
+    if off is not None:
+        with pytest.warns(UserWarning, match=f"lie {off} samples off the centre of {size} samples"):
+            layer(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(x)
+    same = (layer(_half_turn(x)) - _half_turn(layer(x))).abs().max() < 1e-5
+    assert bool(same) == (off is None)
+
+
+def _half_turn(x: Tensor) -> Tensor:
+    return torch.rot90(x, 2, (-2, -1)).roll(2, 2)
+
+
+def test_a_plain_network_is_told_nothing() -> None:
+    one = ls.uniform(ls.SO2(), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ls.Lift(1, 2, 5, one, stride=2, padding=2)(torch.randn(1, 1, 28, 28))
+        MaxPool(2)(torch.randn(1, 2, 1, 9, 9))

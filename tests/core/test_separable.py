@@ -1,0 +1,153 @@
+"""Channel groups and separable correlations: `nn.Conv2d`'s meaning, for every group and dimension."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import liespline as ls
+from cases import CASES, Case
+from exported import same
+from liespline.nn import Depthwise, SeparableGConv
+from networks import CUBE, TURNS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
+X64 = torch.float64
+EIGHT = ls.uniform(ls.SO2(), 8)
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@every_case
+def test_groups_are_layers_side_by_side(case: Case) -> None:
+    """Against one layer without groups for each group of channels, which others compare with naive loops."""
+
+    def lift(c: int, o: int, g: int) -> nn.Module:
+        return ls.Lift(c, o, 3, case.grid, x_basis=case.x_basis(), padding=1, groups=g)
+
+    def gconv(c: int, o: int, g: int) -> nn.Module:
+        return ls.GConv(c, o, 3, case.grid, x_basis=case.x_basis(), h_basis=case.h_basis(), padding=1, groups=g)
+
+    for make, axes in ((lift, ()), (gconv, (len(case.grid),))):
+        side_by_side(make, torch.randn(2, 4, *axes, *(6, 5, 4)[: case.d], dtype=X64))
+
+
+def side_by_side(make: Callable[[int, int, int], nn.Module], x: torch.Tensor) -> None:
+    whole, parts = make(4, 6, 2).double(), [make(2, 3, 1).double() for _ in range(2)]
+    assert whole.weight.shape[:2] == (6, 2)
+    nn.init.normal_(whole.bias)
+    for i, part in enumerate(parts):
+        state = whole.state_dict()
+        part.load_state_dict(state | {key: state[key].chunk(2)[i] for key in ("weight", "bias")})
+    expected = torch.cat([part(half) for part, half in zip(parts, x.chunk(2, 1), strict=True)], 1)
+    assert (whole(x) - expected).abs().max() < 1e-12 * expected.abs().max()
+
+
+def test_functions_on_the_group_alone() -> None:
+    side_by_side(lambda c, o, g: ls.GConv(c, o, None, CUBE, groups=g), torch.randn(3, 4, 12, dtype=X64))
+    same(nn.Sequential(ls.GConv(4, 6, None, CUBE, groups=2), nn.ReLU()), torch.randn(3, 4, 12))
+
+
+@pytest.mark.parametrize("options", [{"stride": 2}, {"padding": "same", "padding_mode": "circular"}, {"bias": False}])
+def test_groups_are_exported_with_their_options(options: dict) -> None:
+    net = nn.Sequential(ls.Lift(2, 4, 5, TURNS, groups=2, **options), ls.GConv(4, 8, 3, TURNS, groups=4, **options))
+    same(net, torch.randn(2, 2, 19, 20))
+
+
+@pytest.mark.parametrize("groups", [2, 8, 32])
+def test_activations_keep_their_size(groups: int) -> None:
+    """In the mean over draws, as without groups. A chain of depthwise layers alone would lose channels to ReLU."""
+
+    def moment(groups: int) -> float:
+        found = []
+        for seed in range(20):
+            torch.manual_seed(seed)
+            x = torch.randn(2, 32, 4, 9, 9).relu()
+            layer = ls.GConv(32, 32, 5, TURNS, padding="same", padding_mode="circular", groups=groups)
+            found.append(float(layer(x).detach().square().mean()))
+        return statistics.mean(found)
+
+    assert 0.8 < moment(groups) / moment(1) < 1.25
+
+
+@every_case
+def test_it_is_the_group_correlation_of_product_kernels(case: Case) -> None:
+    """K(x, h) = k(x) M(h) through GConv, which is compared with naive loops elsewhere."""
+    fixed = case.h_basis()
+    h_basis = ls.SplineBasis(fixed.grid, scale=fixed.scale, degree=fixed.degree)
+    options = {"x_basis": ls.SplineBasis(ls.disc(3, case.d)), "h_basis": h_basis, "padding": 1}
+    layer = SeparableGConv(2, 3, 3, case.grid, **options).double()
+    whole = ls.GConv(2, 3, 3, case.grid, **options).double()
+    mix, filters = layer
+    at_zero = ls.bspline(torch.zeros(1, dtype=X64), 3) ** case.d  # the single spline of a 1-sample window, there
+    with torch.no_grad():
+        nn.init.normal_(filters.bias)
+        whole.bias.copy_(filters.bias)
+        whole.weight.copy_(at_zero * torch.einsum("ox,oij->oixj", filters.weight[:, 0], mix.weight[:, :, 0]))
+    x = torch.randn(2, 2, len(case.grid), *(6, 5, 4)[: case.d], dtype=X64)
+    found, expected = layer(x), whole(x)
+    # On S² kernels are made symmetric as a product of two; here each factor is by itself.
+    assert found.shape == expected.shape
+    assert case.name == "Sphere" or (found - expected).abs().max() < 1e-12 * expected.abs().max()
+
+
+@pytest.mark.parametrize("options", [{"stride": 2, "padding": 1}, {"padding": "same", "padding_mode": "reflect"}, {}])
+@pytest.mark.parametrize("grid", [TURNS, ls.uniform(ls.Scale(2), 2, spacing=0.4)], ids=repr)
+def test_depthwise_is_each_elements_own_lifting(grid: ls.Grid, options: dict) -> None:
+    layer = Depthwise(2, 5, grid, **options).double()
+    lift = ls.Lift(1, 1, 5, grid, bias=False, **options).double()
+    x = torch.randn(2, 2, len(grid), 11, 13, dtype=X64)
+    found = layer(x)
+    for c in range(2):
+        with torch.no_grad():
+            lift.weight.copy_(layer.weight[c : c + 1])
+        for a in range(len(grid)):
+            assert (found[:, c, a] - lift(x[:, c : c + 1, a])[:, 0, a] - layer.bias[c]).abs().max() < 1e-12
+
+
+def test_coefficients_drawn_anew_are_as_large_as_those_of_a_new_layer() -> None:
+    def deviation(layer: SeparableGConv, part: int) -> float:
+        return float(layer[part].weight.detach().std())
+
+    for grid in (TURNS, EIGHT):
+        for seed in range(3):
+            torch.manual_seed(seed)
+            fresh, again = (SeparableGConv(48, 64, 5, grid, padding=2) for _ in range(2))
+            before = again[1].weight.detach().clone()
+            again.reset_parameters()
+            assert not torch.equal(again[1].weight, before)
+            for part in (0, 1):
+                assert deviation(again, part) == pytest.approx(deviation(fresh, part), rel=0.15)
+
+
+def test_it_trains_fewer_numbers_and_every_one_of_them() -> None:
+    layer = SeparableGConv(4, 6, 5, TURNS)
+    assert sum(p.numel() for p in layer.parameters()) == 4 * 6 * 4 + 6 * 9 + 6
+    moving = SeparableGConv(4, 6, 5, TURNS, x_basis=ls.SplineBasis(ls.disc(3), trainable=True))
+    for one in (layer, moving):
+        one(torch.randn(2, 4, 4, 9, 9)).square().sum().backward()
+        assert all(bool(p.grad.abs().sum() > 0) for p in one.parameters())
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ls.GConv(4, 6, 5, TURNS, groups=3), "GConv: groups = 3, must"),
+        (lambda: ls.GConv(4, 6, 5, TURNS, groups=0), "GConv: groups = 0, must"),
+        (
+            lambda: SeparableGConv(2, 2, 5, TURNS)[1](torch.randn(1, 3, 4, 9, 9)),
+            r"Depthwise: x has shape \(1, 3, 4, 9, 9\)",
+        ),
+    ],
+)
+def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        call()

@@ -1,0 +1,221 @@
+"""B-splines against SciPy, partitions of unity, bases against the paper's formulas in plain loops, and fits."""
+
+import copy
+import dataclasses
+import functools
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from scipy.interpolate import BSpline
+from scipy.spatial.transform import Rotation
+
+from liespline import SO2, SO3, Grid, Scale, Sphere, SplineBasis, bspline, disc, lattice, local, repulsion, uniform
+from own_group import DTYPES, SPACES, Triangular, ball, name, planted, vectors
+
+DEGREES = range(8)
+each_degree = pytest.mark.parametrize("degree", DEGREES)
+
+
+def scipys(degree: int) -> BSpline:
+    return BSpline.basis_element(np.arange(degree + 2) - (degree + 1) / 2, extrapolate=False)
+
+
+def reference(x: np.ndarray, degree: int) -> np.ndarray:
+    """Return Bⁿ(x) by SciPy, which says NaN outside the support."""
+    return np.nan_to_num(scipys(degree)(x))
+
+
+def samples(degree: int, n: int = 4001) -> torch.Tensor:
+    """Return points over the support and a little beyond, none of them a knot."""
+    return torch.linspace(-(degree + 1.7) / 2, (degree + 1.7) / 2, n, dtype=torch.float64) + 1e-7
+
+
+@each_degree
+def test_bspline_against_scipy(degree):
+    x = samples(degree)
+    np.testing.assert_allclose(bspline(x, degree), reference(x.numpy(), degree), rtol=0, atol=1e-12)
+    single = x.float()
+    found = bspline(single, degree)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found, reference(single.double().numpy(), degree), rtol=0, atol=2e-6)
+
+
+def test_high_degrees_stay_accurate():
+    for degree in (9, 10, 14):  # 10 on are made when asked for
+        x = samples(degree)
+        np.testing.assert_allclose(bspline(x, degree), reference(x.numpy(), degree), rtol=0, atol=1e-13)
+
+
+def test_truncated_powers_would_fail_in_float32():
+    """The textbook sum loses all digits at degree 7: the tolerance above can tell."""
+    x, degree = samples(7).float(), 7
+    total = sum(
+        (-1) ** k * math.comb(degree + 1, k) * (x - k + (degree + 1) / 2).clamp_min(0) ** degree
+        for k in range(degree + 2)
+    ) / math.factorial(degree)
+    assert np.abs(total.numpy() - reference(x.double().numpy(), degree)).max() > 2e-6
+
+
+@each_degree
+@pytest.mark.parametrize("dtype", DTYPES, ids=name)
+def test_bspline_is_exactly_zero_outside_its_support(degree, dtype):
+    end = torch.tensor((degree + 1) / 2, dtype=dtype)
+    beyond = torch.tensor([1e-3, 1, 1e6, 1e30, math.inf], dtype=dtype)
+    x = torch.cat([end + beyond, -end - beyond, end.nextafter(end * 2).reshape(1), end.reshape(1)]).requires_grad_()
+    value = bspline(x, degree)
+    assert not value.any(), "the right end itself is outside"
+    if degree:
+        (slope,) = torch.autograd.grad(value.sum(), x)
+        assert not slope.any(), "and far away nothing overflows"
+    assert float(bspline(0.9 * end, degree)) > 0
+    assert float(bspline(-end, degree)) == (degree == 0), "the box alone holds its left end"
+
+
+@pytest.mark.parametrize("degree", range(1, 8))
+def test_derivative_by_autograd(degree):
+    x = samples(degree).requires_grad_()
+    (slope,) = torch.autograd.grad(bspline(x, degree).sum(), x, create_graph=degree > 1)
+    expected = np.nan_to_num(scipys(degree).derivative()(x.detach().numpy()))
+    np.testing.assert_allclose(slope.detach(), expected, rtol=0, atol=1e-12)
+    h = 1e-5
+    quotient = (bspline(x + h, degree) - bspline(x - h, degree)).detach() / (2 * h)
+    smooth = (x.detach().mul(2).frac().abs() - torch.tensor([[0.0], [1.0]])).abs().amin(0) > 1e-3  # off the knots
+    np.testing.assert_allclose(slope.detach()[smooth], quotient[smooth], rtol=0, atol=1e-8)
+    if degree > 1:
+        (curvature,) = torch.autograd.grad(slope.sum(), x)
+        expected = np.nan_to_num(scipys(degree).derivative(2)(x.detach().numpy()))
+        np.testing.assert_allclose(curvature, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("degree", range(6))
+def test_partition_of_unity_on_every_circle(degree):
+    h = math.pi * (2 * torch.rand(400, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 1)
+    worst = {n: float((SplineBasis(uniform(SO2(), n), degree=degree)(h).sum(-1) - 1).abs().max()) for n in range(1, 33)}
+    assert {n: error for n, error in worst.items() if error > 1e-12} == {}
+    open_ended = uniform(planted(SO2(), period=None, volume=None), 2)
+    assert float((SplineBasis(open_ended, degree=5)(h).sum(-1) - 1).abs().max()) > 0.1, "as it would be on a line"
+
+
+@pytest.mark.parametrize("degree", range(6))
+def test_partition_of_unity_inside_the_covered_range(degree):
+    n, step, margin = 12, 0.37, (degree - 1) / 2  # centres 0 … n − 1 cover [margin, n − 1 − margin]
+    t = margin + (n - 1 - 2 * margin) * torch.rand(300, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    on_scales = SplineBasis(uniform(Scale(2), n, spacing=step), degree=degree)
+    np.testing.assert_allclose(on_scales((step * t).exp().unsqueeze(-1)).sum(-1), 1, rtol=0, atol=1e-12)
+    outside = torch.tensor([[math.exp(step * (n - 1 + (degree + 1) / 2 - 0.1))]], dtype=torch.float64)
+    assert float(on_scales(outside).sum()) < 0.999 or degree == 0
+    for d in (1, 2, 3):
+        basis = SplineBasis(lattice(d, 8, spacing=step), degree=degree)
+        reach = step * (7 / 2 - max(margin, 0)) * 0.999
+        x = reach * (2 * torch.rand(200, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) - 1)
+        np.testing.assert_allclose(basis(x).sum(-1), 1, rtol=0, atol=1e-12)
+
+
+def so3_log(matrix: np.ndarray) -> np.ndarray:
+    return Rotation.from_matrix(matrix).as_rotvec()
+
+
+def triangular_log(matrix: np.ndarray) -> list[float]:
+    """Return a, b, c of Log [[p, q], [0, r]] = [[a, c], [0, b]] by the divided difference of the logarithm."""
+    (p, q), (_, r) = matrix.tolist()
+    slope = 1 / p if p == r else (math.log(p) - math.log(r)) / (p - r)
+    return [math.log(p), math.log(r), q * slope]
+
+
+def sphere_log(centre: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return Log_S² R_{0,β_i,γ_i}⁻¹ R_{0,β,γ} z as Log_SO(3) R_{−γ′,β′,γ′} (eq. splineS2)."""
+    beta, gamma = math.acos(centre[2]), math.atan2(centre[1], centre[0])
+    seen = Rotation.from_euler("ZY", [gamma, beta]).inv().apply(n)
+    beta, gamma = math.acos(seen[2]), math.atan2(seen[1], seen[0])
+    return Rotation.from_euler("ZYZ", [gamma, beta, -gamma]).as_rotvec()[:2]
+
+
+OFFSETS = {
+    "R²": (disc(5), lambda g, h: h - g),
+    "SO(3)": (repulsion(SO3(), 20), lambda g, h: so3_log(g.T @ h)),
+    "S²": (repulsion(Sphere(), 20), sphere_log),
+    "scales": (local(Scale(2), 9, 0.3), lambda g, h: np.log(h / g)),
+    "triangular": (local(Triangular(), 7, 0.4), lambda g, h: triangular_log(np.linalg.inv(g) @ h)),
+}
+
+
+@pytest.mark.parametrize("space", OFFSETS)
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_basis_against_the_formula_in_loops(space, degree):
+    """B_i(h) = Π_k Bⁿ(Log(h_i⁻¹h)_k / s) (defs. splineRd, splineH, eq. splineS2)."""
+    grid, offset = OFFSETS[space]
+    group, scale = grid.group, 0.8 * grid.spacing
+    h = group.exp(0.6 * vectors(group, 12, seed=21))
+    found = SplineBasis(grid, scale=scale, degree=degree)(h)
+    for p, one in enumerate(h.numpy()):
+        for i, centre in enumerate(grid.elements.numpy()):
+            expected = np.prod(reference(np.asarray(offset(centre, one)) / scale, degree))
+            assert float(found[p, i]) == pytest.approx(expected, abs=1e-10)
+    assert int((found > 0).sum()) >= 12, "not a comparison of zeros"
+
+
+def test_periodic_splines_sum_over_all_turns():
+    grid = uniform(SO2(), 3)
+    basis = SplineBasis(grid, scale=2.9, degree=2)  # wider than the circle
+    h = vectors(SO2(), 40)
+    images = math.tau * np.arange(-5, 6)
+    for i, centre in enumerate(grid.elements[:, 0].tolist()):
+        expected = reference((h.numpy() - centre + images) / 2.9, 2).sum(-1)
+        np.testing.assert_allclose(basis(h)[:, i], expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("group", SPACES, ids=name)
+def test_basis_broadcasts_and_follows_dtype_and_device(group):
+    basis = SplineBasis(local(group, {0: 1, 1: 3, 2: 5, 3: 7}[group.dim], 0.5))
+    h = group.exp(vectors(group, 6)).unflatten(0, (2, 3))
+    assert basis(h).shape == (2, 3, len(basis))
+    torch.testing.assert_close(basis(h)[1, 2], basis(h[1, 2]))
+    torch.testing.assert_close(basis(h.float()), basis(h).float(), rtol=0, atol=2e-6)
+    for dtype in DTYPES:
+        assert basis(h.to(dtype)).dtype == dtype
+        assert basis(h.to(dtype).to("meta")).device.type == "meta"
+
+
+@pytest.mark.parametrize("group", SPACES[1:], ids=name)
+def test_centres_can_be_learned(group):
+    """Given centres replace the grid's, and the gradient in their log-coordinates is that of finite differences."""
+    basis = SplineBasis(local(group, {1: 3, 2: 5, 3: 7}[group.dim], 0.7), trainable=True)
+    log = group.log(basis.grid.elements) + 0.1 * ball(group.dim, len(basis), 1.0, seed=3)
+    h = group.exp(0.4 * vectors(group, 5, seed=8))
+    moved = Grid(group, group.exp(log), basis.grid.weights, 0.7)
+    torch.testing.assert_close(basis(h, basis.centres(log)), SplineBasis(moved)(h))
+    assert torch.autograd.gradcheck(lambda a: basis(h, basis.centres(a)), log.requires_grad_())
+
+
+@each_degree
+def test_compile_traces_bspline_and_its_derivative(degree):
+    torch.compiler.reset()
+    compiled = torch.compile(functools.partial(bspline, degree=degree), backend="aot_eager", fullgraph=True)
+    x, twin = (samples(degree, 101).requires_grad_() for _ in range(2))
+    found, right = compiled(x), bspline(twin, degree)
+    torch.testing.assert_close(found, right)
+    if degree:
+        torch.testing.assert_close(*(torch.autograd.grad(y.sum(), at)[0] for y, at in ((found, x), (right, twin))))
+
+
+@pytest.mark.parametrize("group", SPACES, ids=name)
+def test_compile_traces_bases(group):
+    torch.compiler.reset()
+    basis = SplineBasis(local(group, {0: 1, 1: 3, 2: 5, 3: 7}[group.dim], 0.5))
+    h = group.exp(vectors(group, 6))
+    torch.testing.assert_close(torch.compile(basis, backend="eager", fullgraph=True)(h), basis(h))
+
+
+def test_bases_are_values():
+    basis = SplineBasis(uniform(SO2(), 8), degree=2)
+    assert (basis.scale, len(basis)) == (basis.grid.spacing, 8)
+    assert basis.reach == pytest.approx(1.5 * math.tau / 8)
+    again = SplineBasis(uniform(SO2(), 8), scale=math.tau / 8, degree=2)
+    for twin in (copy.deepcopy(basis), pickle.loads(pickle.dumps(basis)), again):
+        assert twin == basis
+        assert hash(twin) == hash(basis)
+    for change in ({"grid": uniform(SO2(), 9)}, {"scale": 1.0}, {"degree": 3}, {"trainable": True}):
+        assert dataclasses.replace(basis, **change) != basis
