@@ -50,18 +50,22 @@ _LAB = [
           "transformed images are the first ones alone", "lab/test_measures"),
     Fault("lab/evaluation/scores.py::scores", "loss.update(objective.loss(outputs, targets), len(outputs))",
           "loss.update(objective.loss(outputs, targets))", "the last batch weighs as much as the others in the loss",
-          "truth/test_images::test_scores_of_every_split"),
+          "truth/test_images::test_the_size_of_batches_does_not_matter"),
     Fault("lab/evaluation/moves.py::under_moves", "if i: answers.append", "if True: answers.append",
-          "scores of transformed images count unrotated ones", "lab/test_measures"),
+          "scores of transformed images count unrotated ones",
+          "truth/test_equivariance_measure::test_scores_of_transformed_images_leave_out_the_unrotated_ones"),
     Fault("lab/training/start.py::reopened", "(changed.data, changed.labels) != (config.data, config.labels)",
-          "changed.data != config.data", "resumed with another table", "lab/test_resume"),
+          "changed.data != config.data", "resumed with another table",
+          "truth/test_table_order::test_a_run_does_not_go_on_with_another_table"),
     Fault("lab/evaluation/large.py::segment_large", "before : before + width]", ": width]",
-          "large images: masks beside their image", "lab/test_large"),
+          "large images: masks beside their image",
+          "truth/test_masks::test_pictures_and_the_values_of_their_masks"),
 ]  # fmt: skip
 
 _CORE = [
     Fault("nn/resample.py::Upsample._matrix", "matrix / matrix.sum(1, keepdim=True)", "matrix",
-          "up-sampling darkens the border", "test_resample"),
+          "up-sampling darkens the border",
+          "test_norm_pool"),
     Fault("nn/centre.py::Centre.forward", "x.narrow(axis, extra // 2, x.shape", "x.narrow(axis, 0, x.shape",
           "images cropped on one side", "test_classifier"),
     Fault("nn/dropout.py::FieldDropout.forward", "x.new_ones(*x.shape[:2],", "x.new_ones(1, x.shape[1],",
@@ -69,7 +73,8 @@ _CORE = [
     Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = gradient", "pass",
           "gradients are left in the modes", "test_optim"),
     Fault("grids/scatter.py::scatter", "offset.min(1).values.mean()", "offset.min()",
-          "drawn grids: the spacing is the shortest one", "test_grids"),
+          "drawn grids: the spacing is the shortest one",
+          "test_products::test_repulsion_on_a_torus_beats_the_square_lattice"),
 ]  # fmt: skip
 
 FAULTS = [*_LAB, *_CORE]

@@ -197,6 +197,9 @@ def test_repulsion_on_a_torus_beats_the_square_lattice():
     grid = repulsion(torus, 16)
     assert closest(grid) > math.tau / 4
     assert repulsion(torus, 16) == grid
+    apart = torus.offset(grid.elements.unsqueeze(1), grid.elements).norm(dim=-1).fill_diagonal_(math.inf)
+    assert grid.spacing == pytest.approx(float(apart.min(1).values.mean())), "the mean distance of neighbours"
+    assert grid.spacing > 1.0001 * closest(grid)
     assert repulsion(torus, 16, seed=1) != grid
 
 

@@ -176,6 +176,15 @@ def test_a_plain_network_is_measured(runs, folder):
     assert "0.00e+00" not in liespline("evaluate", runs["plain"], "--layers")
 
 
+def test_scores_of_transformed_images_leave_out_the_unrotated_ones(runs):
+    """The first of the transformations leaves images as they are."""
+    said = moves_of(runs["plain"])
+    assert said["labels"][0] == "0°"
+    assert said["mean_accuracy"] == pytest.approx(np.mean(said["accuracy"]), abs=1e-6)
+    assert said["scores"]["accuracy"] == pytest.approx(np.mean(said["accuracy"][1:]), abs=1e-6)
+    assert abs(said["scores"]["accuracy"] - said["mean_accuracy"]) > 1e-4
+
+
 def last_layer(run: Path, to: Path, change: Any) -> Path:
     """A copy of a run whose last weights are other ones."""
     shutil.copytree(run, to)

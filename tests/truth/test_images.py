@@ -44,6 +44,12 @@ def test_scores_of_every_split(road):
     assert trained["images"] == len(road.split("train"))
 
 
+def test_the_size_of_batches_does_not_matter(folders, monkeypatch):
+    """13 test images in batches of 5, the last one of 3."""
+    monkeypatch.setattr("liespline.lab.evaluation.scores.BATCH", 5)
+    assert folders.evaluated("test")["scores"] == pytest.approx(scores_of(folders, "test"), abs=NEAR)
+
+
 def test_every_image_is_in_one_split(road):
     assert sorted(name for split in ("train", "valid", "test") for name in road.split(split)) == sorted(road.truth)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from truth.road import NEAR, Road, answered, of_classes, of_numbers, of_tags
+from truth.shell import command
 
 
 def wanted(road: Road, split: str) -> dict[str, float]:
@@ -49,6 +51,19 @@ def test_a_table_that_is_sorted_again_says_the_same(kind, request):
             place.unlink()
     finally:
         before.replace(table)
+
+
+def test_a_run_does_not_go_on_with_another_table(classes, tmp_path):
+    """The images are the same: what the table says of them is not."""
+    run = shutil.copytree(classes.run, tmp_path / "run")
+    before = (run / "config.yaml").read_text()
+    text = (classes.run.parent / "table.csv").read_text()
+    other = tmp_path / "other.csv"
+    other.write_text(text.replace("\n10,", "\nX,").replace("\n9,", "\n10,").replace("\nX,", "\n9,"))
+    status, _, errors = command("train", "--resume", run, "--labels", other, "--quiet")
+    assert status == 2
+    assert "now in another class" in errors
+    assert (run / "config.yaml").read_text() == before
 
 
 def test_no_group_is_in_two_splits(classes):
