@@ -14,7 +14,10 @@ from liespline.lab.runs.line import read
 from studies.intervals import Estimate, area_over_images, over_images, over_seeds
 
 Line = Mapping[str, Any]
-NAMES = {"success": "landmarks found", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
+NAMES = {
+    "success": "landmarks found", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC",
+    "dice": "Dice",
+}  # fmt: skip
 """Scores in words. The first of them that a run has decides its pictures."""
 ON_LAST, LAST_TEN = "validation AUC, last 5 epochs", ", last ten epochs"
 CHANGE, RELATIVE = "change when moved", "relative output change"
@@ -131,7 +134,7 @@ def measures(line: Line) -> dict[str, float]:
     """What one run is measured by, in words."""
     results, valid = line["results"], line["training"]["valid"]
     found = {words: results["scores"][key] for key, words in NAMES.items() if key in results["scores"]}
-    for key in ("success", "accuracy", "auc"):
+    for key in ("success", "accuracy", "auc", "dice"):
         if "last_10" in valid.get(key, {}):
             found[NAMES[key] + LAST_TEN] = valid[key]["last_10"]
     if "last_5" in valid.get("auc", {}):

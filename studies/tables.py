@@ -10,7 +10,7 @@ from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
 BEHIND = ("AUC", "balanced", "sensitivity", "majority_class_accuracy")
-MEASURED = ("accuracy", "landmarks found", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
+MEASURED = ("accuracy", "landmarks found", "Dice", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
 COLUMNS = ("network", "seed", "parameters", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("seed", "majority_class_accuracy", "scored on", "epochs", "machine", "commit")
 """Above the columns where all runs agree."""
@@ -113,7 +113,7 @@ def _final(results: Line) -> dict[str, str]:
     """What a finished run was scored with."""
     scores, moves = results["scores"], results.get("transformed")
     shown = {"parameters": f"{results['parameters']:,}"}
-    shown |= {NAMES[key]: f"{scores[key]:.2%}" for key in ("accuracy", "success", "auc") if key in scores}
+    shown |= {NAMES[key]: f"{scores[key]:.2%}" for key in ("accuracy", "success", "auc", "dice") if key in scores}
     if "confusion" in results:
         counts = [sum(row) for row in results["confusion"]]
         recalls = [row[i] / counts[i] for i, row in enumerate(results["confusion"]) if counts[i]]
@@ -132,7 +132,7 @@ def _final(results: Line) -> dict[str, str]:
 
 def _best(valid: Line) -> dict[str, str]:
     """The best epoch of a run that was stopped."""
-    key = next(key for key in ("accuracy", "success") if key in valid)
+    key = next(key for key in ("accuracy", "success", "dice") if key in valid)
     return {NAMES[key]: f"{valid[key]['best']:.2%}", "scored on": "valid, in training; stopped"}
 
 
