@@ -9,10 +9,10 @@ from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
-BEHIND = ("AUC", "balanced", "sensitivity", "majority_class_accuracy")
+BEHIND = ("AUC", "balanced", "sensitivity", "majority class")
 MEASURED = ("accuracy", "landmarks found", "Dice", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
 COLUMNS = ("network", "seed", "parameters", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
-SHARED = ("seed", "majority_class_accuracy", "scored on", "epochs", "machine", "commit")
+SHARED = ("seed", "majority class", "scored on", "epochs", "machine", "commit")
 """Above the columns where all runs agree."""
 
 
