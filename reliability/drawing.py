@@ -121,7 +121,7 @@ def covering(
     copy: Copy, folder: Path, jobs: int, longest: float | None
 ) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
     """How long tests take, and which run which lines; those of a file whose .json is in the folder are known."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "core").mkdir(parents=True, exist_ok=True)
     environ = os.environ | {"PYTHONPATH": f"{copy.path}{os.pathsep}{Path(__file__).parent}", "OMP_NUM_THREADS": "1"}
 
     def look(name: str) -> None:

@@ -9,7 +9,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "groups/product": ["core/test_products", "core/test_check_group"],
     "groups/o": ["core/test_products", "core/test_check_group"],
     "groups/gl2": ["core/test_products", "core/test_check_group"],
-    "groups/": ["core/test_check_group", "core/test_errors_foundation", "core/test_groups", "core/test_products"],
+    "groups/": ["core/test_groups", "core/test_check_group", "core/test_errors_foundation", "core/test_products"],
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_fit", "core/test_products"],
     "functional/regular": ["core/test_semidirect"],

@@ -124,7 +124,9 @@ def _final(results: Line) -> dict[str, str]:
         shown |= {"sensitivity": f"{recalls[1]:.2%}"} if len(counts) == 2 else {}
     if moves:  # the first of the moves moves nothing
         shown["the same, as they lie"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"
-        shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"}
+        change = moves["change"] if "change" in moves else moves["relative_output_change"]
+        shown |= {"turned": f"{moves['mean_accuracy']:.2%}"}
+        shown |= {"change": f"{change:.1%}"} if change is not None else {}
     return {**shown, "scored on": f"{results['split']}, {results['images']:,} images"}
 
 

@@ -23,6 +23,8 @@ X64 = torch.float64
 
 
 def compiles_as_one_graph_and_trains(case: Network) -> None:
+    if not case.traced:
+        return
     net, x = case(), case.image().requires_grad_()
     compiled = torch.compile(copy.deepcopy(net), backend="aot_eager", fullgraph=True)
     found, expected = compiled(x), net(x)
@@ -34,6 +36,8 @@ def compiles_as_one_graph_and_trains(case: Network) -> None:
 
 def is_traced_and_exported_by_torch(case: Network) -> None:
     """Fake tensors have the shapes of real ones, a traced graph and a program for any batch the same numbers."""
+    if not case.traced:
+        return
     net, x = case().eval(), case.image(batch=3)
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         assert net(mode.from_tensor(x)).shape == net(x).shape
@@ -122,11 +126,24 @@ def is_checkpointed(case: Network) -> None:
 
 
 def is_exported(case: Network) -> None:
-    """As plain layers, compact ones, by torch.export and in ONNX Runtime, for any batch; averaged over grids."""
+    """As plain layers and compact ones; averaged over grids."""
     net, x = case(), case.image()
-    plain = same(net, x)  # gives every norm statistics of its own
+    same(net, x)  # gives every norm statistics of its own
     compact = ls.export(net, compact=True)
-    batches = ({0: torch.export.Dim("batch")},)
+    with torch.no_grad():
+        expected = net(x)
+        torch.testing.assert_close(compact(x), expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
+    if len(layers(net)[0].out_grid) > 1:
+        over, x = GridAverage(net.double()), x.double()
+        close(ls.export(over)(x), over(x), 1e-10)
+
+
+def runs_as_a_program_and_in_onnx(case: Network) -> None:
+    """Exported again, by torch.export and to ONNX Runtime, for any batch."""
+    if not case.in_onnx:
+        return
+    net, x = case(), case.image()
+    plain, batches = same(net, x), ({0: torch.export.Dim("batch")},)
     program = torch.export.export(plain, (x,), dynamic_shapes=batches)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "net.onnx")
@@ -136,12 +153,9 @@ def is_exported(case: Network) -> None:
         x = case.image(size)
         (by_onnx,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
         with torch.no_grad():
-            expected, found = net(x), (program.module()(x), compact(x), torch.from_numpy(by_onnx))
+            expected, found = net(x), (program.module()(x), torch.from_numpy(by_onnx))
         for one in found:
             torch.testing.assert_close(one, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
-    if len(layers(net)[0].out_grid) > 1:
-        over, x = GridAverage(net.double()), x.double()
-        close(ls.export(over)(x), over(x), 1e-10)
 
 
 CHECKS: tuple[Callable[[Network], None], ...] = (
@@ -153,4 +167,5 @@ CHECKS: tuple[Callable[[Network], None], ...] = (
     has_forward_derivatives,
     is_checkpointed,
     is_exported,
+    runs_as_a_program_and_in_onnx,
 )

@@ -59,6 +59,8 @@ class Network:
     make: Callable[[], nn.Module]
     shape: tuple[int, ...]
     on_meta: bool = True  # whether it can be made there
+    traced: bool = True  # whether it is compiled: not where that would be long, and the same code again
+    in_onnx: bool = True  # likewise
 
     def __call__(self) -> nn.Module:
         """Return the network, with other parameters each time."""
@@ -69,10 +71,10 @@ class Network:
         return torch.randn(batch, *self.shape, dtype=dtype)
 
 
-def _of_layers(*given: object) -> Network:
+def _of_layers(*given: object, traced: bool = True) -> Network:
     grid: Grid = given[0]  # type: ignore[assignment]
     space = {1: (16,), 2: (14, 14), 3: (6, 6, 6)}[grid.group.space_dim]
-    return Network(lambda: _network(*given), (2, *space))  # type: ignore[arg-type]
+    return Network(lambda: _network(*given), (2, *space), traced=traced, in_onnx=False)  # type: ignore[arg-type]
 
 
 def _line() -> nn.Module:
@@ -118,31 +120,31 @@ class _Sums(Residual):
 
 
 NETWORKS: dict[str, Network] = {
-    "SO2 dense": _of_layers(SO2),
+    "SO2 dense": _of_layers(SO2, traced=False),
     "SO2 local": _of_layers(SO2, _near(SO2)),
     "SO2 deformable": _of_layers(SO2, _near(SO2, trainable=True), (_moving(2), _moving(2))),
     "Scale 2-D": _of_layers(SCALES),
     "Scale 1-D deformable": _of_layers(LINE, _near(LINE, trainable=True), (_moving(1), None)),
-    "SO3 local": _of_layers(CUBE, _near(CUBE)),
+    "SO3 local": _of_layers(CUBE, _near(CUBE), traced=False),
     "SO3 deformable": _of_layers(CUBE, _near(CUBE, trainable=True), (None, _moving(3))),
     "Sphere": _of_layers(SPHERE),
-    "O2 dense": _of_layers(FLIPS),
+    "O2 dense": _of_layers(FLIPS, traced=False),
     "O2 deformable": _of_layers(FLIPS, SplineBasis(FLIPS, trainable=True)),
-    "SIM2 local": _of_layers(ZOOMS, _near(ZOOMS)),
-    "GL2 dense": _of_layers(SQUEEZES),
-    "Trivial": _of_layers(TRIVIAL),
+    "SIM2 local": _of_layers(ZOOMS, _near(ZOOMS), traced=False),
+    "GL2 dense": _of_layers(SQUEEZES, traced=False),
+    "Trivial": _of_layers(TRIVIAL, traced=False),
     "1-D": Network(_line, (2, 22)),
     "3-D": Network(_volume, (1, 10, 10, 10)),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "residual": Network(_Sums, (2, 12, 12)),
-    "CelebA": Network(lambda: models.celeba(2, 2), (3, 16, 16), on_meta=False),
+    "CelebA": Network(lambda: models.celeba(2, 2), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),
-    "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21)),
+    "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21), traced=False),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
-    "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14)),
-    "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False),
+    "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
+    "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),
 }
 every_network = pytest.mark.parametrize("name", NETWORKS)
 

@@ -4,7 +4,9 @@ import copy
 import math
 import pickle
 
+import numpy as np
 import pytest
+import scipy.linalg
 import torch
 
 from liespline import GL2, O2, O3, SO2, SO3, Scale, Sphere, Translation, Trivial
@@ -45,6 +47,24 @@ def test_sphere_is_a_quotient(dtype):
     assert apart(sphere.pull(g, sphere.act(g, x)), x) <= tolerance
     assert apart(sphere.inverse(g), sphere.pull(g, e)) <= tolerance
     assert apart(sphere.exp(sphere.log(g)), g) <= tolerance
+
+
+@each_group
+def test_exp_and_log_against_the_matrix_exponential(group):
+    generators = {
+        "SO2": [[[0, -1], [1, 0]]],
+        "Scale": [np.eye(group.space_dim)],
+        "SO3": [
+            [[0, 0, 0], [0, 0, -1], [0, 1, 0]],
+            [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
+            [[0, -1, 0], [1, 0, 0], [0, 0, 0]],
+        ],
+        "Triangular": [[[1, 0], [0, 0]], [[0, 0], [0, 1]], [[0, 1], [0, 0]]],
+    }.get(type(group).__name__, np.zeros((group.dim, group.space_dim, group.space_dim)))  # translations turn nothing
+    a = vectors(group, 300)
+    expected = scipy.linalg.expm(np.einsum("pi,ijk->pjk", a.numpy(), np.asarray(generators, float)))
+    np.testing.assert_allclose(group.matrix(group.exp(a)), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(group.log(group.exp(a)), a, rtol=1e-12, atol=1e-12)
 
 
 def test_so2_follows_rot90_and_wraps_to_minus_pi_pi():
@@ -139,6 +159,17 @@ def test_gradients_are_finite_at_the_identity_and_away(group):
         torch.testing.assert_close(row, torch.eye(group.dim, dtype=a.dtype)[i].expand_as(a), rtol=0, atol=1e-9)
 
 
+def test_groups_are_values():
+    for group in [*SPACES, *BUILT]:
+        for twin in (copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
+            assert twin == group
+            assert hash(twin) == hash(group)
+    assert len({*SPACES, *BUILT}) == len(SPACES) + len(BUILT)
+    assert Scale(2) != Scale(3)
+    assert Scale(2) != SO2()
+    assert repr(Scale(3)) == "Scale(space_dim=3)"
+
+
 @pytest.mark.parametrize("group", [*SPACES, O2(), O3(), SIM2, GL2(), SL2, UPPER, Semidirect(SIM2)], ids=name)
 def test_compile_traces_every_method(group):
     def methods(g: torch.Tensor, h: torch.Tensor, a: torch.Tensor, x: torch.Tensor) -> list[torch.Tensor]:
@@ -150,14 +181,3 @@ def test_compile_traces_every_method(group):
     arguments = (group.exp(a), group.exp(b), a, x)
     compiled = torch.compile(methods, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(*arguments), methods(*arguments))
-
-
-def test_groups_are_values():
-    for group in [*SPACES, *BUILT]:
-        for twin in (copy.deepcopy(group), pickle.loads(pickle.dumps(group))):
-            assert twin == group
-            assert hash(twin) == hash(group)
-    assert len({*SPACES, *BUILT}) == len(SPACES) + len(BUILT)
-    assert Scale(2) != Scale(3)
-    assert Scale(2) != SO2()
-    assert repr(Scale(3)) == "Scale(space_dim=3)"

@@ -25,7 +25,7 @@ def test_made_groups_are_groups(family: str, data: st.DataObject) -> None:
 
 
 @each_family
-@examples(25)
+@examples(15)
 @given(data=st.data())
 def test_lift_is_the_formula(family: str, data: st.DataObject) -> None:
     layer = data.draw(layers(Lift, family))
@@ -34,7 +34,7 @@ def test_lift_is_the_formula(family: str, data: st.DataObject) -> None:
 
 
 @each_family
-@examples(30)
+@examples(15)
 @given(data=st.data())
 def test_gconv_is_the_formula(family: str, data: st.DataObject) -> None:
     layer = data.draw(layers(GConv, family))
@@ -56,7 +56,7 @@ def test_projection_is_the_weighted_integral(family: str, data: st.DataObject) -
 
 
 @each_family
-@examples(30)
+@examples(15)
 @given(data=st.data())
 def test_every_path_is_dense(family: str, data: st.DataObject) -> None:
     layer = data.draw(layers(GConv, family))

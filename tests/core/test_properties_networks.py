@@ -115,7 +115,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("symmetric", KINDS)
-@examples(25)
+@examples(15)
 @given(data=st.data())
 def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject) -> None:
     torch.manual_seed(data.draw(st.integers(0, 2**16)))
@@ -146,7 +146,7 @@ def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@examples(15)
+@examples(10)
 @given(data=st.data())
 def test_shifts_are_exact(family: str, data: st.DataObject) -> None:
     torch.manual_seed(data.draw(st.integers(0, 2**16)))
@@ -167,7 +167,7 @@ def test_shifts_are_exact(family: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@examples(20)
+@examples(12)
 @given(data=st.data())
 def test_export_is_the_network(family: str, data: st.DataObject) -> None:
     first = data.draw(layers(Lift, family))

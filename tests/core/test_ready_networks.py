@@ -120,7 +120,7 @@ def test_the_pyramid_is_one_feature_map_per_stage() -> None:
 
 def test_a_unet_puts_the_skip_before_what_comes_up() -> None:
     """Stored parameters of its layers are in this order."""
-    net, x = ready("unet", widths=(2, 3, 4)).eval(), torch.randn(2, 1, 13, 16)
+    net, x = ready("unet", widths=(2, 3, 4)).eval(), torch.randn(2, 2, 13, 16)
     skips = [net.down[0](x)]
     for stage in net.down[1:]:
         skips.append(stage(skips[-1]))
