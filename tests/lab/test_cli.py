@@ -52,7 +52,7 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "digits", "--group", "none", "--elements", "4"], ["--elements does nothing with --group none"]),
         (["train", "digits", "--set", "logger=wandb"], ["logger = wandb", "not installed"]),
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
-        (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to go on from"]),
+        (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to resume"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
         (
             ["sweep", "studies/nowhere.py"],
@@ -266,7 +266,7 @@ def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path,
         status, text = liespline(command[0], folder, *(["x.png"] if command[0] == "predict" else []), *command[1:])
         assert status == 2
         assert text.splitlines() == [
-            f"Error: {folder}: holds a run that is not finished; go on with `liespline train --resume {folder}`"
+            f"Error: {folder}: holds a run that is not finished; resume it with `liespline train --resume {folder}`"
         ]
     assert sorted(folder.rglob("*")) == before
 
