@@ -48,8 +48,8 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Every setting is an option of `liespline train`, and a line of the `config.yaml` that each run keeps; "
-        "`liespline train --config FILE` starts from such a file. An option that does nothing for a task is refused.",
+        "Settings are options of `liespline train`, or said by `--set NAME=VALUE`. Those that apply to a run are lines of its "
+        "`config.yaml`; `liespline train --config FILE` starts from such a file. An option that does nothing for a task is refused.",
     ]
     for title, part in {"Data": "", "Network": "network", "Training": "training"}.items():
         lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
@@ -57,7 +57,9 @@ def settings_page() -> str:
             choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
             tasks = ", ".join(takers(setting.name)) or "of studies/" if setting.special else "all"
             later = " May change with `--resume`." if setting.later else ""
-            lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
+            lines.append(
+                f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting, None)} | {tasks} |"
+            )
     return "\n".join([*lines, "", ENVIRONMENT])
 
 

@@ -3,6 +3,7 @@
 from fault import Fault
 
 RECORDS = "lab/test_records::test_"
+INVARIANCE = "lab/test_invariance::test_"
 TABLES = "studies/test_tables::test_"
 REPORT = "studies/test_report::test_"
 STUDIES = "../../studies"
@@ -252,7 +253,7 @@ TESTS = {
     "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
     "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "--train-on-val learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "upright images among the moved ones": RECORDS + "moved_scores_leave_the_upright_images_out",
+    "upright images among the moved ones": INVARIANCE + "scores_of_transformed_images_leave_the_upright_ones_out",
     "a plain network half as large": REPORT + "ours_and_plain_have_equal_parameters_and_one_recipe[pcam]",
     "the first epochs for the last": "lab/test_line::test_epochs_become_means_and_the_best_one",
     "a difference with the interval of one": TABLES + "differences_have_welchs_interval_and_only_pairs_with_runs",

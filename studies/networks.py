@@ -14,10 +14,14 @@ from liespline.lab.runs.line import read
 from studies.intervals import Estimate, area_over_images, over_images, over_seeds
 
 Line = Mapping[str, Any]
-NAMES = {"success": "landmarks found", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC"}
+NAMES = {
+    "success": "landmarks found", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC",
+    "dice": "Dice",
+}  # fmt: skip
 """Scores in words. The first of them that a run has decides its pictures."""
 ON_LAST, LAST_TEN = "validation AUC, last 5 epochs", ", last ten epochs"
-CHANGE = "change when moved"
+CHANGE, RELATIVE = "change when moved", "relative output change"
+"""Of results of 0.2, over the norm of the output and against the upright image; and of later ones."""
 OF_MOVES = (", as they lie", ", cut", ", moved")
 """How the measures of those images end that were moved, at most some hundred of all."""
 MARK = " †"
@@ -76,7 +80,7 @@ class Network:
         values, first = self.values[measure], self.first
         if len(values) > 1:
             return over_seeds(values)
-        if measure in (CHANGE, ON_LAST) or (measure.endswith(LAST_TEN) and first["split"] != "valid"):
+        if measure in (CHANGE, RELATIVE, ON_LAST) or (measure.endswith(LAST_TEN) and first["split"] != "valid"):
             return None
         images = first["transformed"]["images"] if measure.endswith(OF_MOVES) else first["images"]
         if "AUC" not in measure:
@@ -130,7 +134,7 @@ def measures(line: Line) -> dict[str, float]:
     """What one run is measured by, in words."""
     results, valid = line["results"], line["training"]["valid"]
     found = {words: results["scores"][key] for key, words in NAMES.items() if key in results["scores"]}
-    for key in ("success", "accuracy", "auc"):
+    for key in ("success", "accuracy", "auc", "dice"):
         if "last_10" in valid.get(key, {}):
             found[NAMES[key] + LAST_TEN] = valid[key]["last_10"]
     if "last_5" in valid.get("auc", {}):
@@ -139,5 +143,6 @@ def measures(line: Line) -> dict[str, float]:
     if "scores" in moves:
         found |= {"accuracy, as they lie": moves["upright"], "accuracy, cut": moves["accuracy"][0]}
         found |= {f"{words}, moved": moves["scores"][key] for key, words in NAMES.items() if key in moves["scores"]}
-        found[CHANGE] = moves["change"]
+        changes = {CHANGE: moves.get("change"), RELATIVE: moves.get("relative_output_change")}
+        found |= {name: value for name, value in changes.items() if value is not None}
     return {name: float(value) for name, value in found.items()}

@@ -96,7 +96,7 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
         net, plain = _net(network), _group(network) == "none"
         extra = re.sub(r"^.*\)|^2-D( at scale [\d.]+)?", "", network.name)  # what follows the network itself
         equal = net["kernel"] == "dense" and net["elements"] == net.get("basis")
-        kind = "dense, $N_k = N_h$" if equal else f"{net['kernel']}, $N_k = {net.get('n_k')}$"
+        kind = "dense, $N_k = N_h$" if equal else f"{net['kernel']}, $N_k = {net.get('basis')}$"
         lines.setdefault(("2-D" if plain else kind) + extra, []).append(network)
     some = next(iter(networks.values()))
     task, first = task_of(some.runs[0]), some.first

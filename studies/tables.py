@@ -9,10 +9,10 @@ from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
-BEHIND = ("AUC", "balanced", "sensitivity", "majority_class_accuracy")
-MEASURED = ("accuracy", "landmarks found", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
+BEHIND = ("AUC", "balanced", "sensitivity", "majority class")
+MEASURED = ("accuracy", "landmarks found", "Dice", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
 COLUMNS = ("network", "seed", "parameters", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
-SHARED = ("seed", "majority_class_accuracy", "scored on", "epochs", "machine", "commit")
+SHARED = ("seed", "majority class", "scored on", "epochs", "machine", "commit")
 """Above the columns where all runs agree."""
 
 
@@ -113,7 +113,7 @@ def _final(results: Line) -> dict[str, str]:
     """What a finished run was scored with."""
     scores, moves = results["scores"], results.get("transformed")
     shown = {"parameters": f"{results['parameters']:,}"}
-    shown |= {NAMES[key]: f"{scores[key]:.2%}" for key in ("accuracy", "success", "auc") if key in scores}
+    shown |= {NAMES[key]: f"{scores[key]:.2%}" for key in ("accuracy", "success", "auc", "dice") if key in scores}
     if "confusion" in results:
         counts = [sum(row) for row in results["confusion"]]
         recalls = [row[i] / counts[i] for i, row in enumerate(results["confusion"]) if counts[i]]
@@ -124,13 +124,15 @@ def _final(results: Line) -> dict[str, str]:
         shown |= {"sensitivity": f"{recalls[1]:.2%}"} if len(counts) == 2 else {}
     if moves:  # the first of the moves moves nothing
         shown["the same, as they lie"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"
-        shown |= {"turned": f"{moves['mean_accuracy']:.2%}", "change": f"{moves['change']:.1%}"}
+        change = moves["change"] if "change" in moves else moves["relative_output_change"]
+        shown |= {"turned": f"{moves['mean_accuracy']:.2%}"}
+        shown |= {"change": f"{change:.1%}"} if change is not None else {}
     return {**shown, "scored on": f"{results['split']}, {results['images']:,} images"}
 
 
 def _best(valid: Line) -> dict[str, str]:
     """The best epoch of a run that was stopped."""
-    key = next(key for key in ("accuracy", "success") if key in valid)
+    key = next(key for key in ("accuracy", "success", "dice") if key in valid)
     return {NAMES[key]: f"{valid[key]['best']:.2%}", "scored on": "valid, in training; stopped"}
 
 

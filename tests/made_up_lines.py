@@ -7,12 +7,12 @@ from typing import Any
 
 from studies.networks import Network, Results
 
-NETWORK = {"group": "so2", "network": "classifier", "n_h": 12, "kernel": "dense", "n_k": 12, "kernel_size": 5}
+NETWORK = {"group": "so2", "network": "classifier", "elements": 12, "kernel": "dense", "basis": 12, "kernel_size": 5}
 
 
 def line(name: str, seed: int, scores: Mapping[str, float], **changed: Any) -> dict[str, Any]:
     """A finished run of three hundred test images, or what is changed of it by the names of its parts."""
-    results = {"split": "test", "images": 300, "synthetic": False, "weights": 12_345, "scores": dict(scores)}
+    results = {"split": "test", "images": 300, "synthetic": False, "parameters": 12_345, "scores": dict(scores)}
     training = {"epochs": 12, "seconds": 59.6, "images_per_second": 4321.0, "memory_mib": 1.0, "valid": {}}
     environment = {"commit": "1234567890abcdef", "uncommitted": False, "machine": "Linux, GPU"}
     config = {"task": "pcam", "preset": "paper", "network": {**NETWORK, "scale": 1.0}, "training": {"augment": "rot90"}}

@@ -20,6 +20,7 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
 from liespline.lab.training.start import start
+from liespline.lab.training.train import train
 
 RNG = np.random.default_rng(0)
 
@@ -213,6 +214,18 @@ def test_the_score_of_the_kept_network_is_the_one_it_was_kept_for(numbered, tmp_
     # The rate rises over a fifth of all 18 steps, then falls with a cosine to nothing.
     falls = [0.05 * (1 + math.cos(math.pi * (3 * (e + 1) / 18 - 0.2) / 0.8)) / 2 for e in range(1, 6)]
     assert [row["lr"] for row in rows[1:]] == pytest.approx(falls, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "how", [{"grid_jitter": 1.0}, {"ema": 0.5}, {"precision": "64-true"}, {"tta_grids": 2}, {"ensemble": 2}], ids=str
+)
+def test_the_network_that_is_scored_is_the_one_in_the_file(numbered, tmp_path, how):
+    """It is the one that was trained, not another one that was read from the file: to the last bit the same."""
+    session = start(config_for(numbered, group="so2", elements=4, epochs=2, **how), tmp_path / "run")
+    train(session, progress=False)
+    images = torch.rand(5, 1, 9, 9, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(session.trained(images), load(tmp_path / "run")(images))
+    assert session.trained.state_dict().keys() == load(tmp_path / "run").state_dict().keys()
 
 
 def test_compile_compiles_the_training_steps_and_nothing_else(monkeypatch, numbered, tmp_path):

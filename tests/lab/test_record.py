@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab.small_runs import new_run
+from lab.small_runs import new_run, resumed_run
 from liespline.lab.data import DataError, images
 from liespline.lab.data.manifest import Manifest
 from liespline.lab.data.split import Joined, Split
 from liespline.lab.session import Session
 from liespline.lab.tasks import find_task
+from liespline.lab.training import train
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 RNG = np.random.default_rng(0)
@@ -104,6 +105,26 @@ def test_what_changed_is_said(kept, liespline, kind):
     assert status == 2
     assert words in text
     assert not (kept / "run" / "results.json").exists()
+
+
+def test_data_that_change_while_it_trains_are_not_scored(tmp_path, monkeypatch):
+    config = config_for(pictures(tmp_path / "data")).updated(epochs=1, accelerator="cpu")
+    keep_best, changed = train.keep_best, []
+
+    def changing(session):
+        file = tmp_path / "data" / min(session.test.names)
+        changed.append((file, file.read_bytes()))
+        Image.new("L", (16, 16)).save(file)
+        keep_best(session)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "keep_best", changing)
+        with pytest.raises(DataError, match=r"1 replaced by other pixels .*bring it back, then resume"):
+            new_run(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "results.json").exists()
+    ((file, before),) = changed
+    file.write_bytes(before)
+    assert resumed_run(tmp_path / "run").complete
 
 
 def test_swapped_class_folders_are_seen(kept):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from truth.road import NEAR, Road, answered, of_classes
+from truth.shell import command
 
 
 def scores_of(road: Road, split: str) -> dict[str, float]:
@@ -44,10 +46,38 @@ def test_scores_of_every_split(road):
     assert trained["images"] == len(road.split("train"))
 
 
-def test_the_size_of_batches_does_not_matter(folders, monkeypatch):
-    """13 test images in batches of 5, the last one of 3."""
+def test_the_size_of_batches_does_not_matter(folders, points, monkeypatch):
+    """13 test images in batches of 5, the last one of 3; maps of landmarks are scored batch by batch."""
+    whole = points.evaluated("train")
+    assert whole["images"] % 5
     monkeypatch.setattr("liespline.lab.evaluation.scores.BATCH", 5)
     assert folders.evaluated("test")["scores"] == pytest.approx(scores_of(folders, "test"), abs=NEAR)
+    assert points.evaluated("train")["scores"] == pytest.approx(whole["scores"], abs=1e-6)
+
+
+def test_another_folder_with_splits_has_its_own(folders, tmp_path):
+    """The same images with the names of two splits exchanged: what it calls test is scored, and is no test."""
+    other, data = tmp_path / "other", folders.run.parent / "data"
+    for name, own in (("train", "train"), ("valid", "test"), ("test", "valid")):
+        shutil.copytree(data / own, other / name)
+    found = folders.evaluated("test", "--data", other)
+    assert found["scores"] == pytest.approx(scores_of(folders, "valid"), abs=NEAR)
+    assert found["train_overlap"] == found["images"] == 9
+
+
+def test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved(folders, tmp_path):
+    run, data = (
+        shutil.copytree(folders.run, tmp_path / "run"),
+        shutil.copytree(folders.run.parent / "data", tmp_path / "d"),
+    )
+    status, _, said = command("train", "--resume", run, "--data", data, "--epochs", 7, "--quiet")
+    assert status == 0, said
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 7
+    moved = next((data / "valid" / "ant").iterdir())
+    moved.rename(data / "train" / "ant" / f"new-{moved.name}")
+    status, _, said = command("train", "--resume", run, "--epochs", 8, "--quiet")
+    assert status == 2
+    assert f"removed (ant/{moved.name})" in said
 
 
 def test_every_image_is_in_one_split(road):
@@ -127,7 +157,7 @@ def test_the_report_shows_the_numbers(folders):
         held = {name: file.get_tensor(name).size for name in file.keys() if "running" not in name}  # noqa: SIM118
     learned = sum(size for name, size in held.items() if not name.endswith("num_batches_tracked"))
     assert folders.results()["parameters"] == learned
-    assert f"{learned:,} weights" in page
+    assert f"{learned:,} parameters" in page
 
 
 def test_predict_says_what_the_network_says(road):

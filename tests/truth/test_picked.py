@@ -51,7 +51,7 @@ def test_stored_results_say_what_was_done():
     for file in RESULTS.glob("*.jsonl"):
         for line in map(json.loads, file.read_text().splitlines()):
             if "checkpoint_metric" in line.get("results", {}):
-                last = line["config"]["training"]["train_on_val"]
+                last = line["config"]["training"].get("train_on_val", False)
                 assert (line["results"]["checkpoint_metric"] is None) == last, (file, line["network"], line["seed"])
                 none, picked = none + last, picked + (not last)
     assert none >= 29

@@ -169,6 +169,12 @@ class Session:
         """The images that are scored in the end."""
         return self.load(self.tested)[self.tested]
 
+    def test_again(self) -> Split:
+        """The same, compared with the manifest once more: training takes long, and meanwhile files may have changed."""
+        self.loaded.pop(self.tested, None)
+        self._advice = "bring it back, then resume with --resume"
+        return self.test
+
     @cached_property
     def signature(self) -> Signature:
         """What goes into the network and what comes out."""

@@ -54,7 +54,7 @@ def weights_in(network: torch.nn.Module) -> int:
 
 def evaluate_run(session: Session) -> dict[str, Any]:
     """Score the run's best network and write `results.json`: then the run is finished."""
-    run, split = session.run, session.test
+    run, split = session.run, session.test_again()
     trained = session.trained.to(best_device(session.config))
     results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
     results |= score(trained, split)

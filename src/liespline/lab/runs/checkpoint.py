@@ -19,6 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..data.files import DataError, existing, replacing
+from .old import best_so_far
 
 
 class SafeCheckpoints(CheckpointIO):
@@ -132,8 +133,7 @@ class KeepBest(ModelCheckpoint):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the best score so far, with its path where the folder is now."""
-        self.loss = state_dict.get("loss", -math.inf)  # runs of before kept the first of equal epochs
-        self.waited = state_dict.get("waited", 0)
+        self.loss, self.waited = best_so_far(state_dict)
         path = str(Path(str(self.dirpath)) / "best.ckpt")
         state = {**state_dict, "dirpath": self.dirpath}
         if state.get("best_model_path"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,11 @@ RESULTS = {
 }  # fmt: skip
 MASKS = {"turned": "rotated", "follows": "rotation_consistency"}
 """Inside of `rotated_masks`."""
+
+
+def best_so_far(state: Mapping[str, Any]) -> tuple[float, int]:
+    """The loss of the best epoch and how many came after it; runs of 0.2 kept the first of equal epochs."""
+    return state.get("loss", -math.inf), state.get("waited", 0)
 
 
 def results_renamed(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,8 +45,8 @@ DEFAULTS = {
 
 
 def of_other_tasks(config: Config) -> list[str]:
-    """The special settings that do nothing for a task, and that nobody changed."""
-    takes = OPTIONS.get(config.task, ())
+    """The special settings that do nothing for a task, and that nobody changed; a task of a module takes any."""
+    takes = OPTIONS.get(config.task, SETTINGS)
     return [n for n, one in SETTINGS.items() if one.special and n not in takes and config[n] == one.default]
 
 
