@@ -12,6 +12,7 @@ from torch import nn
 
 import liespline as ls
 from liespline.testing import assert_equivariant, equivariance_error
+from liespline.testing.measure import compared, relative
 from liespline.testing.probe import between
 
 FOUR = ls.uniform(ls.SO2(), 4)
@@ -95,9 +96,9 @@ def test_an_assertion_for_tests() -> None:
 def test_the_usual_tolerance_tells_ready_networks_from_plain_ones(seed: int) -> None:
     torch.manual_seed(seed)
     eight = ls.uniform(ls.SO2(), 8)
-    assert_equivariant(ls.models.classifier(1, 10, eight), eight, size=28)
+    assert_equivariant(ls.models.classifier(1, 10, eight, parameters=20_000), eight, size=28)
     with pytest.raises(AssertionError, match="not equivariant"):
-        assert_equivariant(ls.models.classifier(1, 10, ls.uniform(ls.Trivial(2), 1)), eight, size=28)
+        assert_equivariant(ls.models.classifier(1, 10, ls.uniform(ls.Trivial(2), 1), parameters=20_000), eight, size=28)
 
 
 def test_a_centre_that_is_half_a_sample_off_is_found() -> None:
@@ -130,6 +131,8 @@ def test_nothing_to_compare_is_not_equivariant(measure: Callable[..., object]) -
         measure(lift, scales, size=9, elements=torch.tensor([[3.3]]))
     with pytest.raises(ValueError, match=r"shape \(8, 2, 2, 4, 4\), 2 elements on axis 2; Grid\(Scale.* differs"):
         measure(lift, ls.uniform(ls.Scale(2), 3, spacing=0.3), size=8)
+    assert math.isnan(relative([]))
+    assert math.isnan(relative([compared(torch.ones(1, 2, 9), torch.ones(1, 2, 9))])), "the same everywhere"
 
 
 def test_maps_of_even_size_are_measured_too() -> None:
