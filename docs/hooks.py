@@ -48,8 +48,9 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Settings are options of `liespline train`, or said by `--set NAME=VALUE`. Those that apply to a run are lines of its "
-        "`config.yaml`; `liespline train --config FILE` starts from such a file. An option that does nothing for a task is refused.",
+        "Settings are options of `liespline train`, or said by `--set NAME=VALUE`. Those that apply to a run are lines "
+        "of its `config.yaml`, and `liespline train --config FILE` starts from such a file. One that does nothing "
+        "for a task is refused.",
     ]
     for title, part in {"Data": "", "Network": "network", "Training": "training"}.items():
         lines += ["", f"## {title}", "", "| option | what it is | default | tasks |", "|---|---|---|---|"]
