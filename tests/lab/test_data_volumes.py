@@ -88,7 +88,10 @@ CHANGES = {
     "lengths differ": ({"train_labels": np.arange(8) % 2}, r"has 9 volumes and 8 labels"),
     "one class": ({"train_labels": NINE}, r"one class only \(\[0\]\)"),
     "float labels": ({"train_labels": NINE.astype(float)}, r"train_labels is float64"),
-    "flat images": ({"train_images": np.zeros((9, 28, 28, 3), np.uint8)}, r"\(9, 28, 28, 3\); expected one or more vol"),
+    "flat images": (
+        {"train_images": np.zeros((9, 28, 28, 3), np.uint8)},
+        r"\(9, 28, 28, 3\); expected one or more vol",
+    ),
     "64-bit images": ({"train_images": np.zeros((9, 6, 7, 8))}, r"dtype float64; expected uint8"),
     "not finite": ({"train_images": BAD}, r"train_images row 7: has values that are not finite"),
     "unknown class": ({"val_labels": np.array([[0], [1], [7], [2]])}, r"val_labels row 2: class 7 does not occur"),
