@@ -23,8 +23,6 @@ from .hostile_files import KINDS
 
 CRAFTED = RUNS | DATA
 SECONDS, MEMORY = 20, 768 << 20
-# A log of epochs is cut by a kill, or not there yet: what is left of it is still right.
-SHORT_LOGS = {("metrics", how) for how in ("cut to 1 byte", "empty")}
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Case:
     @property
     def must_be_refused(self) -> bool:
         """Whether nothing honest is left in it."""
-        return self.crafted or (self.how in NEVER_SOUND and (self.kind, self.how) not in SHORT_LOGS)
+        return self.crafted or self.how in NEVER_SOUND
 
 
 def all_cases() -> list[Case]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from .hostile_damage import Bomb, marker
-from .hostile_files import CONFIG, RESULTS, ROW, SIGNATURE, describe
+from .hostile_files import CONFIG, SIGNATURE, describe
 
 GIGA = 10**9
 Crafted = Callable[[Path], None]
@@ -59,14 +59,6 @@ def training(**settings: object) -> Crafted:
     return text(f"task: digits\ntraining: {json.dumps(settings)}\n")
 
 
-def results(**changes: object) -> Crafted:
-    return text(json.dumps(RESULTS | changes))
-
-
-def row(**changes: object) -> Crafted:
-    return text(json.dumps({"epoch": 0, **ROW, "memory_mib": 1.0} | changes) + "\n")
-
-
 LAUGHS = "a: &a [x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
 )
@@ -74,11 +66,7 @@ RUNS: dict[str, dict[str, Crafted]] = {
     "checkpoint": {
         "code in the archive": checkpoint(lambda p: {"state_dict": Bomb(marker(p)), "epoch": 1}),
         "code without archive": raw(lambda: pickle.dumps(Bomb(Path("CODE-HAS-RUN")))),
-        "bomb": zipped(("archive/data.pkl", bytes(300_000_000))),
         "no epoch": checkpoint(lambda p: {"state_dict": {}}),
-        "states of numbers": checkpoint(
-            lambda p: {"state_dict": {}, "epoch": 1, "global_step": 1, "optimizer_states": [3]}
-        ),
     },
     "model": {
         "header of 2^60 bytes": safetensors({}, length=2**60),
@@ -86,7 +74,6 @@ RUNS: dict[str, dict[str, Crafted]] = {
         "offsets outside": safetensors(
             {"w": {"dtype": "F32", "shape": [1], "data_offsets": [GIGA, GIGA + 4]}}, bytes(4)
         ),
-        "huge network": model({"elements": 1000, "widths": [8192] * 64, "kernel_size": 101}),
         "huge image": model({}, {"space": [GIGA, GIGA]}),
         "no classes": model({}, {"classes": []}),
         "other weights": model({}, {}, {"0.weight": torch.zeros(3, 3)}),
@@ -104,18 +91,5 @@ RUNS: dict[str, dict[str, Crafted]] = {
         "not a number": text("task: digits\ntraining: {lr: .nan}\n"),
         "precision": training(precision="8-bit"),
         "negative epochs": training(epochs=-3),
-    },
-    "results": {
-        "deep": text("[" * 200_000),
-        "scores of text": results(scores={"accuracy": "<b>high</b>"}),
-        "moves of nothing": results(transformed={}),
-        "labels too many": results(transformed=RESULTS["transformed"] | {"labels": ["0°"] * 9}),
-        "large": raw(lambda: b'{"scores": {' + b" " * 60_000_000 + b"}}"),
-    },
-    "metrics": {
-        "text for seconds": row(seconds="long"),
-        "epoch twice": text(2 * (json.dumps({"epoch": 0, **ROW, "memory_mib": 1.0}) + "\n")),
-        "no lines of JSON": text("epoch 0\nepoch 1\n"),
-        "torn in the middle": text('{"epoch": 0, "tr\n' + json.dumps({"epoch": 1, **ROW, "memory_mib": 1.0}) + "\n"),
     },
 }
