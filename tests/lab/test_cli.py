@@ -82,7 +82,7 @@ def test_help_imports_nothing_that_takes_long():
     assert not {"torch", "numpy", "lightning", "scipy", "sklearn", "PIL", "nibabel"} & set(modules)
     assert all(getattr(ls, name) is not None for name in ls.__all__)
     with pytest.raises(AttributeError, match="'liespline' has no attribute 'uniforn'"):
-        ls.uniforn
+        _ = ls.uniforn
 
 
 def test_every_command_has_a_manual(liespline):
