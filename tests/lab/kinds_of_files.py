@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 import struct
 from collections.abc import Callable
 from dataclasses import asdict
@@ -18,8 +17,6 @@ from liespline.lab.data import images, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
-from liespline.lab.runs.folder import Run
-from liespline.lab.runs.per_image import pack
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
@@ -29,11 +26,6 @@ from studies.data.synthetic import faces
 
 CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), training=Training(epochs=2, batch_size=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
-MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
-RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
-RESULTS |= {"per_image": pack("abcdefghi", predicted=torch.arange(9) % 2)}
-RESULTS |= {"parameters": 300, "confusion": [[4, 1], [0, 4]], "transformed": MOVES | {"images": 9}, "seconds": 1.5}
-ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
 
 
 class Kind(NamedTuple):
@@ -75,16 +67,6 @@ def read_model(folder: Path) -> object:
 
 def make_run(folder: Path) -> None:
     (folder / "config.yaml").write_text(CONFIG.to_yaml())
-    (folder / "results.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
-    rows = [{"epoch": i, **ROW, "memory_mib": 500.0} for i in range(2)]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def read_run(folder: Path) -> object:
-    """As the report does."""
-    run, _ = Run.open(folder)
-    run.read_metrics()  # how many epochs are left of a log is the log's own affair
-    return sorted(run.read_results("scores", "parameters"))
 
 
 def read_config(folder: Path) -> object:
@@ -169,8 +151,6 @@ KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
     "config": Kind(make_run, "config.yaml", read_config),
-    "results": Kind(make_run, "results.json", read_run),
-    "metrics": Kind(make_run, "metrics.jsonl", read_run),
     "pcam": Kind(make_pcam, X, lambda f: batch(pcam.load(f, "train"))),
     "pcam labels": Kind(make_pcam, pcam.file_name("train", "y"), lambda f: batch(pcam.load(f, "train"))),
     "pcam packed": Kind(

@@ -1,17 +1,13 @@
-"""Readers of a run's own files on values that Hypothesis makes up: read, or refused in words."""
+"""Configurations with values that Hypothesis makes up: read, or refused in words."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.kinds_of_files import CONFIG, RESULTS
+from lab.kinds_of_files import CONFIG
 from liespline.lab.data import DataError
-from liespline.lab.runs.results import read_metrics, read_results
 from liespline.lab.settings import Config, ConfigError
 
 VALUES = st.recursive(
@@ -43,19 +39,3 @@ def test_made_up_settings(data):
             part[data.draw(st.sampled_from(sorted(part) or ["elements"]) | st.text(max_size=5))] = data.draw(VALUES)
     found = read_or_refusal(lambda: Config.from_dict(values, "here"))
     assert found.startswith("here") if isinstance(found, Refusal) else replace(found) == found
-
-
-@settings(max_examples=150)
-@given(st.data())
-def test_made_up_results(data):
-    results = json.loads(json.dumps(RESULTS))
-    results[data.draw(st.sampled_from(sorted(results)))] = data.draw(VALUES)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "results.json"
-        path.write_text(json.dumps(results))
-        found = read_or_refusal(lambda: read_results(path, "scores", "parameters"))
-        named = isinstance(found, Refusal) and str(path) in found
-        assert named or all(isinstance(value, int | float) for value in found["scores"].values())
-        path.write_text("".join(json.dumps(row) + "\n" for row in data.draw(st.lists(VALUES, max_size=3))))
-        found = read_or_refusal(lambda: read_metrics(path))
-        assert isinstance(found, list) or str(path) in found
