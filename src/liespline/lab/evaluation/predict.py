@@ -189,7 +189,7 @@ def images_of(
     if len(space) == 3:
         boxed = trained.config.size is not None or resized  # as in training: in the middle of a box
         for name, volume in read_volumes(file):
-            yield name, torch.from_numpy(centred(volume.numpy(), space)) if boxed else volume
+            yield name, torch.from_numpy(centred(volume, space) if boxed else volume)
         return
     with strict_pillow():
         pixels = read_array(file)
