@@ -22,9 +22,9 @@ _RECORDS = [
         "no box around volumes",
     ),
     Fault(
-        "lab/evaluation/predict.py::images_of",
-        "space)) if boxed else volume",
-        "space)) if False else volume",
+        "lab/evaluation/inputs.py::_volumes",
+        "signature.space)) if boxed else volume",
+        "signature.space)) if False else volume",
         "volumes predicted without their box",
     ),
     Fault("models/kit.py::DiscMean.forward", "clamp(max=0.5)) ** 2", "clamp(max=0.0)) ** 2", "a disc that is a square"),
