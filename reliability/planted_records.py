@@ -17,14 +17,14 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/volumes.py::load",
-        "Split(Centred(images, space, channels_last=True), targets",
-        "Split(images, targets",
+        "space = sizes[0] if size is None else box_of(size)",
+        "space = sizes[0]",
         "no box around volumes",
     ),
     Fault(
         "lab/evaluation/inputs.py::_volumes",
-        "signature.space)) if boxed else volume",
-        "signature.space)) if False else volume",
+        "centred(volume, trained.signature.space) if boxed else volume",
+        "volume",
         "volumes predicted without their box",
     ),
     Fault("models/kit.py::DiscMean.forward", "clamp(max=0.5)) ** 2", "clamp(max=0.0)) ** 2", "a disc that is a square"),

@@ -130,7 +130,7 @@ def _volumes(file: Path, trained: Trained, other_sizes: OtherSizes) -> Iterator[
     """The volumes of an array, each in the middle of the box of training if there was one."""
     boxed = trained.config.size is not None or other_sizes == "resize"
     for name, volume in read_volumes(file):
-        yield Input(name, torch.from_numpy(centred(volume.numpy(), trained.signature.space)) if boxed else volume)
+        yield Input(name, torch.from_numpy(centred(volume, trained.signature.space) if boxed else volume))
 
 
 def _picture(file: Path, trained: Trained, other_sizes: OtherSizes) -> Tensor:
