@@ -11,7 +11,7 @@ STUDY = Study(
     task="mnist",
     data="MNIST's files: upright digits anywhere in 40² to train on; test digits are transformed as affNIST's are.",
     protocol="SIM(2) and GL(2) near the identity beside the plain network, trained upright, tested transformed.",
-    recipe={**RECIPE, **CHAIN, "moved": "affine", "parameters": 60_000, "augment": "none", "epochs": 10},
+    recipe={**RECIPE, **CHAIN, "transformation": "affine", "parameters": 60_000, "augment": "none", "epochs": 10},
     networks={
         "gl2-3x2x2x1": {**NEAR, **LOCAL, "group": "gl2", "elements": (3, 2, 2, 1)},
         "sim2-3x2": {**NEAR, **LOCAL, "group": "sim2", "elements": (3, 2), "basis": (3, 3)},

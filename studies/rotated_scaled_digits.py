@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, MODES, PLAIN, RECIPE
 
-MOVED = {"moved": "rotated-scaled", "parameters": 80_000, "augment": "affine", "epochs": 30, "batch_size": 64}
+MOVED = {"transformation": "rotated-scaled", "parameters": 80_000, "augment": "affine", "epochs": 30, "batch_size": 64}
 
 STUDY = Study(
     task="mnist",

@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, PLAIN, RECIPE
 
-SCALED = {**RECIPE, **CHAIN, "moved": "scaled"}
+SCALED = {**RECIPE, **CHAIN, "transformation": "scaled"}
 SLANTED = {"parameters": 360_000, "augment": "zoom-shear", "epochs": 24}
 LOCAL_SCALES = {"group": "scale", "elements": 3, "basis": 3, **LOCAL}
 POINTWISE_SCALES = {"group": "scale", "elements": 4, "basis": 1, "kernel": "pointwise"}

@@ -77,7 +77,7 @@ def test_it_is_resumed_as_if_nothing_had_happened(old, liespline):
     assert near(old / "run", "after_two")
     assert not near(old / "run", "after_one_epoch")
     written = yaml.safe_load((old / "run" / "config.yaml").read_text())
-    assert written["format"] == 3
+    assert written["format"] == 4
     if old.name == RUNS[0]:
         assert (written["network"]["elements"], written["network"]["basis"]) == (8, 4)
     if not old.name.endswith("segment"):
@@ -144,7 +144,7 @@ def test_what_a_person_writes_has_todays_meaning():
     assert len(grid) == 12
 
 
-@pytest.mark.parametrize("format", ["4", "two", "true", "[1]"])
+@pytest.mark.parametrize("format", ["5", "two", "true", "[1]"])
 def test_a_format_of_the_future_is_refused(format):
-    with pytest.raises(ConfigError, match=r"here: is of format .*; this version reads up to 3"):
+    with pytest.raises(ConfigError, match=r"here: is of format .*; this version reads up to 4"):
         Config.from_yaml(f"format: {format}\ntask: images\n", "here")

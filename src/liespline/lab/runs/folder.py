@@ -16,7 +16,7 @@ from typing import Any
 from ..data.files import DataError, lock, replacing, write_text
 from ..data.manifest import Manifest
 from ..settings import Config, ConfigError
-from ..tasks.defaults import of_other_tasks
+from ..tasks import of_other_tasks
 from .results import read_metrics, read_results
 
 PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "numpy", "roma")
