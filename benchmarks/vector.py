@@ -1,6 +1,6 @@
 """How well vectors read off H turn between the grid's elements: fresh networks, by grid and activation.
 
-    python benchmarks/heads/vector.py benchmarks/heads/vector.json
+    python benchmarks/vector.py benchmarks/results/vector.json
 
 Inputs are Gaussian blobs evaluated at turned points, so nothing is interpolated; a lifting layer, an activation, a
 group correlation and `Project("vector")`; the vectors at the centre are compared with those of upright blobs, turned.
