@@ -36,7 +36,13 @@ NEAREST = {  # by how the file's name begins, first match first
     "models/": ["core/test_ready_networks", "core/test_models"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
-    "lab/training/": ["lab/test_learned", "lab/test_statistics", "lab/test_resume", "lab/test_labelled"],
+    "lab/training/": [
+        "lab/test_learned",
+        "lab/test_statistics",
+        "lab/test_resume",
+        "lab/test_faults",
+        "lab/test_labelled",
+    ],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
     "lab/session": [
