@@ -61,6 +61,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/statistics": ["lab/test_statistics"],
     "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_masks"],
     "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
+    "lab/evaluation/inputs": ["lab/test_predict", "truth/test_predict", "lab/test_volume_folders"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_invariance"],
     "lab/networks": ["lab/test_recipe"],

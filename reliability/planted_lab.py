@@ -79,8 +79,8 @@ _EVALUATION = [
           'one.marks("valid")', "trained images elsewhere not counted"),
     Fault("lab/runs/trained.py::Trained.prepared", "if isinstance(self.config.size, int):", "if False:",
           "predict ignores --size"),
-    Fault("lab/evaluation/predict.py::_rows", "dict(zip(names, shares",
-          "dict(zip(names, shares[::-1]", "probabilities of other classes"),
+    Fault("lab/evaluation/predict.py::_answers", "dict(zip(trained.classes, own",
+          "dict(zip(trained.classes, own[::-1]", "probabilities of other classes"),
     Fault("lab/report/views.py::turning_section", "group, group.inverse(m))[0]", "group, m)[0]", "moved back moves on"),
 ]  # fmt: skip
 

@@ -1,11 +1,12 @@
-"""Honest files of every kind that the lab reads, its readers, and what each reader makes of an honest file."""
+"""Honest files of every kind that the lab reads, and their readers."""
 
 import gzip
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -27,8 +28,7 @@ CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), trainin
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of file: how an honest one is made, and what reads it."""
 
     make: Callable[[Path], None]
@@ -54,14 +54,10 @@ def read_checkpoint(folder: Path) -> object:
     return {k: content(v) if k == "state_dict" else v for k, v in state.items()}
 
 
-def describe(path: Path, tensors, config=None, signature=None) -> None:
-    about = {"config": config or asdict(CONFIG), "signature": signature or asdict(SIGNATURE), "epoch": 1}
-    save_weights(path, tensors, about)
-
-
 def make_model(folder: Path) -> None:
     torch.manual_seed(0)
-    describe(folder / "model.safetensors", build(CONFIG, SIGNATURE).state_dict())
+    about = {"config": asdict(CONFIG), "signature": asdict(SIGNATURE), "epoch": 1}
+    save_weights(folder / "model.safetensors", build(CONFIG, SIGNATURE).state_dict(), about)
 
 
 def read_model(folder: Path) -> object:
@@ -97,11 +93,10 @@ def idx(shape: tuple[int, ...], body: bytes) -> bytes:
     return struct.pack(f">4B{len(shape)}I", 0, 0, 8, len(shape), *shape) + body
 
 
-def make_mnist(folder: Path, packed: bool = True) -> None:
+def make_mnist(folder: Path) -> None:
     for name in ("train", "t10k"):
         for part, raw in (("images-idx3", idx((6, 28, 28), bytes(6 * 784))), ("labels-idx1", idx((6,), bytes(6)))):
-            file = folder / f"{name}-{part}-ubyte"
-            file.with_name(file.name + ".gz").write_bytes(gzip.compress(raw)) if packed else file.write_bytes(raw)
+            (folder / f"{name}-{part}-ubyte.gz").write_bytes(gzip.compress(raw))
 
 
 def make_images(folder: Path) -> None:
@@ -112,11 +107,9 @@ def make_images(folder: Path) -> None:
             Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(folder / name / f"{i}.{suffix}")
 
 
-def make_picture(name: str, bits: int = 8) -> Callable[[Path], None]:
+def make_picture(name: str) -> Callable[[Path], None]:
     def make(folder: Path) -> None:
-        rng = np.random.default_rng(0)
-        pixels = rng.integers(0, 2**bits, (20, 30) if bits == 16 else (20, 30, 3), f"u{bits // 8}")
-        Image.fromarray(pixels).save(folder / name)
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)).save(folder / name)
 
     return make
 
@@ -154,7 +147,6 @@ def read_faces(folder: Path) -> object:
 
 CHUNKS = {"chunks": (2, 96, 96, 3)}
 X = pcam.file_name("train", "x")
-IDX = "train-images-idx3-ubyte"
 KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
@@ -165,11 +157,9 @@ KINDS = {
         lambda f: make_pcam(f, compression="gzip", **CHUNKS), X, lambda f: batch(pcam.load(f, "train"))
     ),
     "volumes": Kind(make_volumes, "v.npz", lambda f: batch(volumes.load(f / "v.npz", "train"))),
-    "mnist": Kind(make_mnist, f"{IDX}.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
-    "mnist plain": Kind(lambda f: make_mnist(f, False), IDX, lambda f: batch(mnist.load(f, "train", "upright"))),
+    "mnist": Kind(make_mnist, "train-images-idx3-ubyte.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
     "images": Kind(make_images, "data/a/0.png", lambda f: batch(images.load(f / "data", "train"))),
     "png": Kind(make_picture("p.png"), "p.png", read_picture("p.png")),
-    "png 16": Kind(make_picture("p.png", 16), "p.png", read_picture("p.png")),
     "jpeg": Kind(make_picture("p.jpg"), "p.jpg", read_picture("p.jpg")),
     "tiff": Kind(make_picture("p.tif"), "p.tif", read_picture("p.tif")),
     "landmarks": Kind(make_faces, "src/list_landmarks_celeba.txt", read_faces),
