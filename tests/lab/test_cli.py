@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import onnxruntime
@@ -11,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+import liespline as ls
 from liespline.lab import load
 from liespline.lab.runs.folder import Run
 from liespline.lab.tasks import find_task
@@ -69,6 +72,17 @@ def test_mistakes_end_with_a_clear_message(liespline, tmp_path, monkeypatch, arg
     for word in words:
         assert word in text
     assert not list(tmp_path.iterdir())
+
+
+def test_help_imports_nothing_that_takes_long():
+    """`liespline --help` answers at once; the library's own names are imported when they are used."""
+    code = "import sys, liespline.lab.cli; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "typer" in modules
+    assert not {"torch", "numpy", "lightning", "scipy", "sklearn", "PIL", "nibabel"} & set(modules)
+    assert all(getattr(ls, name) is not None for name in ls.__all__)
+    with pytest.raises(AttributeError, match="'liespline' has no attribute 'uniforn'"):
+        _ = ls.uniforn
 
 
 def test_every_command_has_a_manual(liespline):

@@ -27,6 +27,8 @@ VALUES: dict[str, dict[Any, Any]] = {
     "grid_jitter": {True: 1.0, False: 0.0},
 }
 """Values of settings, by their names of today."""
+GONE = ("nan_guard",)
+"""Settings of the training that only switched off what costs nothing now."""
 AUGMENT = {
     "turns": "rotate", "flips": "flip", "flips-turns": "rotate+flip", "flip-rotate": "rotate+flip",
     "slant": "zoom-shear", "spin": "rotate-z+zoom-shear", "elastic-slant": "zoom-shear+elastic",
@@ -55,6 +57,8 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     values = dict(values)
     found = values.pop("format", None)
     network, training = values.get("network"), values.get("training")
+    if isinstance(training, dict):
+        training = values["training"] = {name: value for name, value in training.items() if name not in GONE}
     if found is None and isinstance(training, dict) and training.keys() >= _BY_A_RUN:
         found = 1
     if found not in (None, 1, 2, FORMAT) or isinstance(found, bool):

@@ -164,9 +164,6 @@ class Training:
     deterministic: bool | None = setting(
         None, "The same numbers every time, at some cost; by default on CPUs only.", machine=True, advanced=True
     )
-    nan_guard: bool = setting(
-        True, "Stop at the first value that is not finite, and keep its batch.", machine=True, advanced=True
-    )
     logger: Literal["tensorboard", "wandb", "mlflow"] = setting(
         "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", machine=True, advanced=True
     )

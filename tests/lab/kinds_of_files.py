@@ -1,12 +1,12 @@
-"""Honest files of every kind that the lab reads, its readers, and what each reader makes of an honest file."""
+"""Honest files of every kind that the lab reads, and their readers."""
 
 import gzip
 import hashlib
-import json
 import struct
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -17,8 +17,6 @@ from liespline.lab.data import images, volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
-from liespline.lab.runs.folder import Run
-from liespline.lab.runs.per_image import pack
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
@@ -28,15 +26,9 @@ from studies.data.synthetic import faces
 
 CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), training=Training(epochs=2, batch_size=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
-MOVES = {"axis": "angle", "labels": ["0°", "180°"], "accuracy": [1.0, 0.5], "mean_accuracy": 0.75, "change": 0.1}
-RESULTS = {"split": "test", "images": 9, "synthetic": False, "task": "digits", "scores": {"loss": 1.5, "accuracy": 0.5}}
-RESULTS |= {"per_image": pack("abcdefghi", predicted=torch.arange(9) % 2)}
-RESULTS |= {"parameters": 300, "confusion": [[4, 1], [0, 4]], "transformed": MOVES | {"images": 9}, "seconds": 1.5}
-ROW = {"step": 5, "train_loss": 1.0, "valid_accuracy": 0.5, "lr": 0.01, "seconds": 2.5, "images_per_second": 99.0}
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of file: how an honest one is made, and what reads it."""
 
     make: Callable[[Path], None]
@@ -62,14 +54,10 @@ def read_checkpoint(folder: Path) -> object:
     return {k: content(v) if k == "state_dict" else v for k, v in state.items()}
 
 
-def describe(path: Path, tensors, config=None, signature=None) -> None:
-    about = {"config": config or asdict(CONFIG), "signature": signature or asdict(SIGNATURE), "epoch": 1}
-    save_weights(path, tensors, about)
-
-
 def make_model(folder: Path) -> None:
     torch.manual_seed(0)
-    describe(folder / "model.safetensors", build(CONFIG, SIGNATURE).state_dict())
+    about = {"config": asdict(CONFIG), "signature": asdict(SIGNATURE), "epoch": 1}
+    save_weights(folder / "model.safetensors", build(CONFIG, SIGNATURE).state_dict(), about)
 
 
 def read_model(folder: Path) -> object:
@@ -79,16 +67,6 @@ def read_model(folder: Path) -> object:
 
 def make_run(folder: Path) -> None:
     (folder / "config.yaml").write_text(CONFIG.to_yaml())
-    (folder / "results.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
-    rows = [{"epoch": i, **ROW, "memory_mib": 500.0} for i in range(2)]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def read_run(folder: Path) -> object:
-    """As the report does."""
-    run, _ = Run.open(folder)
-    run.read_metrics()  # how many epochs are left of a log is the log's own affair
-    return sorted(run.read_results("scores", "parameters"))
 
 
 def read_config(folder: Path) -> object:
@@ -115,11 +93,10 @@ def idx(shape: tuple[int, ...], body: bytes) -> bytes:
     return struct.pack(f">4B{len(shape)}I", 0, 0, 8, len(shape), *shape) + body
 
 
-def make_mnist(folder: Path, packed: bool = True) -> None:
+def make_mnist(folder: Path) -> None:
     for name in ("train", "t10k"):
         for part, raw in (("images-idx3", idx((6, 28, 28), bytes(6 * 784))), ("labels-idx1", idx((6,), bytes(6)))):
-            file = folder / f"{name}-{part}-ubyte"
-            file.with_name(file.name + ".gz").write_bytes(gzip.compress(raw)) if packed else file.write_bytes(raw)
+            (folder / f"{name}-{part}-ubyte.gz").write_bytes(gzip.compress(raw))
 
 
 def make_images(folder: Path) -> None:
@@ -130,11 +107,9 @@ def make_images(folder: Path) -> None:
             Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(folder / name / f"{i}.{suffix}")
 
 
-def make_picture(name: str, bits: int = 8) -> Callable[[Path], None]:
+def make_picture(name: str) -> Callable[[Path], None]:
     def make(folder: Path) -> None:
-        rng = np.random.default_rng(0)
-        pixels = rng.integers(0, 2**bits, (20, 30) if bits == 16 else (20, 30, 3), f"u{bits // 8}")
-        Image.fromarray(pixels).save(folder / name)
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)).save(folder / name)
 
     return make
 
@@ -172,24 +147,19 @@ def read_faces(folder: Path) -> object:
 
 CHUNKS = {"chunks": (2, 96, 96, 3)}
 X = pcam.file_name("train", "x")
-IDX = "train-images-idx3-ubyte"
 KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
     "config": Kind(make_run, "config.yaml", read_config),
-    "results": Kind(make_run, "results.json", read_run),
-    "metrics": Kind(make_run, "metrics.jsonl", read_run),
     "pcam": Kind(make_pcam, X, lambda f: batch(pcam.load(f, "train"))),
     "pcam labels": Kind(make_pcam, pcam.file_name("train", "y"), lambda f: batch(pcam.load(f, "train"))),
     "pcam packed": Kind(
         lambda f: make_pcam(f, compression="gzip", **CHUNKS), X, lambda f: batch(pcam.load(f, "train"))
     ),
     "volumes": Kind(make_volumes, "v.npz", lambda f: batch(volumes.load(f / "v.npz", "train"))),
-    "mnist": Kind(make_mnist, f"{IDX}.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
-    "mnist plain": Kind(lambda f: make_mnist(f, False), IDX, lambda f: batch(mnist.load(f, "train", "upright"))),
+    "mnist": Kind(make_mnist, "train-images-idx3-ubyte.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
     "images": Kind(make_images, "data/a/0.png", lambda f: batch(images.load(f / "data", "train"))),
     "png": Kind(make_picture("p.png"), "p.png", read_picture("p.png")),
-    "png 16": Kind(make_picture("p.png", 16), "p.png", read_picture("p.png")),
     "jpeg": Kind(make_picture("p.jpg"), "p.jpg", read_picture("p.jpg")),
     "tiff": Kind(make_picture("p.tif"), "p.tif", read_picture("p.tif")),
     "landmarks": Kind(make_faces, "src/list_landmarks_celeba.txt", read_faces),
