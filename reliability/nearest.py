@@ -36,7 +36,13 @@ NEAREST = {  # by how the file's name begins, first match first
     "models/": ["core/test_ready_networks", "core/test_models"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
-    "lab/training/": ["lab/test_learned", "lab/test_statistics", "lab/test_resume", "lab/test_labelled"],
+    "lab/training/": [
+        "lab/test_learned",
+        "lab/test_statistics",
+        "lab/test_resume",
+        "lab/test_faults",
+        "lab/test_labelled",
+    ],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
     "lab/session": [
@@ -55,6 +61,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/statistics": ["lab/test_statistics"],
     "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_masks"],
     "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
+    "lab/evaluation/inputs": ["lab/test_predict", "truth/test_predict", "lab/test_volume_folders"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_invariance"],
     "lab/networks": ["lab/test_recipe"],

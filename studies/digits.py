@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST from the official files, each image moved by a matrix of its own."""
+"""MNIST and Fashion-MNIST from the official files, each image transformed by a matrix of its own."""
 
 from pathlib import Path
 

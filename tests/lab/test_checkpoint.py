@@ -1,4 +1,4 @@
-"""Weight files: whole or refused, and never a way to run code."""
+"""The files of a run: whole or refused, and never a way to run code."""
 
 import pickle
 import random
@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from liespline.lab.data import DataError
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights, save_weights
+from liespline.lab.runs.folder import Run
 
 
 @pytest.fixture
@@ -99,3 +100,33 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         SafeCheckpoints().save_checkpoint({"epoch": lambda: None}, path)
     assert SafeCheckpoints().load_checkpoint(path) == state
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"scores": {"accuracy": 0.', "results.json: is no JSON .* truncated or damaged"),
+        ("[1, 2]", "results.json: holds list; expected names and values"),
+        ('{"scores": {}}', "results.json: has no 'parameters'; remove it and resume with --resume"),
+        (None, "results.json: does not exist; expected the results of a finished run"),
+    ],
+)
+def test_results_that_are_none_are_refused(tmp_path, text, words):
+    run = Run(tmp_path)
+    if text is not None:
+        run.results_file.write_text(text)
+    with pytest.raises(DataError, match=words):
+        run.read_results("scores", "parameters")
+
+
+def test_of_the_epochs_a_torn_last_line_is_left_out(tmp_path):
+    run = Run(tmp_path)
+    assert run.read_metrics() == []
+    for epoch in range(3):
+        run.append_metrics({"epoch": epoch})
+    whole = run.metrics_file.read_bytes()
+    run.metrics_file.write_bytes(whole[:-4])
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
+    run.metrics_file.write_bytes(whole[:5] + whole[9:])
+    with pytest.raises(DataError, match=r"metrics.jsonl, line 1: is no JSON"):
+        run.read_metrics()

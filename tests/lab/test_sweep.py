@@ -129,7 +129,7 @@ def study(tmp_path, monkeypatch):
 
 
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
-    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
+    monkeypatch.setattr("liespline.lab.runs.environment.git_commit", lambda: "feed+changes")
     asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
     status, said = liespline(*asked)
     assert status

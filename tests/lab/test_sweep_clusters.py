@@ -27,7 +27,6 @@ def planned(tmp_path):
 def test_slurm_jobs_through_submitit(planned, monkeypatch):
     """Each run is a job of its own; submitit's local executor stands in for Slurm's."""
     engine = find_engine("slurm")
-    monkeypatch.setattr(engine, "POLL", 0.1)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setattr(engine, "CLUSTER", "local")
     said = []

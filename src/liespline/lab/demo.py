@@ -27,7 +27,8 @@ from .report.page import (
     write_page,
 )
 from .report.views import kernel_section, turning_section
-from .runs.folder import Run, environment
+from .runs.environment import environment
+from .runs.folder import Run
 from .runs.trained import Trained
 from .session import Session
 from .settings import Config, one_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
 from ..data.pictures import scaled, scaling
-from ..data.value_range import Comparison, ValueRange, statistics
+from ..data.value_range import ValueRange
 from ..networks import build, multiple_of
 from ..settings import Config
 from ..tasks.networks import Signature
@@ -121,15 +119,6 @@ class Trained(nn.Module):
     def value_range(self) -> ValueRange | None:
         """The range of values in training; None for older runs, and for volumes that are normalised each by itself."""
         return self.signature.value_range
-
-    def unlike(self, images: Tensor) -> str | None:
-        """What `predict` warns of: how many of the images (B, C, *space) lie outside the range of values in training.
-
-        None if at most a quarter of them does, or if the range is not known.
-        """
-        comparison = Comparison(self.value_range)
-        comparison.add(statistics(as_float(images)))
-        return comparison.remark
 
     @torch.no_grad()
     def check_size(self, space: tuple[int, ...], where: str, any_size: bool = False) -> None:
@@ -250,32 +239,15 @@ def described_network(
 ) -> tuple[nn.Module, Config, Signature]:
     """The network that a file describes, with the parameters in it, and what it is.
 
-    The description is not trusted: one that asks for a network of other parameters than the file holds is refused
-    before memory is taken for it. Nor does it say which folder code is imported from.
+    A description that asks for a network of other parameters is refused. Nor does it say which folder code is imported
+    from.
     """
     config = replace(Config.from_dict(about.get("config"), file), task_root=None)
     config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
-        with AtMost(sum(tensor.numel() for tensor in parameters.values())):
-            network = build(config, signature)
+        network = build(config, signature)
     except ValueError as error:
         raise DataError(f"{file}: does not describe a network of its parameters: {error}") from error
     check_fit(parameters, network.state_dict(), file)
     network.load_state_dict(parameters)
     return network, config, signature
-
-
-class AtMost(TorchFunctionMode):
-    """Refuse to make room for many more parameters than there are; some slack is for what is made on the way."""
-
-    def __init__(self, parameters: int) -> None:
-        super().__init__()
-        self.parameters, self.left = parameters, 2 * parameters + 10**6
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.empty:
-            shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
-            self.left -= math.prod(shape)
-            if self.left < 0:
-                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.parameters:,} parameters")
-        return func(*args, **(kwargs or {}))

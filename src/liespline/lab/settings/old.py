@@ -27,6 +27,8 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     values = dict(values)
     found = values.pop("format", None)
     network, training = values.get("network"), values.get("training")
+    if isinstance(training, dict):
+        training = values["training"] = {name: value for name, value in training.items() if name not in renamed.GONE}
     if found is None and isinstance(training, dict) and training.keys() >= _BY_A_RUN:
         found = 1
     if found not in (None, *range(1, FORMAT + 1)) or isinstance(found, bool):

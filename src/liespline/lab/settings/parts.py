@@ -132,7 +132,6 @@ class Training:
     deterministic: bool | None = setting(
         None, "The same numbers every time, at some cost; by default on CPUs only.", LATER, ADVANCED
     )
-    nan_guard: bool = setting(True, "Stop at the first value that is not finite, and name its layer.", LATER, ADVANCED)
     logger: Literal["tensorboard", "wandb", "mlflow"] = setting(
         "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", LATER, ADVANCED
     )
