@@ -36,7 +36,13 @@ NEAREST = {  # by how the file's name begins, first match first
     "models/": ["core/test_ready_networks", "core/test_models"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
-    "lab/training/": ["lab/test_learned", "lab/test_statistics", "lab/test_resume", "lab/test_labelled"],
+    "lab/training/": [
+        "lab/test_learned",
+        "lab/test_statistics",
+        "lab/test_resume",
+        "lab/test_faults",
+        "lab/test_labelled",
+    ],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
     "lab/session": [
@@ -62,6 +68,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/transforms": ["lab/test_transforms", "lab/test_invariance"],
     "lab/tiles": ["lab/test_large"],
     "lab/segmentation": ["truth/test_masks", "truth/test_picked_epoch"],
+    "lab/settings/": ["lab/test_config", "lab/test_cli"],
     "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
     "lab/sweep/": ["lab/test_records", "lab/test_sweep"],

@@ -11,7 +11,7 @@ _LAB = [
           "truth/test_images::test_scores_of_every_split"),
     Fault("lab/training/trainer.py::EpochLog.on_train_start", "self.run.keep_metrics_before(trainer.current_epoch)",
           "pass", "epochs that are done again are written twice",
-          "lab/test_resume::test_every_attempt_was_killed_and_resumed"),
+          "lab/test_faults::test_killed_work_ends_as_it_would_have[training]"),
     Fault("lab/session.py::Session.signature", "Signature.of(self.train)", "Signature.of(self.valid)",
           "numbers are standardised as in validation",
           "truth/test_table_order::test_scores_are_those_of_the_files"),
