@@ -63,7 +63,7 @@ def fit(session: Session, *, progress: bool) -> None:
     if config.training.compile and compiled_once(network, config.training):
         learner.compile_network()
     every = validation_interval(session.train, session.valid)
-    trainer = make_trainer(session.settled, session.run, signature, f"valid_{objective.monitor}", progress, every)
+    trainer = make_trainer(session.settled, session.run, f"valid_{objective.monitor}", progress, every)
     augment = session.task.augmentation(config, len(signature.space))
     batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
     begun = session.run.last_checkpoint
