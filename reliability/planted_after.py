@@ -71,7 +71,7 @@ _CORE = [
           "up-sampling darkens the border",
           "core/test_norm_pool"),
     Fault("nn/centre.py::Centre.forward", "x.narrow(axis, extra // 2, x.shape", "x.narrow(axis, 0, x.shape",
-          "images cropped on one side", "core/test_ready_networks"),
+          "images cropped on one side", "core/test_symmetries"),
     Fault("nn/dropout.py::FieldDropout.forward", "x.new_ones(*x.shape[:2],", "x.new_ones(1, x.shape[1],",
           "dropout: the same fields in all images", "core/test_ready_networks"),
     Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = gradient", "pass",
