@@ -38,9 +38,7 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes, self.checkpoint_metric = signature.classes, metric
-        self._halo: int | None = None
-        self._no_halo = 0
-        """The network sees further than this."""
+        self._halos: dict[int, int | None] = {}
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -106,14 +104,14 @@ class Trained(nn.Module):
 
     def _halo_within(self, side: int) -> int | None:
         """How far the network sees; None if that is too far for tiles of this side."""
-        d, most = len(self.signature.space), side * 3 // 8
-        if self._halo is None and most > self._no_halo:
+        if side not in self._halos:
+            channels, d = self.signature.in_channels, len(self.signature.space)
             multiple = multiple_of(self.config.network)
             try:
-                self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, most)
+                self._halos[side] = halo_of(self.network, channels, d, multiple, side * 3 // 8)
             except ValueError:
-                self._no_halo = most
-        return self._halo
+                self._halos[side] = None
+        return self._halos[side]
 
     @property
     def value_range(self) -> ValueRange | None:
