@@ -22,7 +22,7 @@ from ..runs.trained import Trained, save_trained
 from ..screen import Screen
 from ..session import Session
 from .learner import Batches, Learner
-from .shifting import compiled_once
+from .shifting import windows_stay
 from .trainer import lightning_manners, make_trainer
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ def fit(session: Session, *, progress: bool) -> None:
     network = session.network
     seed_everything(config.seed, verbose=False)
     learner = Learner(network, objective, config.training, config.seed, scored_whole(session))
-    if config.training.compile and compiled_once(network, config.training):
+    steady = windows_stay(network, config.training)
+    if config.training.compile and steady:
         learner.compile_network()
     every = validation_interval(session.train, session.valid)
-    trainer = make_trainer(session.settled, session.run, f"valid_{objective.monitor}", progress, every)
+    trainer = make_trainer(session.settled, session.run, f"valid_{objective.monitor}", progress, every, steady)
     augment = session.task.augmentation(config, len(signature.space))
     batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
     begun = session.run.last_checkpoint
