@@ -24,7 +24,7 @@ from .folder import Run, folds_in
 from .old import metric_of, renewed
 
 TILE = {1: 65536, 2: 512, 3: 96}
-ONE_ANSWER = ("classes", "tags", "numbers")
+ONE_OUTPUT = ("classes", "tags", "numbers")
 """What comes out once per image; points and masks are maps, of any size."""
 
 
@@ -71,7 +71,7 @@ class Trained(nn.Module):
         """Probabilities of the classes (B, classes), of each tag, or of each pixel's classes (B, classes, *space)."""
         kind = self.signature.kind
         if kind in ("numbers", "points"):
-            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its answers")
+            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its output")
         logits = (self.in_tiles(images) if kind == "masks" else self(images)).float()
         return logits.sigmoid() if kind == "tags" else logits.softmax(1)
 
@@ -97,7 +97,7 @@ class Trained(nn.Module):
             return Tiling(side, 0, multiple)
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
-                f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
+                f"the network sees so far that tiles of {side} samples change its output: take larger ones, or a "
                 "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
@@ -120,14 +120,14 @@ class Trained(nn.Module):
 
     @torch.no_grad()
     def check_size(self, space: tuple[int, ...], where: str, any_size: bool = False) -> None:
-        """Refuse images of another size than in training; with `any_size`, those that have no single answer."""
+        """Refuse images of another size than in training; with `any_size`, those without one output per image."""
         wanted = self.signature.space
         if tuple(space) == wanted:
             return
         said = f"{where}: is {_size(space)}; the network was trained on {_size(wanted)}"
         if len(space) != len(wanted):
             raise DataError(said)
-        if not any_size and self.signature.kind in ONE_ANSWER:
+        if not any_size and self.signature.kind in ONE_OUTPUT:
             raise DataError(
                 f"{said}, and another size may be another scale: --resize brings it to that size as --size does in "
                 "training, --any-size runs the network at the image's own size"
@@ -144,7 +144,7 @@ class Trained(nn.Module):
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
         if (kind := self.signature.kind) != "classes":
-            instead = "ask its probabilities" if kind in ("tags", "masks") else "call it for its answers"
+            instead = "call probabilities" if kind in ("tags", "masks") else "call it for its output"
             raise ValueError(f"this network gives {kind}, and predict is for classes; {instead}")
         confidence, index = self.probabilities(images).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]

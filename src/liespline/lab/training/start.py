@@ -86,7 +86,7 @@ def _patience(config: Config) -> float:
 
 
 def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:
-    """Refuse to go on with a run that was begun with other settings than these, but for some that may differ."""
+    """Refuse to resume a run that was begun with other settings than these, but for some that may differ."""
     _, config = Run.open(folder)
     if config.task != wanted.task:
         raise ConfigError(f"{folder}: is of task {config.task}, not {wanted.task}; choose another folder with --out")

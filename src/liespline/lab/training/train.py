@@ -42,7 +42,7 @@ def train(session: Session, *, progress: bool = True) -> None:
     first, run = is_first(), session.run
     with run.locked() if first else nullcontext():
         if not run.finished:
-            with told_how_to_go_on(run, first), lightning_manners():
+            with told_how_to_resume(run, first), lightning_manners():
                 fit(session, progress=progress and first)
             if distributed.is_available() and distributed.is_initialized():
                 # The first process goes on alone to test and report; nothing may wait for the others then.
@@ -109,7 +109,7 @@ def is_first() -> bool:
 
 
 @contextmanager
-def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
+def told_how_to_resume(run: Run, first: bool) -> Iterator[None]:
     """If training is stopped, say how to continue; and let the processes that Lightning starts find the folder."""
     if first:
         os.environ[SHARED_FOLDER] = str(run.path)
@@ -118,7 +118,7 @@ def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         if first:
             again = f"liespline train --resume {shlex.quote(str(run.path))}"
-            Screen(stderr=True).print(f"Stopped. Go on with: {again}", soft_wrap=True)
+            Screen(stderr=True).print(f"Stopped. Resume with: {again}", soft_wrap=True)
         raise
     finally:
         if first:
