@@ -68,6 +68,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/transforms": ["lab/test_transforms", "lab/test_invariance"],
     "lab/tiles": ["lab/test_large"],
     "lab/segmentation": ["truth/test_masks", "truth/test_picked_epoch"],
+    "lab/settings/": ["lab/test_config", "lab/test_cli"],
     "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
     "lab/sweep/": ["lab/test_records", "lab/test_sweep"],

@@ -96,7 +96,7 @@ _RECORDS = [
     ),
     Fault(
         "lab/evaluation/elements.py::_how",
-        "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
+        "AS_DATA.get(trained.config.transformation, str(trained.config.network.group))",
         "str(trained.config.network.group)",
         "generated images moved by the network's group",
     ),

@@ -75,11 +75,11 @@ def train(
     task: opt.Task = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
+        typer.Option("--config", help="Start from these settings, such as another run's config.yaml."),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with this run from its last whole epoch; --epochs trains longer, --data may move."),
+        typer.Option(help="Resume this run; --epochs trains longer, --data may move."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
@@ -90,17 +90,12 @@ def train(
 ) -> None:
     """Train a network, test it, and write its report. `liespline train TASK --help` shows the options of a task.
 
-    Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
-    network by validation), results.json and report.html. A run that was killed continues with
-    --resume FOLDER.
-
-    Examples:
+    One folder holds config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best network by validation),
+    results.json and report.html; a run that was killed resumes with --resume FOLDER.
 
     - `liespline train images --data DIR --group so2`
 
     - `liespline train volumes --data DIR --group so3 --elements 24`
-
-    - `liespline train --resume runs/images-so2 --epochs 60`
     """
     from ..training.start import reopened, start, start_config
     from ..training.train import is_first
