@@ -228,7 +228,7 @@ TESTS = {
     "volumes predicted without their box": "lab/test_predict::test_volumes",
     "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
-    "logits taken for probabilities": "lab/test_statistics",
+    "logits taken for probabilities": "truth/test_tables::test_areas_are_scikit_learns_with_ties_and_certainty",
     "folds of other settings reported as new": "lab/test_labelled",
     "a sweep of other settings goes on": "lab/test_sweep",
     "a test loss of smoothed labels": "lab/test_scores",
