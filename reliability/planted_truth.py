@@ -62,7 +62,7 @@ _ROWS = [
     Fault("lab/segmentation.py::scored", "torch.from_numpy(found).to(whole.own.device), whole.own",
           "logits.argmax(1)[0], whole.mask[0]", "5: Dice of resampled masks",
           _MASKS + "volumes_with_another_spacing"),
-    Fault("lab/runs/trained.py::Trained.check_size", "if not any_size and self.signature.kind in ONE_ANSWER:",
+    Fault("lab/runs/trained.py::Trained.check_size", "if not any_size and self.signature.kind in ONE_OUTPUT:",
           "if False:", "6: images of another size are answered",
           _PREDICT + "images_of_another_size_are_refused_scaled_or_taken_as_they_are"),
     Fault("lab/evaluation/predict.py::Predictions.__iter__", "compared.add(seen)", "pass",

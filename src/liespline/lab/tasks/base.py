@@ -52,6 +52,8 @@ class Task:
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     fitting: Callable[[Config, Signature], Config] = lambda config, signature: config
     """What a configuration of the general classifier leaves to the data."""
+    remarks: Callable[[Config, Split], list[str]] = lambda config, train: []
+    """What is to be said of the images that are trained on."""
     objective: Callable[[Config, Signature], Objective] = classification
 
     @property
