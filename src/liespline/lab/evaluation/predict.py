@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..data import DataError, as_float
 from ..data.centred import centred
-from ..data.files import NAMED, grouped
+from ..data.files import grouped, some
 from ..data.pictures import SUFFIXES, in_16_bits, read_array, scaled, strict_pillow
 from ..data.samples import in_colours
 from ..data.scans import Reading
@@ -171,8 +171,7 @@ def find_files(paths: Sequence[Path], fits: Callable[[Path], bool], formats: str
     if not others:
         return files, []
     count = "1 file is" if len(others) == 1 else f"{len(others)} files are"
-    names = ", ".join(map(str, others[:NAMED])) + ", …" * (len(others) > NAMED)
-    return files, [f"{count} left out, not {formats}: {names}"]
+    return files, [f"{count} left out, not {formats}: {some(list(map(str, others)))}"]
 
 
 def images_of(
