@@ -503,7 +503,7 @@ def living(shape):
 
 def test_memory_does_not_grow_with_the_folder(spots, tmp_path, command, monkeypatch):
     """Counted: the images that live while the next one is read."""
-    from liespline.lab.evaluation import predict as module
+    from liespline.lab.evaluation import inputs as module
 
     file = next((spots / "alike").rglob("*.png"))
     most, read = {}, module.read_array

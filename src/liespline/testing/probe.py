@@ -15,7 +15,7 @@ from ..grids import Grid
 from ..grids.grid import same
 from ..grids.regular import centred
 from ..groups import Group
-from .measure import Compared, compared, levels, relative
+from .measure import Compared, compared, constant, levels, relative
 from .mixture import Mixture
 from .moving import continued, interior, moved, shifted
 
@@ -70,6 +70,12 @@ def with_inside(maps: Tensor) -> Tensor:
     """Maps (B, C, N, *space), or their mean over space where that is two samples across and has no inside."""
     d = maps.ndim - 3
     return maps if interior(maps.shape[3:]).any() else maps.flatten(3).mean(-1).reshape(*maps.shape[:3], *(1,) * d)
+
+
+def constant_inside(maps: Tensor) -> bool:
+    """Whether maps (B, C, N, *space) are constant in their middle half, so that no error can be told."""
+    inner = maps[..., interior(maps.shape[3:])]
+    return constant(compared(inner, inner).spread / inner.numel(), inner)
 
 
 def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> tuple[Compared, Compared] | None:

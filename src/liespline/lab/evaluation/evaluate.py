@@ -30,7 +30,7 @@ from ..tasks.objectives import Classification, Landmarks
 from .elements import transforms_of
 from .invariance import MAP_IMAGES, accuracies, relative_change
 from .score_table import NAMES, rows_of
-from .scores import answers, apart, confusion, mistakes, predictions, scores
+from .scores import answers, apart, best_device, confusion, mistakes, predictions, scores
 from .statistics import METHOD, behind_accuracy, intervals, success_interval
 
 if TYPE_CHECKING:
@@ -40,11 +40,6 @@ MOVED_IMAGES = 500
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
 WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
 WORDS |= {"sim2": "rotations and scales", "gl2": "rotations, zooms and squeezes"}
-
-
-def best_device(config: Config) -> str:
-    """The device to evaluate on."""
-    return "cuda" if torch.cuda.is_available() and config.training.accelerator != "cpu" else "cpu"
 
 
 def weights_in(network: torch.nn.Module) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from ..data.files import DataError, existing, lock, replacing, write_text
 from ..data.manifest import Manifest
 from ..settings import Config, ConfigError
-from ..tasks.defaults import of_other_tasks
+from ..tasks import of_other_tasks
 from .environment import environment
 from .old import results_renamed
 
