@@ -15,7 +15,8 @@ from lightning.pytorch import seed_everything
 from torch import distributed, nn
 
 from ..data import Split
-from ..evaluation.evaluate import evaluate_run, report_run
+from ..evaluation.evaluate import evaluate_run
+from ..report.run import report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.folder import Run
 from ..runs.trained import Trained, save_trained
