@@ -16,7 +16,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.fitting import fitting_widths, with_notes
+from liespline.lab.tasks.fitting import fitting_widths, notes
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.start import preflight
 from liespline.models.kit import AtLeast
@@ -61,7 +61,7 @@ def test_images_that_fill_their_corners_are_told_of_the_disc() -> None:
     def told(images: np.ndarray, **how: object) -> bool:
         config = find_task("images").defaults.updated(**how)
         split = Split(images, np.arange(10) % 2, ("a", "b"))
-        return any("--circular-mask" in note for note in with_notes(config.network, config, split).notes)
+        return any("--circular-mask" in note for note in notes(config.network, config, split))
 
     assert told(noise)
     assert not told(middle)
