@@ -1,4 +1,4 @@
-"""The kinds of work that are killed: training, a sweep, CelebA's preparation, synthesis, and decoding.
+"""The kinds of work that are killed: training, a sweep, synthesis, and decoding.
 
 Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: name -> what came of its kills.
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import torch
-from killed_data import DATA, PLANTED, needed_first, sha, stamped
+from killed_data import DATA, PLANTED, sha, stamped
 from killing import AGAIN, DONE, Campaign, Work
 from small_runs import new_run, resumed_run
 
@@ -143,7 +143,6 @@ WORKS = {
 
 
 def main(root: Path, seed: int, plan: list[str]) -> None:
-    needed_first(root)
     kills = {name: int(count) for name, count in (entry.split("=") for entry in plan)}
     works = WORKS | {"planted": PLANTED}
     found = {name: vars(Campaign(works[name], root / name, seed).run(count)) for name, count in kills.items()}

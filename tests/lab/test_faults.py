@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent / "killed_work.py"
-KILLS = {"training": 8, "sweep": 1, "prepare": 1, "tissue": 1}
+KILLS = {"training": 8, "sweep": 1, "tissue": 1}
 SEED = 4
 
 

@@ -16,7 +16,7 @@ from ..data.split import ALL, SPLITS, Joined
 from ..networks import build
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from .defaults import takers
-from .fitting import fitting_widths, notes
+from .fitting import fitting_widths, remarks
 from .networks import Signature
 from .objectives import Objective, by_kind
 
@@ -89,10 +89,12 @@ class Task:
         self.data_path(config)
         if split == ALL and not self.own:
             return Joined({name: self.load_split(config, name) for name in self.splits(config)})
-        found = self.load_split(config, split)
-        if self.own and split == "train" and config.network.network in ("classifier", "resnet"):
-            found.notes = (*found.notes, *notes(self.defaults.network, config, found))
-        return found
+        return self.load_split(config, split)
+
+    def remarks(self, config: Config, train: Split) -> list[str]:
+        """What is to be said of the images that are trained on."""
+        said = self.own and config.network.network in ("classifier", "resnet")
+        return remarks(self.defaults.network, config, train) if said else []
 
     def data_path(self, config: Config) -> Path | None:
         """Where the data are, or None for a task that brings its own."""

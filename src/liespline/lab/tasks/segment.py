@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..data.listing import given_splits
 from ..data.mask_split import MaskSplit
-from ..data.pairs import given_splits, load_pairs
+from ..data.pairs import NEEDED, load_pairs
 from ..data.scans import Reading
 from ..data.table import read_table
 from ..networks import multiple_of
@@ -32,7 +33,7 @@ def load(config: Config, split: str) -> MaskSplit:
 def splits(config: Config) -> tuple[str, ...]:
     """Those that a table names, or folders."""
     if config.labels is None:
-        return named_splits(tuple(given_splits(Path(str(config.data)))))
+        return named_splits(tuple(given_splits(Path(str(config.data)), NEEDED)))
     return named_splits(read_table(Path(config.labels), Path(str(config.data)) / "images").splits)
 
 
