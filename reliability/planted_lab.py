@@ -79,8 +79,8 @@ _EVALUATION = [
           'one.marks("valid")', "trained images elsewhere not counted"),
     Fault("lab/runs/trained.py::Trained.prepared", "if isinstance(self.config.size, int):", "if False:",
           "predict ignores --size"),
-    Fault("lab/evaluation/predict.py::_rows", "dict(zip(names, shares",
-          "dict(zip(names, shares[::-1]", "probabilities of other classes"),
+    Fault("lab/evaluation/predict.py::_answers", "dict(zip(trained.classes, own",
+          "dict(zip(trained.classes, own[::-1]", "probabilities of other classes"),
     Fault("lab/report/views.py::turning_section", "group, group.inverse(m))[0]", "group, m)[0]", "moved back moves on"),
 ]  # fmt: skip
 
@@ -147,7 +147,7 @@ _MODELS = [
 TESTS = {
     "images not shuffled": "lab/test_learned::test_every_epoch_sees_every_image_in_an_order_of_its_own",
     "the same draws at every step": "lab/test_learned::test_draws_differ_by_step_and_by_seed_and_are_the_same_again",
-    "draws depend on the process": "lab/test_devices::test_two_processes_have_the_loss_curve_of_one[rotate]",
+    "draws depend on the process": "lab/test_devices::test_two_processes_have_the_loss_curve_of_one",
     "compiles what is not trained": "lab/test_learned::test_compile_compiles_the_training_steps_and_nothing_else",
     "validation images augmented": "lab/test_learned::test_every_epoch_sees_every_image_in_an_order_of_its_own",
     "rate falls too early": "lab/test_learned::test_the_score_of_the_kept_network_is_the_one_it_was_kept_for",

@@ -17,14 +17,14 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/volumes.py::load",
-        "Split(Centred(images, space, channels_last=True), targets",
-        "Split(images, targets",
+        "space = sizes[0] if size is None else box_of(size)",
+        "space = sizes[0]",
         "no box around volumes",
     ),
     Fault(
-        "lab/evaluation/predict.py::images_of",
-        "space)) if boxed else volume",
-        "space)) if False else volume",
+        "lab/evaluation/inputs.py::_volumes",
+        "centred(volume, trained.signature.space) if boxed else volume",
+        "volume",
         "volumes predicted without their box",
     ),
     Fault("models/kit.py::DiscMean.forward", "clamp(max=0.5)) ** 2", "clamp(max=0.0)) ** 2", "a disc that is a square"),
@@ -96,7 +96,7 @@ _RECORDS = [
     ),
     Fault(
         "lab/evaluation/elements.py::_how",
-        "AS_DATA.get(trained.config.moved, str(trained.config.network.group))",
+        "AS_DATA.get(trained.config.transformation, str(trained.config.network.group))",
         "str(trained.config.network.group)",
         "generated images moved by the network's group",
     ),
@@ -108,7 +108,7 @@ _RECORDS = [
     ),
     Fault("../../studies/networks.py::measures", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
     Fault(
-        "lab/training/shifting.py::compiled_once", "return len(seen) == 1", "return True", "compiled anew at every step"
+        "lab/training/shifting.py::windows_stay", "return len(seen) == 1", "return True", "compiled anew at every step"
     ),
     Fault(
         "../../studies/data/matrices.py::Matrices.draw.turned",
@@ -228,7 +228,7 @@ TESTS = {
     "volumes predicted without their box": "lab/test_predict::test_volumes",
     "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
-    "logits taken for probabilities": "lab/test_statistics",
+    "logits taken for probabilities": "truth/test_tables::test_areas_are_scikit_learns_with_ties_and_certainty",
     "folds of other settings reported as new": "lab/test_labelled",
     "a sweep of other settings goes on": "lab/test_sweep",
     "a test loss of smoothed labels": "lab/test_scores",

@@ -20,7 +20,7 @@ from .files import DataError, lock, replaced, replacing
 from .samples import as_float
 from .value_range import STATISTICS, statistics
 
-FORMAT = 3
+FORMAT = 4
 """Of the files: what another version decoded is decoded anew."""
 SUFFIXES = (".items", ".npz", ".npy", ".marks", ".pairs")
 """The last three are those of earlier versions."""

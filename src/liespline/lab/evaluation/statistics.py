@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from scipy.stats import binomtest
+import numpy as np
+from scipy.stats import binomtest, bootstrap
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
 
@@ -90,13 +90,13 @@ def area_interval(area: float, m: int, n: int) -> list[float]:
 
 
 def success_interval(hits: Tensor) -> list[float]:
-    """The interval of the success rate, from which landmarks were found, (N, L): those of one image go together."""
-    return bootstrap(hits.double().mean(-1))
+    """The middle 95 % of success rates of images drawn with replacement, always the same draws.
 
-
-def bootstrap(values: Tensor) -> list[float]:
-    """The middle 95 % of the mean over images drawn with replacement, always the same draws."""
-    generator, count = torch.Generator().manual_seed(0), len(values)
-    steps = torch.arange(DRAWS).split(max(1, 4_000_000 // count))
-    means = [values[torch.randint(count, (len(step), count), generator=generator)].mean(-1) for step in steps]
-    return [float(torch.cat(means).quantile(q)) for q in (0.025, 0.975)]
+    `hits` (N, L) says which landmarks were found; those of one image go together.
+    """
+    rates = hits.double().mean(-1).numpy()
+    if len(rates) == 1:  # nothing else can be drawn
+        return [float(rates[0])] * 2
+    at_once = max(1, 4_000_000 // len(rates))
+    draws = bootstrap((rates,), np.mean, n_resamples=DRAWS, batch=at_once, method="percentile", rng=0)
+    return [float(draws.confidence_interval.low), float(draws.confidence_interval.high)]
