@@ -16,6 +16,8 @@ from ..splines import SplineBasis
 
 N = TypeVar("N", bound=nn.Module)
 
+SPLINES = "h_basis"
+"""What the splines of a layer are called in a `state_dict`."""
 KERNELS = ("dense", "local", "atrous", "deformable", "pointwise")
 
 
@@ -61,15 +63,15 @@ def guarded(network: N) -> N:
 
 
 def _tell(layer: nn.Module, state: dict[str, Any], prefix: str, metadata: dict[str, Any]) -> None:
-    state[f"{prefix}h_basis"] = _splines(layer)
+    state[prefix + SPLINES] = _splines(layer)
 
 
 def _compare(
     layer: nn.Module, state: Any, prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
 ) -> None:
-    own, learned = _splines(layer), state.pop(f"{prefix}h_basis", None)
-    if learned is None and "h_basis" in metadata:  # where version 0.2 kept them
-        learned = torch.tensor(_flat(metadata["h_basis"]), dtype=own.dtype)
+    own, learned = _splines(layer), state.pop(prefix + SPLINES, None)
+    if learned is None and SPLINES in metadata:  # where version 0.2 kept them
+        learned = torch.tensor(_flat(metadata[SPLINES]), dtype=own.dtype)
     if learned is not None and not _same(learned, own):
         errors.append(
             f"{prefix}weight was learned with splines on H of width {learned[0]:.4g}, and here they have width "
