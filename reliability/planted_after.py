@@ -20,7 +20,7 @@ _LAB = [
           "validation images are no overlap", "lab/test_record"),
     Fault("lab/data/pair_items.py::_item", "classes if reading.resamples(image.spacing) else own", "own",
           "stored masks are not kept", "lab/test_data_pairs"),
-    Fault("lab/data/pair_items.py::read_pairs", 'split in ("", "train")', 'split in ("", "train", "valid")',
+    Fault("lab/data/pair_items.py::_names", 'split in ("", "train")', 'split in ("", "train", "valid")',
           "classes that validation masks alone have", "lab/test_data_pairs"),
     Fault("lab/data/scans/dicom.py::read_dicom", "down * between_rows, across * between_columns",
           "down * between_columns, across * between_rows", "DICOM: rows and columns as far apart as the other",

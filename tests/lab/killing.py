@@ -16,7 +16,7 @@ from pathlib import Path
 
 from liespline.lab.data.files import DataError
 
-DONE, REDONE, FAILED, AGAIN = 0, 77, 78, 79
+DONE, FAILED, AGAIN = 0, 78, 79
 PATIENCE = 120  # seconds, before work counts as hanging
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -173,9 +173,7 @@ class Campaign:
         if code == AGAIN:
             time.sleep(0.5)
             return False
-        if code == REDONE:
-            self.tally.lost.append(f"{folder}: work found finished was done again")
-        elif code != DONE:
+        if code != DONE:
             said = folder.with_suffix(".said").read_text()[-300:]
             self.tally.crashes.append(f"{folder}: ended with {code}: {said}")
         return True

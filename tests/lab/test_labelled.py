@@ -17,7 +17,7 @@ from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.labelled import Numbers, Tags
+from liespline.lab.tasks.objectives import Numbers, Tags
 
 DRAW = np.random.default_rng(0)
 
@@ -128,7 +128,7 @@ def test_tags(blobs, tmp_path, liespline):
     assert run.read_results("scores")["scores"]["auc"] > 0.7
     trained = load(run.path)
     assert trained.signature.kind == "tags"
-    with pytest.raises(ValueError, match="gives tags, and predict is for classes; ask its probabilities"):
+    with pytest.raises(ValueError, match="gives tags, and predict is for classes; call probabilities"):
         trained.predict(torch.rand(1, 1, 24, 24))
     name = blobs[0] / blobs[1][0]["file"]
     status, said = liespline("predict", run.path, name, "--json")

@@ -28,7 +28,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, cap
     with pytest.raises(type(how)):
         new_run(config, folder)
     said = capsys.readouterr().err.strip()
-    assert shlex.split(said.removeprefix("Stopped. Go on with: ")) == ["liespline", "train", "--resume", str(folder)]
+    assert shlex.split(said.removeprefix("Stopped. Resume with: ")) == ["liespline", "train", "--resume", str(folder)]
     assert Run.open(folder)[1] == config
 
 

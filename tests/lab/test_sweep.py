@@ -102,7 +102,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text().rstrip(".")), 0)
     assert not other.exists()
-    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; it goes on when the sweep is started again")]
+    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; start the sweep again to resume it")]
     assert signal.getsignal(signal.SIGTERM) is before
 
 

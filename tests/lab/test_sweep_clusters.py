@@ -123,7 +123,7 @@ def test_a_sweep_that_is_stopped_takes_its_runs_back(planned, ray, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sweep(planned, lambda name, what: said.append((name, what)), None, "ray")
     assert ray.cancelled == [0, 1]
-    assert [name for name, what in said if what.startswith("stopped; it goes on")] == [GOOD, BAD]
+    assert [name for name, what in said if what.startswith("stopped; start the sweep again")] == [GOOD, BAD]
 
 
 def test_an_engine_that_is_not_installed_says_what_to_install(planned, monkeypatch):

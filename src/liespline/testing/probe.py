@@ -56,6 +56,18 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
+def layer_outputs(network: nn.Module, layers: Sequence[nn.Module], inputs: Tensor) -> list[Tensor]:
+    """What each of these layers gives while the network is asked about inputs."""
+    seen: dict[nn.Module, Tensor] = {}
+    hooks = [layer.register_forward_hook(lambda module, _, output: seen.update({module: output})) for layer in layers]
+    try:
+        network(inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [seen[layer] for layer in layers]
+
+
 def as_maps(output: Tensor, grid: Grid) -> Tensor:
     """An output as feature maps (B, C, N, *space): N = 1 without an axis of H, one sample where it has no space."""
     d = grid.group.space_dim

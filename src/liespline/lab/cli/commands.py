@@ -57,19 +57,15 @@ console = Screen()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the runs and the report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    group: Annotated[
-        str, typer.Option(metavar="so2|o2|sim2", help="Test digits rotated; rotated and mirrored; rotated and shrunk.")
-    ] = "so2",
 ) -> None:
     """Train three networks of equal size on upright digits and test them on rotated ones.
 
     A plain 2-D network, the same with rotated training images, and an SE(2) network that never sees a rotated
     digit. Prints one table and writes OUT/report.html; fails if this run does not show what it is meant to show.
-    With --group o2 or sim2 the SE(2) network is in the middle, and the last network knows mirrors or sizes as well.
     """
     from ..demo import run_demo, shortfall
 
-    if problem := shortfall(run_demo(out, seed, console, group=group)):
+    if problem := shortfall(run_demo(out, seed, console)):
         raise ConfigError(problem)
 
 

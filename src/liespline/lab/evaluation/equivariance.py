@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...groups import Group
 from ...nn import GConv, Lift
 from ...testing.measure import Compared, levels, relative
-from ...testing.probe import constant_inside, followed, matches, with_inside
+from ...testing.probe import constant_inside, followed, layer_outputs, matches, with_inside
 from ..data import Split, as_float
 from ..runs.trained import Trained
 from ..transforms import Scene
@@ -74,18 +74,11 @@ def _steps(trained: Trained) -> tuple[Group, Tensor, Tensor]:
 
 def _features(trained: Trained, layers: dict[str, nn.Module], images: Tensor) -> dict[str, Tensor]:
     """What the layers give, (B, C, N, *space), or their means over space of two samples."""
-    seen: dict[nn.Module, Tensor] = {}
-
-    def keep(module: nn.Module, inputs: Any, output: Tensor) -> None:
-        seen[module] = with_inside(output if isinstance(module, Lift | GConv) else output.unsqueeze(2)).cpu()
-
-    hooks = [layer.register_forward_hook(keep) for layer in layers.values()]
-    try:
-        trained(images)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return {name: seen[layer] for name, layer in layers.items()}
+    found = zip(layers.items(), layer_outputs(trained, list(layers.values()), images), strict=True)
+    return {
+        name: with_inside(maps if isinstance(layer, Lift | GConv) else maps.unsqueeze(2)).cpu()
+        for (name, layer), maps in found
+    }
 
 
 def _under(step: Tensor, group: Group, layer: nn.Module, actual: Tensor, source: Tensor) -> Followed:

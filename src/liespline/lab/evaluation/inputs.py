@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..data import DataError, as_float
 from ..data.centred import centred
-from ..data.files import NAMED
+from ..data.files import some
 from ..data.large.slides import SLIDES
 from ..data.pictures import SUFFIXES, in_16_bits, read_array, scaled, strict_pillow
 from ..data.samples import in_colours
@@ -77,8 +77,7 @@ def _find(paths: Sequence[Path], fits: Callable[[Path], bool], formats: str) -> 
     if not others:
         return files, []
     count = "1 file is" if len(others) == 1 else f"{len(others)} files are"
-    names = ", ".join(map(str, others[:NAMED])) + ", …" * (len(others) > NAMED)
-    return files, [f"{count} left out, not {formats}: {names}"]
+    return files, [f"{count} left out, not {formats}: {some(list(map(str, others)))}"]
 
 
 def _entries(folder: Path, fits: Callable[[Path], bool]) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..data import DataError
 from ..data.arrays import Array
-from ..data.files import NAMED, replaced
+from ..data.files import replaced, some
 from ..data.large import Windows, open_windows, read_window
 from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
@@ -104,8 +104,7 @@ def _check_names(files: Sequence[Path], out: Path) -> None:
     """Refuse masks that would be written one over the other, or over an image."""
     counts = Counter(map(stem, files))
     if twice := sorted(name for name, count in counts.items() if count > 1):
-        names = ", ".join(twice[:NAMED]) + ", …" * (len(twice) > NAMED)
-        raise DataError(f"{names}: two images of the same name; give them different names, or do one at a time")
+        raise DataError(f"{some(twice)}: two images of the same name; give them different names, or do one at a time")
     targets = {(out / f"{name}{suffix}").resolve() for name in counts for suffix in WRITTEN}
     if over := [file for file in files if file.resolve() in targets]:
         raise DataError(f"{over[0]}: a mask would take its place; name another folder with --out")

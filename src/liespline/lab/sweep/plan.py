@@ -22,7 +22,7 @@ NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
 """The engines, and the library that each needs (extra `cluster`)."""
 POLL = 0.2  # seconds between two looks
 MAY_DIFFER = [name for name, setting in SETTINGS.items() if setting.later and name not in ("epochs", "patience")]
-"""What a sweep that goes on may change: where data are, and what the machine is like."""
+"""What a sweep that is resumed may change: where data are, and what the machine is like."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
             while waiting and len(running) < at_once:
                 entry = waiting.pop(0)
                 running[entry.name] = submit(entry)
-                report(entry.name, "goes on" if entry.run.last_checkpoint.exists() else "begins")
+                report(entry.name, "resumes" if entry.run.last_checkpoint.exists() else "begins")
             time.sleep(POLL)
             for name in [name for name, job in running.items() if job.done()]:
                 problem = problem_of(running.pop(name))
@@ -81,7 +81,7 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
     except BaseException:  # Ctrl-C, or the end of a batch job's time
         for name, job in running.items():
             job.cancel()
-            report(name, "stopped; it goes on when the sweep is started again")
+            report(name, "stopped; start the sweep again to resume it")
         raise
     return [entry.name for entry in planned if entry.name in failed]
 

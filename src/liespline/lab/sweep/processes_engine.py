@@ -48,19 +48,19 @@ class Process:
 
 
 def submit(entry: Planned) -> Process:
-    """Begin a run, or go on with it."""
+    """Begin a run, or resume it."""
     return Process(entry.run)
 
 
 def begin(run: Run) -> subprocess.Popen[str]:
-    """A process that goes on with a run; what it says of errors is kept."""
+    """A process that resumes a run; what it says of errors is kept."""
     return subprocess.Popen(
         command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
     )
 
 
 def command(run: Run) -> list[str]:
-    """The command that goes on with a run."""
+    """The command that resumes a run."""
     return [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(run.path), "--quiet"]
 
 

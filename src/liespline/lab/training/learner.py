@@ -201,7 +201,7 @@ class Batches(LightningDataModule):
 
 
 class EpochNumbers(DistributedSampler[Any]):
-    """Shuffled numbers that go on from epoch to epoch, for what is drawn anew every time."""
+    """Shuffled numbers that continue from epoch to epoch, for what is drawn anew every time."""
 
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from typing import Any, cast
 import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import RichProgressBar
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints, validated
@@ -34,19 +33,20 @@ BESIDE_THE_POINT = (
 )
 
 
-def make_trainer(config: Config, run: Run, monitor: str, progress: bool, every: int = 1) -> Trainer:
-    """Lightning's trainer with the run's folder as its only place on disk; it validates `every` so many epochs."""
+def make_trainer(
+    config: Config, run: Run, monitor: str, progress: bool, every: int = 1, steady: bool = True
+) -> Trainer:
+    """Lightning's trainer with the run's folder as its only place on disk; it validates `every` so many epochs.
+
+    Where windows are not `steady`, cuDNN does not try its algorithms anew for each of their sizes.
+    """
     settings = config.training
     folder = run.last_checkpoint.parent
     callbacks: list[Callback] = [StopAtNaN(), EpochLog(run), Validated(every)]
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor, settings.patience), KeepLast(folder)]
-    if progress:
-        callbacks.append(RichProgressBar())
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
-    # cuDNN tries its algorithms and takes the fastest, but not where windows grow and shrink from step to step.
-    steady = not settings.grid_jitter or config.network.group not in ("scale", "sim2", "gl2")
     several = settings.devices * settings.nodes > 1
     images = find_task(config).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.

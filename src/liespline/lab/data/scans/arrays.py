@@ -18,7 +18,7 @@ def read_array_file(path: Path) -> Scan:
     along D, H and W; a bare array has cubic voxels.
     """
     values, spacing = (np.array(mapped_npy(path)), np.ones(3)) if path.suffix.lower() == ".npy" else _npz(path)
-    if values.ndim not in (3, 4) or (values.ndim == 4) != (values.shape[-1] <= MOST_CHANNELS):
+    if values.ndim not in (3, 4) or (values.ndim == 4) != (values.shape[-1] <= MOST_CHANNELS) or not values.size:
         raise DataError(
             f"{path}: has shape {values.shape}; expected (D, H, W) or (D, H, W, channels ≤ {MOST_CHANNELS})"
         )
