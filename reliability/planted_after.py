@@ -5,9 +5,9 @@ from fault import Fault
 _LAB = [
     Fault("lab/data/table.py::_splits", '"val": "valid"', '"val": "test"', "tables: val is the test",
           "lab/test_data_table"),
-    Fault("lab/data/image_store.py::_item", "if deep:", "if False:", "8 bits among 16 are dark",
+    Fault("lab/data/images.py::_item", "if deep:", "if False:", "8 bits among 16 are dark",
           "lab/test_data_images"),
-    Fault("lab/data/image_store.py::decoded", "[*keys, str(size)]", "keys", "images of another --size from the cache",
+    Fault("lab/data/images.py::load", "[*keys, str(size)]", "keys", "images of another --size from the cache",
           "lab/test_data_images"),
     Fault("lab/data/pictures.py::scaled", "round(own * scale)", "int(own * scale)",
           "--size: sides are cut, not rounded",
