@@ -39,7 +39,7 @@ _LAB = [
     Fault("lab/evaluation/external.py::score_file", "(data is None or (manifest is not None and manifest.dealt))",
           "True",
           "another set is scored as the run's own", "lab/test_record"),
-    Fault("lab/data/folds.py::assign", "[labels[i] for i in rest]", "list(labels)[: len(rest)]",
+    Fault("lab/data/folds.py::assign", "_validation(classes[rest]", "_validation(classes[: len(rest)]",
           "folds: classes of other images", "truth/test_folds"),
     Fault("lab/folds.py::summary", "stdev(values)", "fmean((v - fmean(values)) ** 2 for v in values) ** 0.5",
           "folds: deviation of a population", "lab/test_labelled"),

@@ -71,7 +71,7 @@ def load(
     images = stored(path, "\n".join([*keys, str(size)]), lambda whole: _items(found.files, size), problems)
     if labels is None and found.splits and split != ALL:
         names = [name.partition("/")[2] for name in names]  # which split they are of is known
-    rows = found.rows_of(split, images.marks, fold, folds)
+    rows = found.rows_of(split, images.index["mark"], fold, folds)
     return Split(
         images, found.targets[rows], found.labels, rows=rows, channels_last=True, names=names,
         dealt=found.splits is None, kind=found.kind, notes=[*found.notes, *_shown(images, found.names)],
