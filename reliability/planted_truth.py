@@ -115,7 +115,7 @@ _ROWS = [
     Fault("lab/cli/options.py::_parameter", '("NAME" if setting.choices else None)', '"N,N,…"',
           "also: N,N,… for one number",
           "lab/test_config::test_the_help_asks_for_a_list_of_numbers_nowhere"),
-    Fault("lab/tasks/grids.py::make_grid", "uniform(O2(), n)", "uniform(O2(), 2 * n)",
+    Fault("lab/tasks/grids.py::make_grid", "uniform(O2(), *counts)", "uniform(O2(), 2 * counts[0])",
           "also: twice the elements of O(2)",
           "lab/test_groups_cli::test_one_number_counts_the_elements_of_every_group"),
 ]  # fmt: skip
