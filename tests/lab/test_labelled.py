@@ -17,7 +17,7 @@ from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.labelled import Numbers, Tags
+from liespline.lab.tasks.objectives import Numbers, Tags
 
 DRAW = np.random.default_rng(0)
 
