@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from lab.small_runs import problems
-from liespline.lab.data import DataError, as_float, image_store, images
+from liespline.lab.data import DataError, as_float, images
 from liespline.lab.data.folds import stratified
 
 RNG = np.random.default_rng(0)
@@ -107,7 +107,7 @@ def test_changed_files_are_decoded_again_and_others_are_not(tmp_path, monkeypatc
     folder(data)
     images.load(data, "train")
     with monkeypatch.context() as patch:
-        patch.setattr(image_store, "read_picture", lambda path: pytest.fail(f"{path} decoded again"))
+        patch.setattr(images, "read_picture", lambda path: pytest.fail(f"{path} decoded again"))
         images.load(data, "test")
     picture(data / "cat" / "new.png", value=7)
     assert sum(int(image.float().mean() == 7) for image, _ in everything(data)) == 1
