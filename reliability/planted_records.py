@@ -3,7 +3,6 @@
 from fault import Fault
 
 RECORDS = "lab/test_records::test_"
-INVARIANCE = "lab/test_invariance::test_"
 TABLES = "studies/test_tables::test_"
 REPORT = "studies/test_report::test_"
 STUDIES = "../../studies"
@@ -253,7 +252,8 @@ TESTS = {
     "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
     "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
     "--train-on-val learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "upright images among the moved ones": INVARIANCE + "scores_of_transformed_images_leave_the_upright_ones_out",
+    "upright images among the moved ones": "truth/test_equivariance_measure::"
+    "test_scores_of_transformed_images_leave_out_the_unrotated_ones",
     "a plain network half as large": REPORT + "ours_and_plain_have_equal_parameters_and_one_recipe[pcam]",
     "the first epochs for the last": "lab/test_line::test_epochs_become_means_and_the_best_one",
     "a difference with the interval of one": TABLES + "differences_have_welchs_interval_and_only_pairs_with_runs",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import binomtest, bootstrap
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
@@ -79,14 +80,11 @@ def area_variance(area: float, m: float, n: float) -> float:
 def area_interval(area: float, m: int, n: int) -> list[float]:
     """All A' from which the area is less than z √variance(A') away: as Wilson's, with a width even at 0 and 1."""
 
-    def end(near: float, far: float) -> float:
-        for _ in range(50):
-            middle = (near + far) / 2
-            inside = (middle - area) ** 2 < Z * Z * area_variance(middle, m, n)
-            near, far = (middle, far) if inside else (near, middle)
-        return (near + far) / 2
+    def beyond(end: float) -> float:
+        return (end - area) ** 2 - Z**2 * area_variance(end, m, n)
 
-    return [end(area, 0.0), end(area, 1.0)]
+    inside = min(max(area, 1e-12), 1 - 1e-12)  # at 0 and 1 the variance is 0
+    return [brentq(beyond, 0.0, inside), brentq(beyond, inside, 1.0)]
 
 
 def success_interval(hits: Tensor) -> list[float]:

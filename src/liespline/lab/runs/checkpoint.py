@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from ...models.kernels import SPLINES
 from ..data.files import DataError, existing, replacing
 from .old import best_so_far
 
@@ -51,8 +52,11 @@ class SafeCheckpoints(TorchCheckpointIO):
 
 
 def check_fit(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], where: str) -> None:
-    """Refuse parameters that are not those of a network, naming the first that differs."""
-    for name in (*expected, *found):
+    """Refuse parameters that are not those of a network, naming the first that differs.
+
+    Which splines on H they are of is compared by the network; files of 0.2 do not say it.
+    """
+    for name in (name for name in (*expected, *found) if not name.endswith(f".{SPLINES}")):
         shapes = [tuple(values[name].shape) if name in values else None for values in (found, expected)]
         if shapes[0] != shapes[1]:
             has, wanted = ("no such tensor" if shape is None else f"shape {shape}" for shape in shapes)
