@@ -49,12 +49,6 @@ def picture(path: Path) -> Iterator[Image.Image]:
         raise DataError(f"{path}: cannot be read as an image ({error}); {advice}") from error
 
 
-def read_rgb(path: Path) -> Image.Image:
-    """The whole image as 8-bit RGB, in the orientation it is stored in."""
-    with picture(path) as image:
-        return image.convert("RGB")
-
-
 def read_array(path: Path) -> Array:
     """The whole image, upright: (H, W) grey or (H, W, 3) RGB, uint8 or uint16 as stored.
 
