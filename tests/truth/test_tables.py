@@ -21,7 +21,7 @@ from sklearn.metrics import (
 
 from liespline.lab import load
 from liespline.lab.tasks.columns import MeanOver, areas, areas_of_classes, f1s, r2s
-from liespline.lab.tasks.objectives import Tags
+from liespline.lab.tasks.labelled import Tags
 
 SMALL = "--elements 2 --set widths=2,2 --kernel dense --epochs 2 --batch-size 8 --accelerator cpu".split()
 SMALL += ["--quiet"]
