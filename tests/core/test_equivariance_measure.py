@@ -143,3 +143,21 @@ def test_maps_of_even_size_are_measured_too() -> None:
     for size in (6, 8, 10):
         assert equivariance_error(lift, FOUR, size=size, elements=FOUR.elements) < 1e-12
         assert equivariance_error(plain, FOUR, size=size, elements=FOUR.elements) > 0.05
+
+
+def test_features_on_the_group_alone_have_one_sample() -> None:
+    """(B, C, N_h), the mean over space: its elements change places as those of a map do."""
+
+    class Pooled(nn.Module):
+        def __init__(self, order: list[int]) -> None:
+            super().__init__()
+            self.order = order
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mean((-2, -1))[:, :, self.order]
+
+    torch.manual_seed(0)
+    lift = ls.Lift(1, 3, 5, FOUR, dtype=torch.float64)
+    right, wrong = (nn.Sequential(lift, nn.ReLU(), Pooled(order)) for order in ([0, 1, 2, 3], [1, 0, 2, 3]))
+    assert equivariance_error(right, FOUR, size=9, elements=FOUR.elements) < 1e-12
+    assert equivariance_error(wrong, FOUR, size=9, elements=FOUR.elements) > 0.1
