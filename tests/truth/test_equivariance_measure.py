@@ -23,7 +23,7 @@ from torch import nn
 from typer.testing import CliRunner
 
 from liespline.lab.cli import app
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import load
 
 Array = NDArray[Any]

@@ -25,7 +25,7 @@ from rich.console import ConsoleDimensions
 import liespline as liespline_package
 from liespline.lab.cli import commands as cli
 from liespline.lab.evaluation import onnx_file
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.screen import Screen
 
 SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
