@@ -16,7 +16,7 @@ from lightning.pytorch.callbacks.progress.rich_progress import CustomProgress
 from PIL import Image
 
 from liespline.lab import load
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import TILE, last_layers
 from liespline.lab.training.learner import Learner
 from truth.shell import command
@@ -471,7 +471,7 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
         patch.setattr("liespline.lab.data.store.FORMAT", 1)
-        patch.setattr("liespline.lab.data.mask_store.MaskStore.own_mask", lambda self, row: self.mask(row))
+        patch.setattr("liespline.lab.data.patches.MaskStore.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
     before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]
