@@ -27,7 +27,7 @@ def test_snippets_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_the_first_network_is_symmetric_at_every_size(size: int) -> None:
     code = snippets(ROOT / "README.md")[0]
     assert "28, 28" in code
-    assert "assert torch.allclose(net.eval()(turned)" in code
+    assert "assert torch.allclose(net.eval()(rotated)" in code
     exec(code.replace("28, 28", f"{size}, {size}"), {})
 
 
