@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import Array
-from .centred import Centred, box_notes, box_of
+from .centred import boxed
 from .files import DataError, collected
 from .listing import Samples
 from .scans import Reading, Scan, cube_side
@@ -44,13 +44,12 @@ def load_scans(
     key = "\n".join([*keys, str(reading)])
     scans = stored(path, key, lambda whole: _items(path, found.files, reading, whole), problems)
     rows = found.rows_of(split, scans.index["mark"], fold, folds)
-    sizes = [shape[1:] for shape in scans.shapes]
-    space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
+    boxes, notes = boxed(scans, size)
     side = float(scans.index["side"])
     said = f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}"
     volumes = Split(
-        Centred(scans, space), found.targets[rows], found.labels, rows=rows, channels_last=True, names=found.names,
-        dealt=found.splits is None, kind=found.kind, notes=[*found.notes, said, *box_notes(space, sizes)],
+        boxes, found.targets[rows], found.labels, rows=rows, channels_last=True, names=found.names,
+        dealt=found.splits is None, kind=found.kind, notes=[*found.notes, said, *notes],
     )  # fmt: skip
     volumes.side, volumes.voxels = side, float(np.median([cube_side(own) for own in scans.spacings]))
     return volumes
