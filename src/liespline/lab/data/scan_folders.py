@@ -17,7 +17,7 @@ from .listing import Samples
 from .scans import Reading, Scan, cube_side
 from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import Split
-from .store import Item, aside, cache_folder, file_key, stored
+from .store import Item, aside, cache_folder, stored
 from .table import listed
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
@@ -40,9 +40,7 @@ def load_scans(
     """
     path, reading = Path(path), reading or Reading()
     found, problems = listed(path, split, SCANS, labels, kind)
-    keys = [f"{name} {file_key(file)}" for name, file in zip(found.names, found.files, strict=True)]
-    key = "\n".join([*keys, str(reading)])
-    scans = stored(path, key, lambda whole: _items(path, found.files, reading, whole), problems)
+    scans = stored(path, f"{found.key}\n{reading}", lambda whole: _items(path, found.files, reading, whole), problems)
     rows = found.rows_of(split, scans.index["mark"], fold, folds)
     boxes, notes = boxed(scans, size)
     side = float(scans.index["side"])
