@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import block_diag, logm, polar
+from scipy.linalg import expm, logm, polar
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
-from more_groups import Beside, Conjugate
 
 
 def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
@@ -27,19 +26,13 @@ def matrix(group: ls.Group, h: np.ndarray) -> np.ndarray:
             return np.eye(group.space_dim)
         case ls.Product():
             return np.linalg.multi_dot([matrix(part, own) for part, own in factors(group, h)])
-        case Beside():
-            return block_diag(*(matrix(part, own) for part, own in factors(group, h)))
-        case Conjugate():
-            coordinates = np.array(group.coordinates)
-            return coordinates @ matrix(group.group, h) @ np.linalg.inv(coordinates)
     return h  # the matrix groups
 
 
-def factors(group: Beside | ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
+def factors(group: ls.Product, h: np.ndarray) -> list[tuple[ls.Group, np.ndarray]]:
     """An element of a product as elements of its groups."""
-    parts = group.factors if isinstance(group, ls.Product) else (group.first, group.second)
-    ends = np.cumsum([math.prod(part.element_shape) for part in parts])[:-1]
-    return [(part, own.reshape(part.element_shape)) for part, own in zip(parts, np.split(h, ends), strict=True)]
+    ends = np.cumsum([math.prod(part.element_shape) for part in group.factors])[:-1]
+    return [(part, own.reshape(part.element_shape)) for part, own in zip(group.factors, np.split(h, ends), strict=True)]
 
 
 def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -66,11 +59,9 @@ def log_relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return np.linalg.lstsq(group.generators.numpy().reshape(group.dim, -1).T, a, rcond=None)[0]
         case ls.Trivial():
             return np.zeros(0)
-        case Beside() | ls.Product():
+        case ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([log_relative(part, own, other) for (part, own), (_, other) in pairs])
-        case Conjugate():
-            return log_relative(group.group, g, h)
     a = np.real(logm(np.linalg.inv(g) @ h))
     return np.array([a[0, 0], a[1, 1], a[0, 1]])
 
@@ -84,8 +75,10 @@ def closes(group: ls.Group) -> list[bool]:
             return [False, False, False, True]
         case ls.Product():
             return [axis for part in group.factors for axis in closes(part)]
-        case Conjugate():
-            return closes(group.group)
+        case ls.MatrixGroup():
+            g = group.generators.numpy()
+            once = [np.allclose(expm(2 * math.pi * one), np.eye(group.space_dim)) for one in g]
+            return [bool(back and np.allclose(one @ g, g @ one)) for back, one in zip(once, g, strict=True)]
     return [False] * group.dim
 
 
@@ -100,9 +93,7 @@ def relative(group: ls.Group, g: np.ndarray, h: np.ndarray) -> np.ndarray:
             return h / g
         case ls.Trivial():
             return h
-        case Beside() | ls.Product():
+        case ls.Product():
             pairs = zip(factors(group, g), factors(group, h), strict=True)
             return np.concatenate([relative(part, own, other).ravel() for (part, own), (_, other) in pairs])
-        case Conjugate():
-            return relative(group.group, g, h)
     return np.linalg.inv(g) @ h

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 import liespline as ls
 import oracle
 from liespline import GConv, Grid, Group, Lift, SplineBasis
-from more_groups import Beside, Conjugate
-from own_group import Triangular
+from own_group import AROUND, CROSS, J, Triangular
 
-_LINES: list[Group] = [ls.Scale(1), ls.Trivial(1)]
 _PLANES: list[Group] = [ls.SO2(), ls.Scale(2), Triangular()]
 _VOLUMES: list[Group] = [ls.SO3(), ls.Scale(3)]
+_ALGEBRAS = [[J], [np.eye(2)], [np.eye(2), J], [np.diag((1.0, 0)), np.diag((0.0, 1)), np.eye(2, k=1)], CROSS, AROUND]
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap", "disc": "disc"}
 
 
@@ -28,16 +27,15 @@ def examples(n: int) -> settings:
     return settings(max_examples=n, deadline=None, suppress_health_check=unhurried)
 
 
-def _conjugates(of: list[Group]) -> st.SearchStrategy[Group]:
-    return st.sampled_from(of).flatmap(lambda group: st.builds(Conjugate, st.just(group), coordinates(group.space_dim)))
-
-
 @st.composite
-def coordinates(draw: st.DrawFn, d: int) -> tuple[tuple[float, ...], ...]:
-    """A matrix that is well away from singular: a rotation times a stretching by at most 1.5."""
+def matrix_groups(draw: st.DrawFn) -> Group:
+    """A group of matrices in coordinates well away from singular: a rotation times a stretching by at most 1.5."""
+    generators = np.asarray(draw(st.sampled_from(_ALGEBRAS)))
+    d = generators.shape[-1]
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     left, _ = np.linalg.qr(rng.normal(size=(d, d)))
-    return tuple(map(tuple, (left * rng.uniform(0.8, 1.25, d)).tolist()))
+    coordinates = left * rng.uniform(0.8, 1.25, d)
+    return ls.MatrixGroup(torch.from_numpy(coordinates @ generators @ np.linalg.inv(coordinates)))
 
 
 FAMILIES: dict[str, st.SearchStrategy[Group]] = {
@@ -47,12 +45,9 @@ FAMILIES: dict[str, st.SearchStrategy[Group]] = {
     "turns of space": st.just(ls.SO3()),
     "sphere": st.just(ls.Sphere()),
     "triangular": st.just(Triangular()),
-    "conjugate": _conjugates(_PLANES + _VOLUMES),
-    "times scalings": st.one_of(st.sampled_from(_PLANES + _VOLUMES), _conjugates(_PLANES)).map(
+    "of matrices": matrix_groups(),
+    "times scalings": st.one_of(st.sampled_from(_PLANES + _VOLUMES), matrix_groups()).map(
         lambda group: ls.Product(group, ls.Scale(group.space_dim))
-    ),
-    "on axes of their own": st.builds(
-        Beside, st.one_of(st.sampled_from(_LINES + _PLANES), _conjugates(_PLANES)), st.sampled_from(_LINES)
     ),
 }
 

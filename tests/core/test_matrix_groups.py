@@ -10,10 +10,7 @@ import torch
 from liespline import SO2, SO3, MatrixGroup, Product, Scale, SplineBasis, local
 from liespline.groups import Semidirect
 from liespline.groups.linear import logarithm
-from own_group import HEISENBERG, SHEARS, SIM2, SL2, STRETCHES, UPPER, ball
-
-J = [[0.0, -1], [1, 0]]
-CROSS = [[[0.0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]]
+from own_group import CROSS, HEISENBERG, SHEARS, SIM2, SL2, STRETCHES, UPPER, J, ball
 
 
 def affine(generators: list) -> MatrixGroup:

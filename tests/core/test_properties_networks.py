@@ -16,8 +16,7 @@ import oracle
 from exported import distance, stirred
 from liespline import GConv, Grid, Lift, export
 from liespline.nn import SeparableGConv
-from more_groups import Beside, Conjugate
-from strategies import FAMILIES, built, coordinates, examples, grids, h_bases, layers, sized, x_bases
+from strategies import FAMILIES, built, examples, grids, h_bases, layers, sized, x_bases
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -50,13 +49,6 @@ class Symmetry:
 QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
-def _beside(group: Beside, angles: int, steps: int) -> Grid:
-    turns = ls.uniform(ls.SO2(), angles)
-    others = ls.uniform(group.second, steps, spacing=0.4) if group.second.dim else ls.uniform(group.second, 1)
-    elements = torch.stack([torch.cat((a, b)) for a in turns.elements for b in others.elements])
-    return Grid(group, elements, torch.rand(1, dtype=torch.float64).expand(len(elements)), 0.6)
-
-
 @st.composite
 def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
     turns = draw(st.integers(1, 3))
@@ -73,16 +65,6 @@ def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
             group = ls.Product(ls.SO2(), ls.Scale(2))
             grid = ls.uniform(group, (4, draw(st.integers(1, 2))), spacing=(None, 0.4))
             return Symmetry(grid, _power(QUARTER, turns))
-        case "quarter turns about an axis":
-            group = Beside(ls.SO2(), draw(st.sampled_from([ls.Scale(1), ls.Trivial(1)])))
-            about = np.eye(3)
-            about[:2, :2] = _power(QUARTER, turns)
-            return Symmetry(_beside(group, 4, 2), about)
-        case "half turns along ellipses":
-            group = Conjugate(ls.SO2(), draw(coordinates(2)))
-            n = draw(st.sampled_from([2, 4, 6]))
-            angles = ls.uniform(ls.SO2(), n)
-            return Symmetry(Grid(group, angles.elements, angles.weights, angles.spacing), -np.eye(2))
         case "cube":
             grid = ls.uniform(ls.SO3(), draw(st.sampled_from([12, 24])))
             return Symmetry(grid, draw(st.sampled_from(list(grid.elements.numpy()))))
@@ -106,8 +88,6 @@ KINDS = [
     "quarter turns and flips",
     "quarter turns, flips and scales",
     "quarter turns and scales",
-    "quarter turns about an axis",
-    "half turns along ellipses",
     "cube",
     "cube with its mirror images",
     "cube on the sphere",
