@@ -154,7 +154,6 @@ def test_unpacked_sums_are_the_kernel_s_gradient(case: tuple) -> None:
     ids=str,
 )
 def test_depthwise_kernels_are_a_convolution_of_single_channels(shape: tuple, window: tuple, padding: tuple) -> None:
-    torch.manual_seed(0)
     x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(shape[1], *window, dtype=torch.float64, requires_grad=True)
     right = F.conv2d(x, kernel[:, None], padding=padding, groups=shape[1])

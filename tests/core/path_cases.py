@@ -1,7 +1,6 @@
 """Random layers for the tests of the paths, and the sum they compute, written out in float64."""
 
 import itertools
-import math
 from dataclasses import dataclass
 
 import torch
@@ -101,11 +100,3 @@ def cases(draw: st.DrawFn, quotient: bool = False, low_rank: bool = False, most:
     case = Case(x, weight, x_samples, h_samples, sizes, stride, padding)
     case.x_samples = x_samples * _inside(case)
     return case
-
-
-def relative_error(found: Tensor, truth: Tensor) -> float:
-    """‖found − truth‖ / ‖truth‖ in float64."""
-    found, truth = found.detach().double().cpu(), truth.detach().double().cpu()
-    return (
-        float((found - truth).norm() / truth.norm()) if truth.any() else float(found.norm()) / math.sqrt(truth.numel())
-    )

@@ -12,11 +12,6 @@ from networks import TURNS
 from plain_networks import ResNet18, every_kind
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 def test_resnet18_has_the_same_shapes_layer_by_layer() -> None:
     plain = ResNet18(4)
     net = ls.convert(plain, TURNS)

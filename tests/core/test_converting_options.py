@@ -11,11 +11,6 @@ import liespline as ls
 TURNS = ls.uniform(ls.SO2(), 4)
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 @pytest.mark.parametrize("kind", [nn.AvgPool2d, nn.MaxPool2d])

@@ -97,7 +97,6 @@ def test_what_scalings_cut_off_costs_equivariance_and_is_told(window: int, centr
 
 
 def test_se3_at_sixty_rotations() -> None:
-    torch.manual_seed(0)
     grid = ls.uniform(ls.SO3(), 60)
     net = network(grid, 5, width=1)
     assert equivariance_error(net, grid, size=9, elements=grid.elements[[3, 17, 40]], images=2) <= 2e-2
@@ -151,22 +150,6 @@ def test_gl2_on_a_local_grid(move: str) -> None:
     assert statistics.median(errors) <= 5e-2
 
 
-def test_the_measure_sees_a_wrong_group() -> None:
-    """Planted fault: the output moved by g instead of g⁻¹."""
-    grid = ls.local(GL2, (1, 5, 5, 8), (1.0, 0.3, 0.3, EIGHTH))
-    basis = ls.SplineBasis(ls.local(GL2, 1, grid.spacing), degree=2)
-    g = GL2.exp(torch.tensor([0, 0.3, 0, 0], dtype=X64))
-
-    class Swapped(ls.GL2):
-        def relative(self, g: Tensor, h: Tensor) -> Tensor:
-            return self.product(g, h)
-
-    swapped = Swapped()
-    broken = ls.Grid(swapped, grid.elements, grid.weights, grid.spacing)
-    kernel = ls.SplineBasis(ls.Grid(swapped, basis.grid.elements, basis.grid.weights, basis.grid.spacing), degree=2)
-    assert moved_output(broken, g, torch.eye(2, dtype=X64)[None], kernel, 3.0, 0) > 0.1
-
-
 @pytest.mark.parametrize(
     ("grid", "window", "size", "activation"),
     [
@@ -179,7 +162,6 @@ def test_the_measure_sees_a_wrong_group() -> None:
 )
 def test_off_grid_turns_turn_fresh_networks(grid: ls.Grid, window: int, size: int, activation: type[nn.Module]) -> None:
     """Blobs that are evaluated, not interpolated, at turned points; vectors compared at the centre."""
-    torch.manual_seed(0)
     net = nn.Sequential(
         *network(grid, window, width=2 if grid.group.space_dim == 3 else 4, padding="same"), ls.Project("vector", grid)
     ).double()

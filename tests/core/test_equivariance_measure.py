@@ -38,7 +38,6 @@ def test_it_measures_between_the_elements_too() -> None:
 
 
 def test_feature_maps_are_compared_by_their_mean_over_rotations_between_the_elements() -> None:
-    torch.manual_seed(0)
     lift, halfway = ls.Lift(1, 3, 5, FOUR, dtype=torch.float64), between(FOUR)
     net = nn.Sequential(lift, nn.ReLU())
     projected = nn.Sequential(net, ls.Project("mean", FOUR).double())
@@ -59,7 +58,6 @@ def test_half_way_elements_are_half_way() -> None:
 
 
 def test_a_network_in_training_is_left_as_it_was() -> None:
-    torch.manual_seed(0)
     net = nn.Sequential(ls.Lift(1, 3, 5, FOUR), ls.nn.NormReLU(3), ls.GConv(3, 2, 3, FOUR, padding=1))
     net[2].eval()  # a part of it in a mode of its own
     before = copy.deepcopy(net.state_dict())
@@ -137,7 +135,6 @@ def test_nothing_to_compare_is_not_equivariant(measure: Callable[..., object]) -
 
 def test_maps_of_even_size_are_measured_too() -> None:
     """Their centre is no sample: four lie around it, and of 2×2 samples the mean is taken."""
-    torch.manual_seed(0)
     lift = ls.Lift(1, 3, 5, FOUR, dtype=torch.float64)
     plain = nn.Conv2d(1, 3, 5, dtype=torch.float64)
     for size in (6, 8, 10):

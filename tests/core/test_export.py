@@ -22,11 +22,6 @@ SMALL_SCALES = Grid(ls.Scale(2), torch.tensor([[0.4], [0.5]]), torch.ones(2), 0.
 CUBE = ls.uniform(ls.SO3(), 12)
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
 def test_every_group_dimension_and_kernel(case: Case) -> None:
     net = nn.Sequential(

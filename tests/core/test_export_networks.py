@@ -17,11 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 SO2 = ls.uniform(ls.SO2(), 4)
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 def test_a_sequential_becomes_the_network_one_would_write_by_hand() -> None:
     relu = nn.ReLU()  # one object in several places
     net = nn.Sequential(

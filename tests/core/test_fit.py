@@ -35,18 +35,13 @@ def test_fit_recovers_the_coefficients(case, dtype):
     torch.testing.assert_close(found, coefficients, rtol=0, atol=1e-8 if dtype == torch.float64 else 5e-3)
 
 
-def test_fit_of_noise_is_numpys_least_squares():
-    basis = SplineBasis(lattice(2, 5))
-    h, values = 3 * noise(300, 2), noise(300, seed=1)
+@pytest.mark.parametrize(("samples", "degree"), [(300, 3), (12, 1)])
+def test_fit_of_noise_is_numpys_least_squares(samples, degree):
+    """Of few samples, which have many solutions, the smallest one."""
+    basis = SplineBasis(lattice(2, 5), degree=degree)
+    h, values = (3 if samples == 300 else 1) * noise(samples, 2), noise(samples, seed=1)
     expected = np.linalg.lstsq(basis(h).numpy(), values.numpy(), rcond=None)[0]
     np.testing.assert_allclose(basis.fit(h, values), expected, rtol=0, atol=1e-9)
-
-
-def test_of_many_solutions_fit_returns_the_smallest():
-    basis = SplineBasis(lattice(2, 5), degree=1)
-    h, values = noise(12, 2), noise(12, seed=1)  # fewer samples than centres
-    expected = np.linalg.lstsq(basis(h).numpy(), values.numpy(), rcond=None)[0]
-    np.testing.assert_allclose(basis.fit(h, values), expected, rtol=0, atol=1e-8)
 
 
 def texture(n: torch.Tensor) -> torch.Tensor:
@@ -70,12 +65,6 @@ def relative_error(grid: Grid, samples: int) -> float:
     unseen = direction / direction.norm(dim=-1, keepdim=True)
     rebuilt = torch.cat([basis(part) @ coefficients for part in unseen.split(40)])
     return float((rebuilt - texture(unseen)).norm() / texture(unseen).norm())
-
-
-def test_texture_on_the_sphere_sharpens_with_the_number_of_centres():
-    coarse, fine = (relative_error(repulsion(Sphere(), n), 3000) for n in (50, 500))
-    assert 0.05 < coarse < 0.2, "fifty splines cannot show it: the measure can tell"
-    assert fine < 0.01
 
 
 def test_many_splines_rebuild_a_texture():

@@ -153,7 +153,6 @@ def test_what_lies_between_layers_keeps_fields_together() -> None:
 @pytest.mark.parametrize("together", [True, False], ids=["innermost", "planes"])
 @pytest.mark.parametrize("window", [1, 3])
 def test_the_dense_path_on_a_gpu_keeps_the_order_of_memory(together: bool, window: int) -> None:
-    torch.manual_seed(0)
     x = torch.randn(2, 3, 8, 5, 4, dtype=torch.float64)
     x = (innermost(x) if together else x).requires_grad_()
     kernel = torch.randn(5, 8, 3, 8, window, window, dtype=torch.float64, requires_grad=True)

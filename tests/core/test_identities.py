@@ -15,7 +15,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
 def test_the_scale_lift_is_blur_then_dilate() -> None:
     """App. deepscalespace: (k ⋆ f)(x, s) = Σ_i c_i (B_s ⋆ f)(x + s x_i), exactly where s x_i is whole."""
-    torch.manual_seed(0)
     grid = ls.uniform(ls.Scale(2), 3, spacing=math.log(2))  # scales 1, 2, 4
     centres = ls.lattice(2, 3)
     layer = ls.Lift(1, 1, 5, grid, x_basis=ls.SplineBasis(centres), bias=False, dtype=torch.float64, padding=2)
@@ -33,7 +32,6 @@ def test_the_scale_lift_is_blur_then_dilate() -> None:
 
 def test_degree_one_with_moved_centres_is_bilinear_deformable_convolution() -> None:
     """Section 3.3: out(x) = Σ_i c_i f(x + x_i), f read by bilinear interpolation at positions that are learned."""
-    torch.manual_seed(0)
     lattice = ls.lattice(2, 3)
     moved = lattice.elements + 0.4 * torch.rand(9, 2, dtype=torch.float64)
     basis = ls.SplineBasis(ls.Grid(lattice.group, moved, lattice.weights, 1.0), degree=1, trainable=True)
@@ -85,7 +83,6 @@ def test_group_correlation_is_gauge_correlation(group: ls.Group) -> None:
 
 
 def test_a_trivial_group_is_a_plain_convolution() -> None:
-    torch.manual_seed(0)
     grid = ls.uniform(ls.Trivial(2), 1)
     layer = ls.GConv(3, 4, 3, grid, x_basis=ls.SplineBasis(ls.lattice(2, 3), degree=1), padding=1, dtype=torch.float64)
     x = torch.randn(2, 3, 1, 6, 7, dtype=torch.float64)

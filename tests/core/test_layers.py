@@ -35,11 +35,6 @@ def name(case: Case) -> str:
     return f"{case.name}-{case.kind}"
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_lift_is_the_formula(case: Case) -> None:
     layer = lift(case)

@@ -46,6 +46,7 @@ def test_pcam_has_the_tables_parameters(n_k: int) -> None:
         found = counts(models.pcam(max(n_k, 4) if n_k > 1 else 1, n_k, kernel))
         assert found == layers
         assert sum(found) == total
+        assert found == counts(models.pcam(max(n_k, 4) if n_k > 1 else 1, n_k, kernel, kernel_size=7))
 
 
 @pytest.mark.parametrize("n_k", CELEBA)
@@ -58,41 +59,16 @@ def test_celeba_has_the_tables_parameters(n_k: int, kernel: str, preset: str) ->
 
 
 @pytest.mark.parametrize(
-    ("n_h", "n_k", "kernel"), [(1, 1, "dense"), (8, 8, "dense"), (8, 4, "dense"), (8, 4, "atrous"), (8, 3, "local")]
+    ("n_h", "n_k", "kernel", "size"),
+    [(1, 1, "dense", 5), (8, 8, "dense", 5), (8, 4, "dense", 7), (8, 4, "atrous", 5), (8, 3, "local", 5)],
 )
-def test_pcam_maps_patches_to_two_logits_that_quarter_turns_leave(n_h: int, n_k: int, kernel: str) -> None:
-    torch.manual_seed(0)
-    net = models.pcam(n_h, n_k, kernel).double().eval()
+def test_pcam_maps_patches_to_two_logits_that_quarter_turns_leave(n_h: int, n_k: int, kernel: str, size: int) -> None:
+    net = models.pcam(n_h, n_k, kernel, kernel_size=size).double().eval()
     x = torch.randn(2, 3, 88, 88, dtype=torch.float64)
     out = net(x)
     assert out.shape == (2, 2)
     same = (net(torch.rot90(x, 1, (-2, -1))) - out).abs().max() < 1e-10
     assert same == (n_h > 1)  # the 2-D baseline is not invariant
-
-
-def test_pcam_with_whole_windows_has_as_many_weights_and_follows_turns_better() -> None:
-    torch.manual_seed(1)
-    axis = torch.arange(88) - 43.5
-    points = torch.cartesian_prod(axis, axis)
-    means, heights = 12 * torch.randn(60, 2), torch.randn(4, 3, 60)
-    cos, sin = math.cos(math.pi / 6), math.sin(math.pi / 6)
-
-    def seen(where: torch.Tensor) -> torch.Tensor:  # blobs, read off exactly at these points
-        blobs = (-torch.cdist(where, means).square() / 18).exp()
-        return (heights @ blobs.T).unflatten(-1, (88, 88))
-
-    patches, turned = seen(points), seen(points @ torch.tensor([[cos, -sin], [sin, cos]]))
-    changes, weights = [], []
-    for kernel_size in (5, 7):
-        torch.manual_seed(0)
-        net = models.pcam(12, 12, kernel_size=kernel_size).eval()
-        with torch.no_grad():
-            out = net(patches)
-            assert (net(torch.rot90(patches, 1, (-2, -1))) - out).abs().max() < 1e-4 * out.std()
-            changes.append(float((net(turned) - out).norm() / (out - out.mean(0)).norm()))
-        weights.append(sum(counts(net)))
-    assert weights[0] == weights[1]
-    assert changes[1] < 0.5 * changes[0]
 
 
 def test_the_kinds_of_kernel_are_the_papers() -> None:

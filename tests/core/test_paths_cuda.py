@@ -86,7 +86,6 @@ def test_gradients_of_gradients_and_vmap() -> None:
 @pytest.mark.parametrize(("channels", "wide", "padding"), [(3, 5, 0), (1, 3, 2), (2, 8, 1), (4, 1, 0)])
 @pytest.mark.parametrize("d", [2, 3])
 def test_neighbours_as_channels_change_nothing(count: int, channels: int, wide: int, padding: int, d: int) -> None:
-    torch.manual_seed(0)
     stride, border = (1, 2, 1)[-d:], (1, 0, padding)[-d:]
     space = (4, 6, 16 - 2 * padding + wide - 1)[-d:]  # 16 outputs along the last axis
     x = torch.randn(2, channels, *space, dtype=torch.float64, requires_grad=True)
@@ -118,25 +117,6 @@ def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: in
     assert cudnn._neighbours(x, kernel, (1, stride), (0, 0)) == count
 
 
-@pytest.mark.parametrize("kind", ["dense", "local"])
-@pytest.mark.parametrize("method", ["banded", "separable"])
-@pytest.mark.parametrize("degree", [1, 2])
-def test_blocks_sampled_at_once_are_the_blocks(kind: str, method: str, degree: int) -> None:
-    grid = ls.uniform(ls.Scale(2), 3, spacing=0.3)
-    layer = ls.GConv(2, 3, 5, grid, h_basis=h_basis(grid, kind, 3, degree=degree)).double()
-    assert (layer.plan.rows is None) == (degree == 1)  # splines of degree 1 on the grid see one element each
-    for part in layer.plan.parts:
-        if method == "banded" or part.rank:
-            kept, made = (
-                banded._blocks(layer.weight, *layer.samples(), layer.plan, part, 1, method, keep)
-                for keep in (True, False)
-            )
-            torch.testing.assert_close(kept, made, **EXACT)
-            fields = torch.randn(1, 2, layer.plan.fields, 13, 12, dtype=torch.float64)
-            alone = cudnn.convolve(banded.picked(fields, part.tables[0]), kept, (1, 1), (1, 0))
-            torch.testing.assert_close(alone, banded.grouped(fields, made, part.tables[0], (1, 1), (1, 0)), **EXACT)
-
-
 def test_what_was_kept_in_evaluation_serves_training() -> None:
     layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
     with torch.inference_mode():
@@ -152,14 +132,6 @@ def test_nothing_is_kept_from_one_precision_to_the_next() -> None:
         (part,) = layer.plan.parts
         blocks = banded._blocks(layer.weight, *layer.samples(), layer.plan, part, 1, "banded", True)
         assert blocks.dtype == dtype
-
-
-def test_images_of_ever_other_sizes_do_not_fill_the_memory() -> None:
-    layer = ls.GConv(1, 1, 5, ls.uniform(ls.SO2(), 4))
-    for size in range(200):
-        assert plan.kept(layer.plan, size, lambda size=size: size) == size
-    assert len(plan._kept[layer.plan]) <= 32
-    assert plan.kept(layer.plan, 199, lambda: "made again") == 199  # the latest are kept
 
 
 def test_samples_that_train_are_never_kept() -> None:

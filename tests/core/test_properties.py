@@ -70,7 +70,7 @@ def test_every_path_is_dense(family: str, data: st.DataObject) -> None:
         return [out, *torch.autograd.grad(out, inputs, direction, materialize_grads=True)]
 
     truth = outcome("dense")
-    for name in ("banded", "separable", "auto"):
+    for name in ("banded", "separable", "fourier", "auto"):
         for found, right in zip(outcome(name), truth, strict=True):
             close(found, right.detach().numpy())
 

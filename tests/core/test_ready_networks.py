@@ -31,11 +31,6 @@ GRIDS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 def ready(name: str, grid: ls.Grid = TURNS, **options: object) -> nn.Module:
     return getattr(models, name)(2, 3, grid, **{"widths": WIDTHS[name]} | options)
 

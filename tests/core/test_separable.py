@@ -21,11 +21,6 @@ EIGHT = ls.uniform(ls.SO2(), 8)
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("dense", "deformable")], ids=lambda c: c.name + c.kind)
 def test_groups_are_layers_side_by_side(case: Case) -> None:
     """Against one layer without groups for each group of channels, which others compare with naive loops."""

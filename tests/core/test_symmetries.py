@@ -60,11 +60,6 @@ def prepared(net: nn.Module, *shape: int) -> nn.Module:
     return settled(net, torch.randn(8, *shape)).double()
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_moves_are_exact_at_every_size(name: str) -> None:
     make, kept = NETWORKS[name]
