@@ -12,7 +12,7 @@ from liespline import functional, paths
 from liespline.nn import fused_norm as norm
 from liespline.paths import triton
 
-from .path_cases import Case, banded_samples, cases, naive
+from .path_cases import Case, assert_same, banded_samples, cases, naive
 
 LAYOUTS = ["planes", "channels innermost", "elements innermost", "with gaps", "fields innermost"]
 
@@ -36,11 +36,7 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
         found = functional.correlate(*case.tensors, **case.options, plan=plan)
-    torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
-    direction = torch.randn(truth.shape, dtype=truth.dtype)
-    expected = torch.autograd.grad(truth, tensors, direction)
-    for gradient, right in zip(torch.autograd.grad(found, tensors, direction), expected, strict=True):
-        torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-10)
+    assert_same(found, truth, tensors, 1e-10)
 
 
 def test_operators_follow_torch_rules() -> None:
@@ -142,11 +138,8 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
     torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
     assert layout != "fields innermost" or shape[2] == 1 or found.stride() == x.stride()
     leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
-    pairs = zip(
-        *(torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True)), strict=True
-    )
-    for gradient, expected in pairs:
-        torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
+    gradients = (torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True))
+    torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-8)
     for name, value in theirs.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-10, atol=1e-10)
 
@@ -159,11 +152,7 @@ def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: in
     torch.nn.init.normal_(fused[0].weight)
     window = (1, pool, pool)
     found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
-    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
-    direction = torch.randn(right.shape, dtype=torch.float64)
-    gradients, expected = (torch.autograd.grad(y, [x, *fused.parameters()], direction) for y in (found, right))
-    for gradient, truth in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, truth, rtol=1e-8, atol=1e-8)
+    assert_same(found, right, [x, *fused.parameters()], 1e-8)
 
 
 def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:

@@ -1,6 +1,7 @@
 """Random layers for the tests of the paths, and the sum they compute, written out in float64."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -67,6 +68,14 @@ def banded_samples(elements: int, n_in: int, n_k: int, reach: int, cyclic: bool)
         if cyclic or b < n_in:
             samples[a, 0, b % n_in, j] += profile[t]
     return samples
+
+
+def assert_same(found: Tensor, right: Tensor, leaves: Sequence[Tensor], tolerance: float = 1e-11) -> None:
+    """Values agree, and so do the gradients by the leaves for a random one at the output."""
+    torch.testing.assert_close(found, right, rtol=tolerance, atol=tolerance)
+    direction = torch.randn_like(right)
+    slopes = (torch.autograd.grad(y, leaves, direction, retain_graph=True) for y in (found, right))
+    torch.testing.assert_close(*slopes, rtol=tolerance, atol=tolerance)
 
 
 @st.composite

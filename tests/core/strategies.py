@@ -46,6 +46,8 @@ FAMILIES: dict[str, st.SearchStrategy[Group]] = {
     "sphere": st.just(ls.Sphere()),
     "triangular": st.just(Triangular()),
     "of matrices": matrix_groups(),
+    "with mirror images": st.sampled_from([ls.O2(), ls.O3(), ls.Product(ls.O2(), ls.Scale(2))]),
+    "GL2": st.just(ls.GL2()),
     "times scalings": st.one_of(st.sampled_from(_PLANES + _VOLUMES), matrix_groups()).map(
         lambda group: ls.Product(group, ls.Scale(group.space_dim))
     ),
@@ -69,22 +71,29 @@ def grids(draw: st.DrawFn, group: Group, most: int = 5) -> Grid:
     if kind == "local" and 2 * group.dim + 1 <= most:
         return ls.local(group, draw(st.sampled_from([1, 2 * group.dim + 1])), min(spacing, 0.5))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    a = torch.from_numpy(rng.uniform(-0.6, 0.6, (n, group.dim)))
-    return Grid(group, group.exp(a), torch.from_numpy(rng.uniform(0.2, 2, n)), spacing)
+    h = group.exp(torch.from_numpy(rng.uniform(-0.6, 0.6, (n, group.dim))))
+    parts = group.representatives(dtype=h.dtype)
+    if len(parts) > 1:
+        h = group.product(h, parts[rng.integers(len(parts), size=n)])
+    return Grid(group, h, torch.from_numpy(rng.uniform(0.2, 2, n)), spacing)
 
 
 @st.composite
 def h_bases(draw: st.DrawFn, grid: Grid) -> SplineBasis:
-    """Dense, local or atrous, of degree 1 to 4, wider or narrower than the grid's step."""
+    """Dense, local, atrous or with centres off the grid, of degree 1 to 4, wider or narrower than the grid's step."""
     options = {"degree": draw(st.integers(1, 4)), "trainable": draw(st.sampled_from([False, False, True]))}
     group = grid.group
-    kind = draw(st.sampled_from(["dense", "local", "atrous"])) if group.dim else "dense"
+    kind = draw(st.sampled_from(["dense", "local", "atrous", "moved"])) if group.dim else "dense"
     if kind == "dense":
         wider = draw(st.sampled_from([1.0, 0.8, 1.5]))
         return SplineBasis(grid, scale=tuple(wider * step for step in grid.steps) or grid.spacing, **options)
     if kind == "local":
         n = draw(st.sampled_from([1, 2, 3] if group.dim == 1 else [1, 2 * group.dim + 1]))
         return SplineBasis(ls.local(group, n, grid.spacing), **options)
+    if kind == "moved":
+        noise = np.random.default_rng(draw(st.integers(0, 2**16))).normal(size=(len(grid), group.dim))
+        centres = group.product(grid.elements, group.exp(torch.from_numpy(0.2 * noise) * torch.tensor(grid.steps)))
+        return SplineBasis(Grid(group, centres, grid.weights, grid.spacing), **options)
     return SplineBasis(Grid(group, grid.elements[::2], grid.weights[::2], grid.spacing), grid.spacing, **options)
 
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from cases import CASES, Case
 from exported import distance, same, stirred
 from liespline import GConv, Grid, Lift, Project, SplineBasis, export
 from networks import NETWORKS
@@ -20,16 +19,6 @@ SO2 = ls.uniform(ls.SO2(), 4)
 SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
 SMALL_SCALES = Grid(ls.Scale(2), torch.tensor([[0.4], [0.5]]), torch.ones(2), 0.3)  # windows below kernel_size
 CUBE = ls.uniform(ls.SO3(), 12)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
-def test_every_group_dimension_and_kernel(case: Case) -> None:
-    net = nn.Sequential(
-        Lift(2, 3, 3, case.grid, x_basis=case.x_basis(), padding="same"),
-        nn.ReLU(),
-        GConv(3, 2, 3, case.grid, x_basis=case.x_basis(), h_basis=case.h_basis(), padding=1),
-    )
-    same(net, torch.randn(2, 2, *(6, 5, 4)[: case.d]))
 
 
 OPTIONS = [

@@ -69,15 +69,6 @@ def test_no_group_is_left_out_of_that():
             uniform(group, 4)
 
 
-@pytest.mark.parametrize("n", [1, 3, 7])
-def test_half_of_o2_are_reflections(n):
-    right = rf"n = {n} for O2\(\), must be even, such as {n + 1}: half of the elements are reflections"
-    with pytest.raises(ValueError, match=right):
-        uniform(O2(), n)
-    with pytest.raises(ValueError, match=right):
-        uniform(Product(O2(), Scale(2)), (n, 2), spacing=(None, STEP))
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 12, 31])
 def test_uniform_circle(n):
     grid = uniform(SO2(), n)

@@ -13,7 +13,6 @@ import liespline as ls
 from liespline.testing import (
     assert_equivariant,
     changed_predictions,
-    equivariance_error,
     measure_equivariance,
     output_change,
 )
@@ -85,19 +84,6 @@ def plain(bias: float = 0.0) -> nn.Module:
     layers = (nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2))
     nn.init.constant_(layers[-1].bias, bias)
     return nn.Sequential(*layers).double()
-
-
-def test_a_bias_hides_nothing() -> None:
-    """A plain network with a large last bias: its maps hardly differ by themselves, and as much as ever by the rest."""
-    found = [equivariance_error(plain(bias), EIGHT, size=21) for bias in (0.0, 1.0, 10.0, 30.0)]
-    assert found == pytest.approx([found[0]] * 4, rel=1e-9)
-    assert found[0] > 0.5
-    for bias in (0.0, 10.0):
-        with pytest.raises(AssertionError, match="not equivariant"):
-            assert_equivariant(plain(bias), EIGHT, size=21)
-    pooled = [nn.Sequential(plain(bias), nn.AdaptiveAvgPool2d(1), nn.Flatten()) for bias in (0.0, 30.0)]
-    answers = [equivariance_error(one, EIGHT, size=21) for one in pooled]
-    assert answers[1] == pytest.approx(answers[0], rel=1e-9)
 
 
 class Uneven(nn.Module):

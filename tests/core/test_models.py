@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -180,24 +179,3 @@ def test_the_released_2d_networks(scale: float, side: int) -> None:
         assert layer.window.largest == (side, side)
     x = torch.randn(1, 3, 16, 16)
     assert models.celeba(1, 1, "dense", scale=scale, preset="released")(x).shape == (1, 5, 16, 16)
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: models.pcam(8, 7), "n_k = 7.*1, 3, 4"),
-        (lambda: models.pcam(8, 8, "dence"), "'dence'.*dense"),
-        (lambda: models.pcam(8, 8, kernel_size=6), "kernel_size = 6.*5.*7"),
-        (lambda: models.celeba(0, 1), "n_h = 0"),
-        (lambda: models.celeba(6, 6), "n_k = 6.*1, 2, 3, 4, 5"),
-        (lambda: models.celeba(3, 2, "deformable"), "'deformable', must be"),
-        (lambda: models.celeba(3, 2, "dense", scale=-1.0), "scale = -1.0"),
-        (lambda: models.celeba(3, 3, preset="published"), "'published', must be"),
-        (lambda: models.celeba(6, 3, preset="released"), "n_h = 6.*1, 2, 3, 4, 5"),
-        (lambda: models.celeba(3, 2, "atrous", preset="released"), "no such network"),
-        (lambda: models.celeba(1, 3, preset="released"), "no such network"),
-    ],
-)
-def test_bad_arguments(call: Callable[[], object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        call()

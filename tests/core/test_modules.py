@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from torch.nn.utils import parametrize
 import checks
 import checks_held
 import liespline as ls
-import two_processes
 from liespline import GConv, Lift, SplineBasis
 from networks import NETWORKS, TURNS, close, every_network, gradients
 
@@ -84,19 +82,7 @@ def test_state_of_another_dtype_can_be_assigned() -> None:
     assert torch.equal(net[:4](x), truth[:4](x))
 
 
-# ---- processes, devices and memory ----
-
-
-def test_two_processes_have_the_gradients_of_their_joint_batch(tmp_path: Path) -> None:
-    names = ["SO2 local", "SO2 deformable", "Scale 2-D", "SO3 local"]
-    torch.multiprocessing.spawn(two_processes.train, args=(names, str(tmp_path)), nprocs=2)
-    for name in names:
-        net = two_processes.network(name)
-        wanted = gradients(net, net(two_processes.joint_batch(name)).square().mean())
-        for rank in range(2):
-            found = torch.load(tmp_path / f"{name} {rank}.pt", weights_only=True)
-            for key, gradient in found.items():
-                close(gradient, wanted[key], 1e-12)
+# ---- devices and memory ----
 
 
 def test_grids_and_bases_made_under_another_default_device() -> None:

@@ -184,10 +184,3 @@ def test_groups_of_parameters() -> None:
     trained(net, optim.SpectralAdamW(net, lr=0.1, params=groups), batches(1))
     changed = [not torch.equal(net[i].weight, old) for i, old in zip((0, 2, 8), before, strict=True)]
     assert changed == [False, True, False]
-
-
-def test_parameters_instead_of_a_network() -> None:
-    with pytest.raises(
-        ValueError, match=r"SpectralAdamW: network is a generator, must be a module: SpectralAdamW\(net, lr=1e-3\)"
-    ):
-        optim.SpectralAdamW(network().parameters(), lr=0.1)

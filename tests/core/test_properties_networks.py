@@ -16,7 +16,7 @@ import oracle
 from exported import distance, stirred
 from liespline import GConv, Grid, Lift, export
 from liespline.nn import SeparableGConv
-from strategies import FAMILIES, built, examples, grids, h_bases, layers, sized, x_bases
+from strategies import FAMILIES, built, examples, h_bases, layers, sized, x_bases
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
@@ -123,27 +123,6 @@ def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject
         fields = nn.Sequential(net, ls.Project("vector", symmetry.grid).double())
         rotated = torch.einsum("ij,bcj...->bci...", torch.from_numpy(symmetry.matrix), symmetry.space(fields(x)))
         close(fields(symmetry.space(x)), rotated)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@examples(10)
-@given(data=st.data())
-def test_shifts_are_exact(family: str, data: st.DataObject) -> None:
-    torch.manual_seed(data.draw(st.integers(0, 2**16)))
-    grid = data.draw(FAMILIES[family].flatmap(grids))
-    d = grid.group.space_dim
-    k, stride = data.draw(st.sampled_from([1, 3])), data.draw(st.integers(1, 2))
-    common = {"grid": grid, "kernel_size": k, "padding": k // 2, "padding_mode": "circular", "dtype": torch.float64}
-    first = built(Lift, 1, 2, stride=stride, x_basis=data.draw(x_bases(d)), **common)
-    second = built(GConv, 2, 2, x_basis=data.draw(x_bases(d)), h_basis=data.draw(h_bases(grid)), **common)
-    net = nn.Sequential(first, nn.ReLU(), second)
-    least = 1 + max(0, *first.window.borders(first.padding)[0])
-    size = stride * least  # room for the padding of both layers
-    shift = [data.draw(st.integers(-2, 2)) for _ in range(d)]
-    x = torch.randn(1, 1, *[size] * d, dtype=torch.float64)
-    axes = tuple(range(-d, 0))
-    with torch.no_grad():
-        close(net(x.roll([s * stride for s in shift], axes)), net(x).roll(shift, axes))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

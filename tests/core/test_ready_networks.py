@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -177,19 +176,3 @@ def test_the_unet_draws_from_the_maximum_over_the_group() -> None:
     assert features[0].shape == (2, 3, 4, 12, 14)
     assert torch.equal(seen[0], features[0].amax(2))
     assert not torch.allclose(seen[0], features[0].mean(2))
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: models.resnet(1, 2, TURNS, widths=()), r"resnet: widths = \(\)"),
-        (lambda: models.unet(1, 2, TURNS, widths=(3, 0)), r"unet: widths = \(3, 0\)"),
-        (lambda: models.classifier(1, 2, TURNS, widths=(3,)), r"\(3,\)"),
-        (lambda: models.resnet(1, 2, TURNS, kernel="fuzzy"), "fuzzy"),
-        (lambda: models.classifier(1, 2, TURNS, kernel="fuzzy"), "fuzzy"),
-        (lambda: FieldDropout(1.5), r"p = 1\.5"),
-    ],
-)
-def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        call()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ import liespline as ls
 from liespline import models
 from liespline.models.kernels import h_basis
 from liespline.nn import Ensemble, GridAverage, shift
-from networks import CUBE, FLIPS, LINE, SCALES, SO2, SPHERE, TRIVIAL, TURNS
+from networks import CUBE, FLIPS, LINE, SCALES, SO2, SPHERE, TURNS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 X64 = torch.float64
@@ -171,18 +170,3 @@ def test_an_ensemble_is_the_mean_of_linear_maps() -> None:
     each = Ensemble(parts).each(x)
     assert all(torch.equal(one, part(x)) for one, part in zip(each, parts, strict=True))
     assert len(each) == 4
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: shift(ls.Lift(1, 1, 5, SCALES), -torch.ones(1)), r"shift: h = \[-1.0\] is not an element of Scale"),
-        (lambda: shift(ls.Lift(1, 1, 5, SCALES), torch.ones(2, 1)), r"h has shape \(2, 1\)"),
-        (lambda: GridAverage(invariant(), 0), "count = 0, must be at least 1"),
-        (lambda: GridAverage(nn.Sequential(ls.Lift(1, 1, 5, TRIVIAL))), "no layer of this Sequential has a grid"),
-        (lambda: Ensemble([]), "Ensemble: no networks"),
-    ],
-)
-def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        call()

@@ -12,22 +12,22 @@ from torch import Tensor, nn
 
 import liespline as ls
 import oracle
-from cases import CASES, Case
+from cases import every_grid
 from liespline import SO2, SO3, GConv, Grid, Lift, Scale, Sphere, SplineBasis, bspline
 from own_group import DTYPES, ball, name
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.kind == "deformable"], ids=lambda c: c.name)
-def test_gradients_are_finite_with_centres_on_the_grid_itself(case: Case) -> None:
+@every_grid
+def test_gradients_are_finite_with_centres_on_the_grid_itself(grid: Grid) -> None:
     """Centres on elements and samples: every Log is taken at e, at spline knots, on edges, at π."""
     bases = {
-        "h_basis": SplineBasis(case.grid, trainable=True),
-        "x_basis": SplineBasis(ls.lattice(case.d, 3), trainable=True),
+        "h_basis": SplineBasis(grid, trainable=True),
+        "x_basis": SplineBasis(ls.lattice(grid.group.space_dim, 3), trainable=True),
     }
-    layer = GConv(1, 2, 3, case.grid, **bases)  # type: ignore[arg-type]
-    x = torch.randn(1, 1, len(case.grid), *[3] * case.d, requires_grad=True)
+    layer = GConv(1, 2, 3, grid, **bases)  # type: ignore[arg-type]
+    x = torch.randn(1, 1, len(grid), *[3] * grid.group.space_dim, requires_grad=True)
     inputs = [x, *layer.parameters()]
     out = layer(x)
     assert bool(out.isfinite().all())

@@ -34,24 +34,6 @@ def test_sphere_kernels_are_symmetric_about_the_reference_axis(degrees: float) -
     assert (kernel(x, n, None) - kernel(x @ turn.T, n @ turn.T, None)).abs().max() > 1e-2  # the planted fault
 
 
-def test_the_symmetric_kernel_is_the_average_over_turns() -> None:
-    """Against a direct average over many angles, up to the frequencies that are kept."""
-    x_basis, h_basis = ls.SplineBasis(ls.disc(3, 3)), ls.SplineBasis(ls.local(ls.Sphere(), 5, 0.9))
-    x = torch.tensor([[[0.6, 0.3, -0.4]]], dtype=torch.float64)
-    n = torch.nn.functional.normalize(torch.tensor([[[0.3, -0.5, 0.8]]], dtype=torch.float64), dim=-1)
-    one = torch.ones(1, 1, dtype=torch.float64)
-    found = torch.einsum(
-        "ampi,ampj->ij",
-        ls.functional.sample(x_basis, x, one, axial=4),
-        ls.functional.sample(h_basis, n, one, axial=4),
-    )
-    total = torch.zeros_like(found)
-    for k in range(360):
-        r = ls.SO3().exp(torch.tensor([0.0, 0, k * math.pi / 180], dtype=torch.float64))
-        total += x_basis(x[0, 0] @ r.T).unsqueeze(1) * h_basis(n[0, 0] @ r.T)
-    assert (found - total / 360).abs().max() < 2e-3 * (total / 360).abs().max()
-
-
 @pytest.mark.parametrize(("k", "n"), [(3, 12), (7, 200)])
 def test_as_many_frequencies_are_kept_as_the_basis_needs(k: int, n: int) -> None:
     """What the kernel leaves out of the average over turns about the axis is below 1e-3 of it, in the mean square."""
