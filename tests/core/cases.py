@@ -1,7 +1,5 @@
 """Every group and number of space dimensions in one table that the layers' tests share, and learned kernels on it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -72,15 +72,6 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
-def test_forward_derivatives_are_refused_rather_than_zero() -> None:
-    case, plan = small(1)
-    with paths.use("triton"), pytest.raises(ValueError, match="path 'triton' does not take"):
-        torch.func.jvp(
-            lambda x: functional.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,)
-        )
-
-
 def test_an_empty_batch() -> None:
     case, plan = small(0)
     with paths.use("triton"):

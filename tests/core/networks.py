@@ -1,7 +1,5 @@
 """Small networks of every layer, group and kind, which tests of the whole share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The formulas of the layers as naive float64 loops, on SciPy and NumPy alone: the truth the layers are held to."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """What the groups are, written down on SciPy and NumPy alone: matrices, logarithms and quotients of elements."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random groups, grids, bases and layers for Hypothesis, small enough that naive loops keep up."""
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -1,7 +1,5 @@
 """convert: an ordinary network becomes the equivariant one of the same shape."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

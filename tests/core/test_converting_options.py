@@ -1,7 +1,5 @@
 """convert keeps what the options of a layer mean: sizes of pooling as torch gives them, norms, borders."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

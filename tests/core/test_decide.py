@@ -1,7 +1,5 @@
 """What the choice of a path depends on, that it is remembered safely, and how few files a layer goes through."""
 
-from __future__ import annotations
-
 import copy
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What `equivariance_error` measures, that it leaves networks alone, and what `assert_equivariant` says."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

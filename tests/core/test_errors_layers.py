@@ -1,7 +1,5 @@
 """Bad input of layers and networks gets one clear ValueError, with what was given and what would be right."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """An exported network is plain torch and computes what the network computes; checks.py takes it to ONNX."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole networks through export: what is folded into convolutions, and what must not be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

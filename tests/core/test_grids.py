@@ -80,17 +80,6 @@ def test_uniform_circle(n):
     assert float((grid.weights @ waves.cos()).abs().max() if n > 1 else 0) < 1e-12
 
 
-def test_uniform_scales_are_the_papers():
-    grid = uniform(Scale(2), 5, spacing=0.5 * math.log(2))
-    np.testing.assert_allclose(grid.elements[:, 0], math.sqrt(2) ** np.arange(5))
-    np.testing.assert_allclose(grid.weights, 0.5 * math.log(2))
-
-
-def test_trivial_grid_is_one_element_of_weight_one():
-    grid = uniform(Trivial(3), 1)
-    assert (len(grid), grid.elements.shape, grid.weights.tolist()) == (1, (1, 0), [1.0])
-
-
 def test_local_counts_shells_about_the_identity():
     assert local(SO2(), 3, 0.5).elements[:, 0].tolist() == [-0.5, 0, 0.5]
     assert local(SO2(), 4, 0.5).elements[:, 0].tolist() == [-0.75, -0.25, 0.25, 0.75]
@@ -101,15 +90,6 @@ def test_local_counts_shells_about_the_identity():
         assert float(SO3().log(grid.elements).norm(dim=-1).max()) == pytest.approx(0.2 * furthest)
     assert len(local(SO3(), (3, 1, 5), 0.2)) == 15
     assert len(local(Trivial(2), 1, 1.0)) == 1
-
-
-@pytest.mark.parametrize("group", SPACES, ids=name)
-def test_local_weights_carry_the_haar_density(group):
-    n = {0: 1, 1: 5, 2: 9, 3: 27}[group.dim]
-    grid = local(group, n, 0.3)
-    a = group.log(grid.elements)
-    torch.testing.assert_close(grid.weights, 0.3**group.dim * group.haar_density(a))
-    np.testing.assert_allclose(a.mean(0), np.zeros(group.dim), atol=1e-12)
 
 
 def test_fine_local_grid_integrates_over_the_group():

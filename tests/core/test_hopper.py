@@ -4,8 +4,6 @@ The launches are played by torch's own operators; the kernels themselves are che
 what brings weights into their order by `interpreted_hopper.py`.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 from typing import Any

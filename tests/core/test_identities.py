@@ -1,7 +1,5 @@
 """The identities of appendix C, and other networks as special cases."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Initialisation: activations keep their size through ten layers, whatever the group and the kernel."""
 
-from __future__ import annotations
-
 import math
 import statistics
 

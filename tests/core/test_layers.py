@@ -1,7 +1,5 @@
 """Each layer against the formulas as naive loops, and its gradients."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -1,7 +1,5 @@
 """The one measure of equivariance, by itself: what it is in plain loops, and what must not fool it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's two networks: every column of both tables, layer by layer."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Every layer and network under all that a PyTorch user does to modules; then what needs a layer of its own."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Iterator

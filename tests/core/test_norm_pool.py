@@ -1,7 +1,5 @@
 """Batch norm, pooling and resampling against torch's own and against closed forms."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

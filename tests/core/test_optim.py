@@ -1,7 +1,5 @@
 """AdamW in the modes of splines: against torch's own AdamW on a network that is written in modes."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

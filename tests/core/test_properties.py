@@ -1,7 +1,5 @@
 """Random groups, grids, bases, windows, strides and paddings: the layers are the formulas, by every path."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

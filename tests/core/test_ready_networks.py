@@ -1,7 +1,5 @@
 """The ready networks: any group and dimension, budgets of parameters, options, what they are made of."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

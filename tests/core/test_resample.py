@@ -1,7 +1,5 @@
 """One convention of where samples lie: every size keeps its centre, going down, up and both."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

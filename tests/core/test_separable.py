@@ -1,7 +1,5 @@
 """Channel groups and separable correlations: `nn.Conv2d`'s meaning, for every group and dimension."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """nn.shift moves the grids of a network, GridAverage is the mean over several, Ensemble over networks."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

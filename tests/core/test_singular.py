@@ -1,7 +1,5 @@
 """Where groups and splines are singular, results are defined and gradients finite; half precision does not overflow."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

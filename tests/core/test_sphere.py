@@ -1,7 +1,5 @@
 """Kernels on R³ ⋊ S²: symmetric about the reference axis; functions on S² alone lift to SO(3)."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole networks keep the symmetries of their pixels exactly: moves × networks × sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
