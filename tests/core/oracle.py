@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
-from oracle_groups import closes, log_relative, matrix, relative
+from oracle_groups import closes, log, matrix, relative
 
 
 def spline(x: float, degree: int) -> float:
@@ -28,7 +28,7 @@ def _scipy_spline(degree: int) -> BSpline:
 def h_spline(basis: ls.SplineBasis, centre: np.ndarray, h: np.ndarray) -> float:
     """B(Log(h_j⁻¹h)/s), summed over turns along angles."""
     group, value = basis.grid.group, basis.height  # which has a test of its own
-    for v, width, angle in zip(log_relative(group, centre, h), basis.widths, closes(group), strict=True):
+    for v, width, angle in zip(log(group, relative(group, centre, h)), basis.widths, closes(group), strict=True):
         turns = range(-4, 5) if angle else range(1)
         value *= sum(spline((v + 2 * math.pi * k) / width, basis.degree) for k in turns)
     return value

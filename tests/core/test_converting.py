@@ -80,16 +80,6 @@ def test_a_layer_keeps_the_size_of_its_output_and_a_norm_its_constants(padding: 
     assert (norm.eps, norm.momentum) == (0.02, 0.3)
 
 
-@pytest.mark.parametrize(
-    ("group", "conv", "shape"), [(ls.Scale(1), nn.Conv1d, (20,)), (ls.SO3(), nn.Conv3d, (9, 9, 9))]
-)
-def test_signals_volumes_and_networks_without_pooling(group: ls.Group, conv: type[nn.Conv3d], shape: tuple) -> None:
-    grid = ls.uniform(group, 12) if isinstance(group, ls.SO3) else ls.uniform(group, 2, spacing=0.3)
-    net = ls.convert(nn.Sequential(conv(1, 2, 3, padding=1), nn.ReLU(), conv(2, 3, 1, stride=2)), grid)
-    assert net(torch.randn(2, 1, *shape)).shape == (2, 3, *((n + 1) // 2 for n in shape))
-    assert isinstance(net[-1], ls.Project)
-
-
 def test_what_cannot_be_converted_is_one_list() -> None:
     plain = nn.Sequential(
         nn.Conv2d(1, 2, 3),
@@ -98,13 +88,27 @@ def test_what_cannot_be_converted_is_one_list() -> None:
         nn.Sequential(nn.Conv2d(2, 2, 3, dilation=2), nn.Conv1d(2, 2, 3), nn.Conv2d(2, 2, 3, stride=(1, 2))),
         nn.AdaptiveAvgPool2d(7),
         nn.LayerNorm(7),
+        nn.AvgPool2d(2, divisor_override=1),
     )
     with pytest.raises(ValueError) as raised:
         ls.convert(plain, TURNS)
     text = str(raised.value)
-    parts = ("1: ConvT", "3.0: ", "dilated", "3.1: ", "acts on 2", "stride = (1, 2)", "4: Adaptive", "5: Layer")
+    parts = (
+        "1: ConvT",
+        "3.0: ",
+        "dilated",
+        "3.1: ",
+        "acts on 2",
+        "stride = (1, 2)",
+        "4: Adaptive",
+        "5: Layer",
+        "divisor",
+    )
     assert [part for part in parts if part not in text] == []
-    assert text.count("\n") == 6
+    assert text.count("\n") == 7
+    small = ls.convert(nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.AvgPool2d(4)), TURNS)
+    with pytest.raises(ValueError, match=r"space \(9, 3\), smaller than a window of 4"):
+        small(torch.randn(1, 1, 9, 3))
     with pytest.raises(ValueError, match="it has no Conv2d"):
         ls.convert(nn.Sequential(nn.Linear(3, 3)), TURNS)
     with pytest.raises(ValueError, match="got Sequential and SO2"):

@@ -31,29 +31,16 @@ def test_pooling_keeps_the_sizes_of_torch_and_quarter_turns(kind: type[nn.Module
     ("group", "conv", "pool", "shape"),
     [(ls.Scale(1), nn.Conv1d, nn.AvgPool1d, (11,)), (ls.SO3(), nn.Conv3d, nn.AvgPool3d, (5, 6, 7))],
 )
-def test_pooling_keeps_the_sizes_of_signals_and_volumes(
+def test_signals_and_volumes_keep_their_sizes(
     group: ls.Group, conv: type[nn.Conv3d], pool: type[nn.AvgPool3d], shape: tuple[int, ...]
 ) -> None:
     grid = ls.uniform(group, 12) if isinstance(group, ls.SO3) else ls.uniform(group, 2, spacing=0.3)
-    for ceil_mode in (False, True):
-        plain = nn.Sequential(conv(1, 2, 3, padding=1), pool(2, ceil_mode=ceil_mode))
+    for between in (nn.ReLU(), pool(2), pool(2, ceil_mode=True)):
+        plain = nn.Sequential(conv(1, 2, 3, padding=1), between, conv(2, 3, 1, stride=2))
         x = torch.randn(2, 1, *shape)
-        assert ls.convert(plain, grid)(x).shape == plain(x).shape
-
-
-def test_pooling_of_less_than_a_window_is_refused_as_by_torch() -> None:
-    plain = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.AvgPool2d(4))
-    x = torch.randn(1, 1, 9, 3)
-    with pytest.raises(RuntimeError, match="too small"):
-        plain(x)
-    with pytest.raises(ValueError, match=r"space \(9, 3\), smaller than a window of 4"):
-        ls.convert(plain, TURNS)(x)
-
-
-def test_pooling_that_is_no_mean_is_refused() -> None:
-    plain = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.AvgPool2d(2, divisor_override=1))
-    with pytest.raises(ValueError, match="has a divisor_override"):
-        ls.convert(plain, TURNS)
+        net = ls.convert(plain, grid)
+        assert net(x).shape == plain(x).shape
+        assert isinstance(net[-1], ls.Project)
 
 
 def test_norms_keep_their_options() -> None:

@@ -8,39 +8,13 @@ from torch import Tensor, nn
 
 import liespline as ls
 from exported import distance, same, stirred
-from liespline import GConv, Grid, Lift, Project, SplineBasis, export
+from liespline import GConv, Lift, Project, export
 from networks import NETWORKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
 SO2 = ls.uniform(ls.SO2(), 4)
-SCALES = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
-SMALL_SCALES = Grid(ls.Scale(2), torch.tensor([[0.4], [0.5]]), torch.ones(2), 0.3)  # windows below kernel_size
 CUBE = ls.uniform(ls.SO3(), 12)
-
-
-OPTIONS = [
-    {"kernel_size": 5, "padding": 2, "stride": 2},
-    {"kernel_size": 4, "padding": "same"},
-    {"kernel_size": (3, 6), "padding": (1, 0), "stride": (1, 3)},
-    {"kernel_size": (6, 3), "padding": "same", "padding_mode": "circular"},
-    {"kernel_size": 5, "padding": 2, "padding_mode": "reflect", "stride": (2, 1)},
-    {"kernel_size": 5, "padding": 1, "padding_mode": "circular"},
-    {"kernel_size": 5, "padding": 2, "padding_mode": "replicate", "bias": False},
-    {"kernel_size": 4, "padding": "same", "padding_mode": "reflect"},
-    {"kernel_size": 5, "padding": 0, "padding_mode": "replicate"},
-    {"kernel_size": 5, "padding": 2, "padding_mode": "disc"},
-    {"kernel_size": (4, 5), "padding": 0, "padding_mode": "disc", "stride": 2},
-    {"kernel_size": 1, "stride": 2},
-]
-
-
-@pytest.mark.parametrize("grid", [SO2, SCALES, SMALL_SCALES], ids=["SO2", "growing", "shrinking"])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_windows_strides_and_paddings(grid: Grid, options: dict) -> None:
-    h_basis = SplineBasis(ls.local(grid.group, 3, grid.spacing))
-    net = nn.Sequential(Lift(2, 2, grid=grid, **options), nn.Tanh(), GConv(2, 3, grid=grid, h_basis=h_basis, **options))
-    same(net, torch.randn(2, 2, 23, 26))
 
 
 def test_between_grids_and_without_space() -> None:

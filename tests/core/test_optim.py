@@ -89,15 +89,6 @@ def test_in_one_kernel() -> None:
         torch.testing.assert_close(mine, other, rtol=0, atol=1e-10)
 
 
-def test_other_parameters_take_torchs_own_steps() -> None:
-    nets = [nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * 13 * 13, 2)).double() for _ in range(2)]
-    nets[1].load_state_dict(nets[0].state_dict())
-    trained(nets[0], optim.SpectralAdamW(nets[0], **OPTIONS), batches())
-    trained(nets[1], torch.optim.AdamW(nets[1].parameters(), **OPTIONS), batches())
-    for mine, torchs in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
-        assert torch.equal(mine, torchs)
-
-
 def test_modes_on_the_circle_are_waves() -> None:
     group = modes(GConv(1, 1, 5, uniform(SO2(), 8)))[1].numpy()
     energy = np.abs(np.fft.fft(group)) ** 2

@@ -87,11 +87,11 @@ def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject
 @examples(12)
 @given(data=st.data())
 def test_export_is_the_network(family: str, data: st.DataObject) -> None:
-    first = data.draw(layers(Lift, family))
+    first = data.draw(layers(data.draw(st.sampled_from([Lift, GConv])), family))
     d = first.grid.group.space_dim
-    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(first.grid))}
+    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(first.out_grid))}
     channels = first.out_channels, data.draw(st.integers(1, 3))
-    second = built(GConv, *channels, kernel_size=1, grid=first.grid, padding=1, dtype=torch.float64, **bases)
+    second = built(GConv, *channels, kernel_size=1, grid=first.out_grid, padding=1, dtype=torch.float64, **bases)
     between: list[list[nn.Module]] = [
         [nn.ReLU()],
         [ls.nn.BatchNorm(channels[0]), nn.SiLU()],
@@ -99,7 +99,7 @@ def test_export_is_the_network(family: str, data: st.DataObject) -> None:
         [nn.Softmax(2)],
     ]
     middle, reduce = data.draw(st.sampled_from(between)), data.draw(st.sampled_from(["max", "mean"]))
-    last = ls.nn.BatchNorm(channels[1]), ls.Project(reduce, first.grid)
+    last = ls.nn.BatchNorm(channels[1]), ls.Project(reduce, first.out_grid)
     net = stirred(nn.Sequential(first, *middle, second, *last).double())
     plain = export(net)
     assert not any(isinstance(module, Lift | GConv) for module in plain.modules())
