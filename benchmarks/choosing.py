@@ -46,7 +46,7 @@ def accuracy(net: nn.Module, rotated: bool) -> float:
 
 
 def row(name: str, n_h: int, kernel: str, n_k: int | None, window: int, weights: int | None) -> tuple[list[str], int]:
-    """Train one network; its line, and how many weights it has."""
+    """Train one network; its line, and how many parameters it has."""
     torch.manual_seed(0)
     grid = ls.uniform(ls.SO2(), n_h)
     options = {"kernel": kernel, "n_k": n_k, "kernel_size": window, "parameters": weights}
@@ -95,7 +95,7 @@ def main(path: str) -> None:
     first, weights = row("SE(2), N_h = 8, dense", 8, "dense", None, 5, None)
     scores = [first, *(row(*network, weights)[0] for network in NETWORKS)]
     tables = {
-        "scores": [["network", "window", "weights", "upright", "rotated"], *scores],
+        "scores": [["network", "window", "parameters", "upright", "rotated"], *scores],
         "costs": [["layer, 16 → 16 channels, 5×5", "time against 2-D"], *costs()],
     }
     about = f"`python benchmarks/choosing.py`: digits of scikit-learn, {STEPS} steps of 64, one seed"

@@ -67,11 +67,11 @@ def angles(documents: dict[str, Any]) -> str:
     for name, network in document["networks"].items():
         by_angle = [100 * fmean(column) for column in zip(*network["accuracy"], strict=True)]
         parts.append(f"{name.split(',')[0]} {by_angle[0]:.1f} % and {min(by_angle):.1f} %")
-    weights = round(fmean(network["weights"] for network in document["networks"].values()), -3)
+    parameters = round(fmean(network["weights"] for network in document["networks"].values()), -3)
     seeds = min(len(network["accuracy"]) for network in document["networks"].values())
     text = (
-        f"Networks of {weights:,.0f} weights learned upright digits and were tested on turned ones. Their accuracy on "
-        f"upright digits and at the worst angle: {', '.join(parts)}. (`python benchmarks/angles.py`: MNIST, the turned "
-        f"digits generated from it, means of {seeds} seeds.)"
+        f"Networks of {parameters:,.0f} parameters were trained on upright digits and tested on rotated ones. Their "
+        f"accuracy on upright digits and at the worst angle: {', '.join(parts)}. (`python benchmarks/angles.py`: "
+        f"MNIST, the rotated digits generated from it, means of {seeds} seeds.)"
     )
     return "\n".join(wrap(text, 120))

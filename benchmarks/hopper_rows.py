@@ -68,9 +68,8 @@ def table(found: dict[str, dict[str, Any]]) -> list[Row]:
     for name, (plain, reach, memory) in BESIDE.items():
         if name in found and plain in found:
             one, other = found[name], found[plain]
-            note = (
-                f"{_spread(one['ms'])} / {_spread(other['ms'])} ms; {one['weights']:,} and {other['weights']:,} weights"
-            )
+            note = f"{_spread(one['ms'])} / {_spread(other['ms'])} ms; "
+            note += f"{one['weights']:,} and {other['weights']:,} parameters"
             note += _tree(one)
             rows.append(Row(f"{name} / {plain}, time of a step", one["ms"][1] / other["ms"][1], reach, note))
             if "GiB" in one and name.startswith("ResNet"):
@@ -82,7 +81,7 @@ def table(found: dict[str, dict[str, Any]]) -> list[Row]:
     for how in ("eager", "compiled"):
         ours, theirs = found.get(f"C_16 liespline {how}"), found.get(f"C_16 escnn {how}")
         if ours and theirs:
-            weights = f"{ours['weights']:,} and {theirs['weights']:,} weights"
+            weights = f"{ours['weights']:,} and {theirs['weights']:,} parameters"
             note = f"{ours['images/s']:,.0f} / {theirs['images/s']:,.0f} images/s; {weights}"
             what = f"liespline / escnn, C_16, equal widths, {how}: times as fast"
             rows.append(Row(what, ours["images/s"] / theirs["images/s"], "≥ 5", note))

@@ -97,7 +97,7 @@ def plot_angles(document: dict[str, Any], theme: Theme, path: Path) -> None:
         axes.set(xlim=(0, 360), ylim=(0, 101), xticks=range(0, 361, 45), yticks=(0, 25, 50, 75, 100))
         axes.set_xticklabels([f"{angle}°" for angle in range(0, 361, 45)])
         axes.set_yticklabels([f"{share} %" for share in (0, 25, 50, 75, 100)])
-        axes.set_xlabel("test digits turned by; all networks were trained on upright digits")
+        axes.set_xlabel("test digits rotated by; all networks were trained on upright digits")
         axes.set_title("accuracy on MNIST", loc="left")
         axes.grid(axis="y")
         axes.legend(loc="center", bbox_to_anchor=(0.5, 0.62))

@@ -66,7 +66,7 @@ def seconds(build: Callable[..., nn.Module], *sizes: int) -> str:
 
 
 def loaded(build: Callable[..., nn.Module], saved_in_training: bool) -> str:
-    """What becomes of weights that are saved in one mode and loaded in the other."""
+    """What becomes of a state that is saved in one mode and loaded in the other."""
     torch.manual_seed(0)
     net = build(4, 8)
     net(IMAGES)
@@ -118,8 +118,8 @@ def column(library: str) -> dict[str, str]:
         return {
             "building the network, 16 channels, 8 rotations": seconds(build, 16, 8),
             "building it, 64 channels, 16 rotations": seconds(build, 64, 16),
-            "weights saved in training mode, loaded in evaluation mode": loaded(build, True),
-            "weights saved in evaluation mode, loaded in training mode": loaded(build, False),
+            "state saved in training mode, loaded in evaluation mode": loaded(build, True),
+            "state saved in evaluation mode, loaded in training mode": loaded(build, False),
             "`pickle` of a network": works(lambda: pickle.dumps(net)),
             "`torch.compile(net)`": pieces(net),
             "`torch.compile(net, fullgraph=True)`": works(lambda: whole(IMAGES)),

@@ -9,9 +9,10 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import explore
-from liespline.lab.cli.options import default
+from liespline.lab.cli.options import plain
 from liespline.lab.settings import SETTINGS
-from liespline.lab.tasks.defaults import takers
+from liespline.lab.settings.definition import Setting
+from liespline.lab.tasks.defaults import DEFAULTS, takers
 
 # Pages of the site that are files of the repository. Each is written once and read in both places.
 ELSEWHERE = {
@@ -58,10 +59,15 @@ def settings_page() -> str:
             choices = f" (`{'`, `'.join(setting.choices)}`)" if setting.choices else ""
             tasks = ", ".join(takers(setting.name)) or "of studies/" if setting.special else "all"
             later = " May change with `--resume`." if setting.later else ""
-            lines.append(
-                f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting, None)} | {tasks} |"
-            )
+            lines.append(f"| `{setting.option}` | {setting.about}{choices}{later} | {default(setting)} | {tasks} |")
     return "\n".join([*lines, "", ENVIRONMENT])
+
+
+def default(setting: Setting) -> str:
+    """The default of a setting, and of each task that has its own."""
+    own = {task: config[setting.name] for task, config in DEFAULTS.items() if config[setting.name] != setting.default}
+    usual = plain(setting.default) or ("none" if own else "")
+    return "; ".join(filter(None, [usual, *(f"{task} {plain(value)}" for task, value in own.items())]))
 
 
 ENVIRONMENT = """## Environment

@@ -98,7 +98,7 @@ def _faces(folder: Path) -> None:
 TASKS: dict[str, tuple[Callable[[Path], None] | None, str, list[str]]] = {
     "digits": (None, "", ["--elements", "4", "--set", "widths=3,4"]),
     "rotmnist": (_mnist, "mnist", ["--elements", "4", "--set", "widths=3,4"]),
-    "mnist": (_mnist, "moved", ["--moved", "scaled", "--group", "scale", "--elements", "2", "--set", "widths=3,4"]),
+    "mnist": (_mnist, "mnist", "--transformation scaled --group scale --elements 2 --set widths=3,4".split()),
     "images": (_images, "images", ["--elements", "4", "--set", "widths=3,4"]),
     "volumes": (_volumes, "volumes/some.npz", ["--group", "so3", "--elements", "12", "--set", "widths=3,4"]),
     "segment": (_masks, "masks", ["--elements", "4", "--set", "widths=3,4"]),

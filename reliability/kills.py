@@ -12,12 +12,11 @@ from record import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lab"))
 sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is
-from killed_data import needed_first
 from killed_work import WORKS
 from killing import Campaign
 
 # Of each sixty kills. Sweeps start a new Python for each run, so they get fewer.
-SHARES = {"training": 20, "sweep": 8, "prepare": 14, "tissue": 6, "faces": 6, "decode": 6}
+SHARES = {"training": 32, "sweep": 12, "tissue": 8, "decode": 8}
 
 
 def main() -> None:
@@ -34,7 +33,6 @@ def main() -> None:
     begun, kinds = time.monotonic(), []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        needed_first(root)
         for name, work in WORKS.items():
             kills = max(1, round(chosen.kills * SHARES[name] / sum(SHARES.values())))
             tally = Campaign(work, root / name, chosen.seed).run(kills)

@@ -158,7 +158,7 @@ _LAYERS = [
           "register_buffer(name, new, persistent=True)", "state_dict holds what is not learned"),
     Fault("nn/base.py::Correlation.reset_parameters", "copy_(basis.grid.group.log(basis.grid.elements))",
           "copy_(-basis.grid.group.log(basis.grid.elements))", "learned centres start mirrored"),
-    Fault("nn/base.py::Correlation._renew_buffers", "exact.to(device, dtype, copy=True)", "exact.to(device, dtype)",
+    Fault("nn/base.py::Correlation._renew_buffers", ".to(device, dtype, copy=True)", ".to(device, dtype)",
           "samples are everybody's"),
     Fault("nn/base.py::Correlation._renew_buffers", "renew(old, exact)", "pass", "empty memory not filled again"),
     Fault("nn/norm.py::BatchNorm.forward", "super().forward(input.flatten(2)).view(input.shape)",

@@ -26,7 +26,7 @@ _PATHS = [
           "a forced path leaks into threads"),
     Fault("paths/decide.py::prices", "and not q.transformed and (not part.window", "and (not part.window",
           "our kernels taken in forward mode"),
-    Fault("paths/decide.py::compute_dtype", "if x.dtype != torch.float64 and torch.is_autocast_enabled(x.device.type):",
+    Fault("paths/decide.py::compute_dtype", "if x.dtype != torch.float64 and is_autocast(x.device):",
           "if False:", "autocast ignored"),
     Fault("paths/banded.py::correlate", "return out if plan.order is None else out.index_select(2, plan.order)",
           "return out", "parts not put back in order"),

@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST from the official files, each image moved by a matrix of its own."""
+"""MNIST and Fashion-MNIST from the official files, each image transformed by a matrix of its own."""
 
 from pathlib import Path
 
@@ -16,15 +16,15 @@ ROTMNIST = Task(
     defaults=Config(f"{__name__}:ROTMNIST").updated(**_USUAL),
     data_help="the folder with MNIST's four idx files (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
-    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, VARIANT[config.about]),
-    options=(*GENERAL, "about"),
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, VARIANT[config.rotation_centre]),
+    options=(*GENERAL, "rotation_centre"),
 )
 
-# As --moved says: rotated, scaled, both, or by any matrix near the identity.
+# As --transformation says: rotated, scaled, both, or by any matrix near the identity.
 MNIST = Task(
     defaults=Config(f"{__name__}:MNIST").updated(**_USUAL),
     data_help="the folder with the four idx files of MNIST or Fashion-MNIST (train-images-idx3-ubyte.gz, …)",
     check=lambda path, config: mnist.check(path),
-    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, config.moved),
-    options=(*GENERAL, "moved"),
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, config.transformation),
+    options=(*GENERAL, "transformation"),
 )

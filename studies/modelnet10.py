@@ -1,7 +1,7 @@
 """ModelNet10 in 30³: SO(3) beside the plain network, trained upright or on rotated shapes."""
 
 from liespline.lab.sweep.study import Row, Study
-from studies.recipes import MODES, SHAPES, volumes
+from studies.recipes import MODES, SHAPES, TESTED_ROTATED, volumes
 
 STUDY = Study(
     task="volumes",
@@ -11,9 +11,15 @@ STUDY = Study(
     networks=volumes(MODES),
     rows=[
         Row("so3-24", "plain"),
-        Row("so3-24-turned", "plain-turned", "ModelNet10 in 30³, turned", "accuracy, moved", short=False),
-        Row("so3-24", "plain-turned", "ours learned upright, plain turned", "accuracy, moved", short=False),
-        Row("so3-24", "plain-turned", "the same, upright, cut alike", "accuracy, cut", short=False),
-        Row("so3-24", "plain-turned", "the same, upright, whole", "accuracy, as they lie", short=False),
+        Row(
+            "so3-24-rotated",
+            "plain-rotated",
+            "ModelNet10 in 30³, trained and tested rotated",
+            TESTED_ROTATED,
+            short=False,
+        ),
+        Row("so3-24", "plain-rotated", "ours trained upright, plain rotated", TESTED_ROTATED, short=False),
+        Row("so3-24", "plain-rotated", "the same, tested upright, cropped alike", "accuracy, cropped", short=False),
+        Row("so3-24", "plain-rotated", "the same, tested upright, whole", "accuracy, upright", short=False),
     ],
 )

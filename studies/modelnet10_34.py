@@ -1,7 +1,7 @@
 """ModelNet10 in a box of 34³: SO(3) beside the plain network, trained upright or on rotated shapes."""
 
 from liespline.lab.sweep.study import Row, Study
-from studies.recipes import IN_BOX, MODES, SHAPES, volumes
+from studies.recipes import IN_BOX, MODES, SHAPES, TESTED_ROTATED, volumes
 
 # The ball of 30³ cuts a fiftieth of the voxels or more off a third of all shapes, that of 34³ off 3 % of them.
 BOXED = "ModelNet10, voxels of 30³ in the middle of 34³, a split of our own."
@@ -14,7 +14,7 @@ STUDY = Study(
     networks=volumes(MODES),
     rows=[
         Row("so3-24", "plain"),
-        Row("so3-24-turned", "plain-turned", "ModelNet10, learned turned, scored turned", "accuracy, moved", "90.0"),
-        Row("so3-24", "plain-turned", "not spun; the plain one learned turned", "accuracy, moved", short=False),
+        Row("so3-24-rotated", "plain-rotated", "ModelNet10, trained and tested rotated", TESTED_ROTATED, "90.0"),
+        Row("so3-24", "plain-rotated", "ours trained upright, plain rotated", TESTED_ROTATED, short=False),
     ],
 )

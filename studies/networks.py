@@ -20,12 +20,14 @@ NAMES = {
 }  # fmt: skip
 """Scores in words. The first of them that a run has decides its pictures."""
 ON_LAST, LAST_TEN = "validation AUC, last 5 epochs", ", last ten epochs"
-CHANGE, RELATIVE = "change when moved", "relative output change"
+CHANGE, RELATIVE = "output change, 0.2", "relative output change"
 """Of results of 0.2, over the norm of the output and against the upright image; and of later ones."""
-OF_MOVES = (", as they lie", ", cut", ", moved")
-"""How the measures of those images end that were moved, at most some hundred of all."""
+OF_MOVES = (", upright", ", cropped", ", transformed")
+"""How the measures end of those images, some hundred at most, that were also transformed."""
 MARK = " †"
 """Behind what was measured, in part at least, with uncommitted changes of the source."""
+JITTERED = " ‡"
+"""Behind a network whose grids were offset at random in training: that is augmentation over H."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Network:
     def mark(self) -> str:
         """The mark of uncommitted changes, or nothing."""
         return MARK if any(run["environment"]["uncommitted"] for run in self.runs) else ""
+
+    @property
+    def augmented(self) -> str:
+        """The mark of grid jitter, or nothing."""
+        return JITTERED if any(run["config"]["training"].get("grid_jitter") for run in self.runs) else ""
 
     @property
     def minutes(self) -> str:
@@ -141,8 +148,9 @@ def measures(line: Line) -> dict[str, float]:
         found[ON_LAST] = valid["auc"]["last_5"]
     moves = results.get("transformed", {})
     if "scores" in moves:
-        found |= {"accuracy, as they lie": moves["upright"], "accuracy, cut": moves["accuracy"][0]}
-        found |= {f"{words}, moved": moves["scores"][key] for key, words in NAMES.items() if key in moves["scores"]}
+        found |= {"accuracy, upright": moves["upright"], "accuracy, cropped": moves["accuracy"][0]}
+        scores = moves["scores"]
+        found |= {f"{words}, transformed": scores[key] for key, words in NAMES.items() if key in scores}
         changes = {CHANGE: moves.get("change"), RELATIVE: moves.get("relative_output_change")}
         found |= {name: value for name, value in changes.items() if value is not None}
     return {name: float(value) for name, value in found.items()}

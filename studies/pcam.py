@@ -10,7 +10,7 @@ STUDY = Study(
     recipe=TISSUE,
     networks=shares(PCAM, {1.0: (12, 12), 0.1: (60, 60)}),
     rows=[
-        Row("o2-12-100", "plain-100", "the mean over a square, all labels", VALID_AUC, short=False),
+        Row("o2-12-100", "plain-100", "the mean over a square, all labels: validation AUC", VALID_AUC, short=False),
         Row("o2-12-10", "plain-10", "the same, a tenth of the labels", VALID_AUC, short=False),
     ],
 )

@@ -14,7 +14,7 @@ STUDY = Study(
     recipe=TISSUE,
     networks=NETWORKS,
     rows=[
-        Row("o2-12-100", "plain-100", "PCam subset, all labels: AUC", VALID_AUC),
+        Row("o2-12-100", "plain-100", "PCam subset, all labels: validation AUC", VALID_AUC),
         Row("o2-12-10", "plain-10", "the same, a tenth of the labels", VALID_AUC),
         Row("o2-12-25", "plain-25", "a quarter of the labels", VALID_AUC, short=False),
     ],

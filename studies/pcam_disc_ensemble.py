@@ -10,5 +10,5 @@ STUDY = Study(
     protocol="At most 120,000 parameters, in the largest disc alone. The predictions of two networks are averaged.",
     recipe={**TISSUE, "ensemble": 2},
     networks={name: {**NETWORKS[name], "parameters": 103_000} for name in ("o2-12-100", "plain-100")},
-    rows=[Row("o2-12-100", "plain-100", "all labels, two networks together", VALID_AUC, short=False)],
+    rows=[Row("o2-12-100", "plain-100", "all labels, ensemble of two", VALID_AUC, short=False)],
 )

@@ -15,7 +15,7 @@ STUDY = Study(
     recipe=TISSUE,
     networks=shares({"o2-12": O2, "plain": {**PLAIN, **FEW}}, {0.1: (60, 120), 1.0: (24, 36)}),
     rows=[
-        Row("o2-12-10", "plain-10", "a tenth of the labels, 13,000 weights", VALID_AUC, short=False),
+        Row("o2-12-10", "plain-10", "a tenth of the labels, 13,000 parameters", VALID_AUC, short=False),
         Row("o2-12-100", "plain-100"),
     ],
 )

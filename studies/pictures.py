@@ -20,11 +20,11 @@ from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 from studies.networks import NAMES, Network, Results, task_of
 from studies.paper.tables import by_name
 
-RECORDS = ("modelnet10_spun", "rotmnist_weights", "vessel_64", "pcam_disc", "rotmnist_labels")
+RECORDS = ("modelnet10_vertical", "rotmnist_parameters", "vessel_64", "pcam_disc", "rotmnist_labels")
 PAPER = {"pcam_40": "results-pcam", "celeba_synthetic": "results-celeba"}
 """Which studies are drawn."""
 LEAST_POINTS = 2
-"""How much of the accuracy of moved images is shown at least: one image more or less is no valley."""
+"""How much of the accuracy of transformed images is shown at least: one image more or less is no valley."""
 MARKS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
 """The dashes of a group's networks, and what stands for them where there are points and no lines."""
 STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "pointwise": "v:"}
@@ -50,7 +50,7 @@ def draw_record(found: Mapping[str, Network], theme: Theme) -> Figure:
     parts = {name: re.split(r"(\d+)", name) for name in found}
     names = sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in parts[name]])
     networks = [found[name] for name in names]
-    panels = [_moved, _minutes]
+    panels = [_transformed, _minutes]
     panels += [partial(_lines, along=along) for along in ("parameters", "train_fraction") if lines_of(networks, along)]
     figure = canvas(PAGE, 2.6 * math.ceil(len(panels) / 2))
     axes = list(figure.subplots(math.ceil(len(panels) / 2), 2, squeeze=False).flat)
@@ -64,8 +64,8 @@ def draw_record(found: Mapping[str, Network], theme: Theme) -> Figure:
     return figure
 
 
-def moved(network: Network) -> list[tuple[float, float]]:
-    """Where images were moved to, and the mean accuracy there: not all seeds need have been moved alike.
+def transformed(network: Network) -> list[tuple[float, float]]:
+    """How images were transformed, and the mean accuracy there: not all seeds need have the same elements.
 
     Reflected, shrunk and squeezed copies have a second word, and are left out.
     """
@@ -131,17 +131,17 @@ def draw_paper(networks: Mapping[str, Network], theme: Theme) -> Figure:
     return figure
 
 
-def _moved(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
+def _transformed(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:
     kind = next((one.first["transformed"]["axis"] for one in networks if "transformed" in one.first), "angle")
     for network, colour, stroke in _styled(networks, theme):
         # Rotations of volumes have axes as well as angles, so between two of them there is no line.
         how = MARKS[stroke] if kind == ROTATIONS else stroke
-        points = moved(network)
+        points = transformed(network)
         axes.plot([x for x, _ in points], [100 * y for _, y in points], how, color=colour, label=network.name)
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, high - LEAST_POINTS), high)
     axes.set_xlabel(kind if kind == "scale" else f"{kind}, degrees")
-    axes.set_title("accuracy of moved images, %", loc="left")
+    axes.set_title("accuracy of transformed images, %", loc="left")
 
 
 def _minutes(axes: Axes, networks: Sequence[Network], theme: Theme) -> None:

@@ -16,7 +16,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package `studies`,
 
 from liespline.lab.sweep.study import Row, Study  # noqa: E402
 from studies import tables  # noqa: E402
-from studies.networks import MARK, Network, Results, load  # noqa: E402
+from studies.networks import JITTERED, MARK, Network, Results, load  # noqa: E402
 from studies.paper.tables import by_name, claims_table, scores_table  # noqa: E402
 from studies.pictures import draw_all  # noqa: E402
 
@@ -24,13 +24,16 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE, DOCS = ROOT / "studies", ROOT / "docs"
 MARKED = "<!-- results, by `python studies/report.py` -->"
 ORDER = (
-    "rotmnist", "rotmnist_elastic", "rotmnist_ensemble", "rotmnist_no_cue", "rotmnist_small", "rotmnist_weights",
+    "rotmnist", "rotmnist_elastic", "rotmnist_ensemble", "rotmnist_no_cue", "rotmnist_small", "rotmnist_parameters",
     "rotmnist_labels", "scaled_digits", "scaled_fashion_mirrored", "scaled_fashion", "rotated_scaled_digits",
-    "affine_digits", "modelnet10_34", "modelnet10_spun", "modelnet10", "adrenal_28", "vessel_28", "adrenal_64",
+    "affine_digits", "modelnet10_34", "modelnet10_vertical", "modelnet10", "adrenal_28", "vessel_28", "adrenal_64",
     "vessel_64", "pcam_disc", "pcam_disc_ensemble", "pcam_disc_grids", "pcam_disc_small", "pcam",
 )  # fmt: skip
 """Of the rows in the tables of all studies; those of a study that is not here come last."""
-LEGEND = f"{MARK.strip()} The source of one of these runs or more had uncommitted changes."
+LEGEND = {
+    MARK: "The source of one of these runs or more had uncommitted changes.",
+    JITTERED: "Trained with augmentation over H (grid jitter): rotations, and for SIM(2) also scalings.",
+}
 
 
 def studies() -> dict[str, Study]:
@@ -58,7 +61,8 @@ def records(short: bool) -> str:
 
     found = stored()
     lines = tables.records_table(rows(), short)
-    return "\n".join([*lines, *(["", LEGEND] if any(MARK in line for line in lines) else [])])
+    legend = [f"{mark.strip()} {words}" for mark, words in LEGEND.items() if any(mark in line for line in lines)]
+    return "\n\n".join(["\n".join(lines), *legend])
 
 
 def overview() -> list[str]:

@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, MODES, PLAIN, RECIPE
 
-MOVED = {"moved": "rotated-scaled", "parameters": 80_000, "augment": "affine", "epochs": 30, "batch_size": 64}
+MOVED = {"transformation": "rotated-scaled", "parameters": 80_000, "augment": "affine", "epochs": 30, "batch_size": 64}
 
 STUDY = Study(
     task="mnist",
@@ -18,6 +18,6 @@ STUDY = Study(
     },
     rows=[
         Row("sim2-8x3", "plain", "rotated and scaled MNIST, 5,000 digits", published="95.80"),
-        Row("so2-16", "plain", "the same, 16 turns", published="95.80", short=False),
+        Row("so2-16", "plain", "the same, 16 rotations", published="95.80", short=False),
     ],
 )

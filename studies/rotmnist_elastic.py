@@ -10,5 +10,5 @@ STUDY = Study(
     recipe={**DIGITS, "augment": "affine+elastic"},
     networks=FULL,
     seeds=5,
-    rows=[Row("so2-16", "plain", "the same, bent in training", published="0.59", error=True)],
+    rows=[Row("so2-16", "plain", "the same, with elastic deformation", published="0.59", error=True)],
 )

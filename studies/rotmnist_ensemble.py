@@ -11,9 +11,9 @@ STUDY = Study(
     networks=FULL,
     seeds=5,
     rows=[
-        Row("so2-16", None, "the same, three networks together", published="0.59", error=True),
+        Row("so2-16", None, "the same, ensemble of three", published="0.59", error=True),
         # The same networks, tested once more by a script of commit 950defe: no sweep makes these runs.
-        Row("so2-16", None, "the same, the mean over eight copies", published="0.59", error=True,
+        Row("so2-16", None, "the same, test-time augmentation by eight copies", published="0.59", error=True,
             results="rotmnist_copies"),
         Row("so2-16", "plain"),
     ],

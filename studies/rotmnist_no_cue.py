@@ -9,5 +9,5 @@ STUDY = Study(
     protocol="Rotated about their own mass: no offset tells what was up.",
     recipe={**DIGITS, "about": "mass"},
     networks=FULL,
-    rows=[Row("so2-16", "plain", "turned about their mass", short=False, error=True)],
+    rows=[Row("so2-16", "plain", "rotated MNIST, rotated about their mass", short=False, error=True)],
 )

@@ -9,5 +9,5 @@ STUDY = Study(
     protocol="At most 30,000 parameters.",
     recipe=DIGITS,
     networks=budgets(29_000),
-    rows=[Row("so2-16-29k", "plain-29k", "rotated MNIST, 29,000 weights", published="1.87", error=True)],
+    rows=[Row("so2-16-29k", "plain-29k", "rotated MNIST, 29,000 parameters", published="1.87", error=True)],
 )

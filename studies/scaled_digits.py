@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import CHAIN, LOCAL, PLAIN, RECIPE
 
-SCALED = {**RECIPE, **CHAIN, "moved": "scaled"}
+SCALED = {**RECIPE, **CHAIN, "transformation": "scaled"}
 SLANTED = {"parameters": 360_000, "augment": "zoom-shear", "epochs": 24}
 LOCAL_SCALES = {"group": "scale", "elements": 3, "basis": 3, **LOCAL}
 POINTWISE_SCALES = {"group": "scale", "elements": 4, "basis": 1, "kernel": "pointwise"}
@@ -13,9 +13,9 @@ STUDY = Study(
     data="MNIST's files: digits scaled to 0.3 to 1 of their size are generated, 10,000 to train on, 50,000 to test.",
     protocol="Four scales with pointwise kernels, and three with local ones, beside the plain network.",
     recipe={**SCALED, **SLANTED},
-    networks={"scale-4-apart": POINTWISE_SCALES, "scale-3": LOCAL_SCALES, "plain": PLAIN},
+    networks={"scale-4-pointwise": POINTWISE_SCALES, "scale-3": LOCAL_SCALES, "plain": PLAIN},
     rows=[
-        Row("scale-4-apart", "plain", "scaled MNIST", published="98.30"),
+        Row("scale-4-pointwise", "plain", "scaled MNIST", published="98.30"),
         Row("scale-3", "plain", "scaled MNIST, local kernels", published="98.30", short=False),
     ],
 )

@@ -14,5 +14,5 @@ STUDY = Study(
     protocol="Three scales with local kernels beside the plain network.",
     recipe={**SCALED, **SLANTED},
     networks={"scale-3": LOCAL_SCALES, "plain": PLAIN},
-    rows=[Row("scale-3", "plain", "not mirrored, local kernels", published="89.62", short=False)],
+    rows=[Row("scale-3", "plain", "the same, no reflections, local kernels", published="89.62", short=False)],
 )

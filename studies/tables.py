@@ -10,7 +10,8 @@ from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
 BEHIND = ("AUC", "balanced", "sensitivity", "majority class")
-MEASURED = ("accuracy", "landmarks found", "Dice", *BEHIND, "the same, as they lie", "turned", "change", "scored on")
+TRANSFORMED = ("the same, upright", "transformed", "output change")
+MEASURED = ("accuracy", "landmarks found", "Dice", *BEHIND, *TRANSFORMED, "scored on")
 COLUMNS = ("network", "seed", "parameters", *MEASURED, "epochs", "training", "images/s", "machine", "commit")
 SHARED = ("seed", "majority class", "scored on", "epochs", "machine", "commit")
 """Above the columns where all runs agree."""
@@ -69,7 +70,7 @@ def points(value: float, interval: Interval | None) -> str:
 
 def records_table(rows: Iterable[tuple[Row, str, Mapping[str, Network], str]], short: bool) -> list[str]:
     """The table of all studies, from each row with the name, the networks and the last commit of its results."""
-    head = ["in per cent", "ours", "plain, as many weights", "published"]
+    head = ["in per cent", "ours", "plain, equal parameters", "published"]
     lines = []
     for row, name, networks, tree in rows:
         names = [one for one in (row.ours, row.other) if one]
@@ -78,7 +79,7 @@ def records_table(rows: Iterable[tuple[Row, str, Mapping[str, Network], str]], s
             continue
         cells = [one.cell(row.measure, row.error) for one in pair]
         beside = cells[1] + pair[1].mark if row.other else "–"
-        line = [row.words, f"{cells[0]} ({row.ours}){pair[0].mark}", beside, row.published]
+        line = [row.words, f"{cells[0]} ({row.ours}){pair[0].augmented}{pair[0].mark}", beside, row.published]
         seeds = sorted({len(network.runs) for network in pair})
         counted = " and ".join(map(str, seeds)) + (" seed" if seeds == [1] else " seeds")
         made = f"`{name}`, {counted}; {_origin(pair, tree)}"
@@ -122,11 +123,11 @@ def _final(results: Line) -> dict[str, str]:
             "majority class": f"{max(counts) / sum(counts):.2%}",
         }
         shown |= {"sensitivity": f"{recalls[1]:.2%}"} if len(counts) == 2 else {}
-    if moves:  # the first of the moves moves nothing
-        shown["the same, as they lie"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"
+    if moves:  # the first of the elements is the identity
+        shown["the same, upright"] = f"{moves.get('upright', moves['accuracy'][0]):.2%}"
         change = moves["change"] if "change" in moves else moves["relative_output_change"]
-        shown |= {"turned": f"{moves['mean_accuracy']:.2%}"}
-        shown |= {"change": f"{change:.1%}"} if change is not None else {}
+        shown |= {"transformed": f"{moves['mean_accuracy']:.2%}"}
+        shown |= {"output change": f"{change:.1%}"} if change is not None else {}
     return {**shown, "scored on": f"{results['split']}, {results['images']:,} images"}
 
 

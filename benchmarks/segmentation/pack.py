@@ -10,20 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from liespline.lab.data.pairs import Pairs, load_pairs
-from liespline.lab.data.scans import Intensity
+from liespline.lab.data.mask_split import MaskSplit
+from liespline.lab.data.pairs import load_pairs
+from liespline.lab.data.scans import Reading
 
 STEPS = 32
 
 
 def bytes_of(values: np.ndarray) -> np.ndarray:
     """Normalised samples as bytes; `study.py` takes (byte − 128) / STEPS."""
-    return np.clip(np.rint(Intensity()(values) * STEPS + 128), 0, 255).astype(np.uint8)
+    return np.clip(np.rint(Reading().normalised(values) * STEPS + 128), 0, 255).astype(np.uint8)
 
 
-def packed(pairs: Pairs) -> dict[str, np.ndarray]:
+def packed(pairs: MaskSplit) -> dict[str, np.ndarray]:
     """Images and masks one after the other, and their sizes."""
-    rows = [int(row) for row in pairs.rows]
+    rows = [int(row) for row in pairs._rows]
     return {
         "images": np.concatenate([bytes_of(pairs.items.image(row)).ravel() for row in rows]),
         "masks": np.concatenate([pairs.items.mask(row).ravel() for row in rows]),

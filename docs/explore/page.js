@@ -24,11 +24,11 @@
     const kernel = { centres, coefficients, scale: kind === "scaled" ? 2 * spacing : spacing, degree: number("degree") };
     const h = { so2: number("angle") * RAD, scale: Math.exp(STEP * number("zoom")),
       sphere: Spline.fromAngles(number("beta") * RAD, number("gamma") * RAD) }[group];
-    const image = group === "scale" ? Math.exp(STEP * number("scaled")) : number("turned") * RAD;
+    const image = group === "scale" ? Math.exp(STEP * number("scaled")) : number("rotated") * RAD;
     return { group, kind, kernel, h, image };
   }
 
-  // A face of soft lines, known at every point; moved by reading it at h⁻¹.
+  // A face of soft lines, known at every point; transformed by reading it at h⁻¹.
   function face([y, x]) {
     const ring = Math.exp(-((Math.hypot(x / 0.85, y) - 9) ** 2) / 1.6);
     const eyes = Math.exp(-((Math.abs(x) - 3.2) ** 2) / 2.4 - (y + 3) ** 2 / 1.2);
@@ -38,7 +38,7 @@
   }
   const picture = ({ group, image }) => (p) => face(Spline.back[group](image, p));
 
-  // Functions on the sphere: a few blobs off the axis, turned about it.
+  // Functions on the sphere: a few blobs off the axis, rotated about it.
   const BLOBS = [[0.9, 0.3, 0.35, 1], [1.4, 1.5, 0.3, -0.8], [0.6, -1.7, 0.4, 0.7], [1.9, -0.6, 0.35, 0.9], [1.2, 2.9, 0.3, 0.8]];
   function texture(n, turn) {
     return BLOBS.reduce((sum, [beta, gamma, width, height]) => {
@@ -115,7 +115,7 @@
   function drawImage(s) {
     const pen = Draw.fit(at("image")), p = Draw.palette();
     if (s.group === "sphere") {
-      at("image-caption").innerHTML = "<b>A function on S²,</b> turned about the vertical axis.";
+      at("image-caption").innerHTML = "<b>A function on S²,</b> rotated about the vertical axis.";
       Draw.ball(pen, 120, (n) => texture(n, s.image), p.solid);
       return;
     }
@@ -202,7 +202,7 @@
   function label() {
     const group = state().group;
     for (const row of document.querySelectorAll("[data-for]")) row.hidden = !row.dataset.for.split(" ").includes(group);
-    const degrees = ["angle", "beta", "gamma", "turned"], zooms = ["zoom", "scaled"];
+    const degrees = ["angle", "beta", "gamma", "rotated"], zooms = ["zoom", "scaled"];
     for (const slider of document.querySelectorAll("input[type=range]")) {
       const v = Number(slider.value);
       const text = degrees.includes(slider.id) ? `${v}°` : zooms.includes(slider.id) ? `×${Math.exp(STEP * v).toFixed(2)}` : `${v}`;

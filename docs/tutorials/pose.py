@@ -1,8 +1,9 @@
 """Vectors: which way it points"""
 
-# %% Classes do not change when the image turns. Directions do: they turn along. `Project("vector", H)` reads a vector
-# off the orientations of a feature map, v = Σ_h w(h) F(h) h·e₀, which turns with the input whatever the weights are.
-# Here a network learns where comets fly to. It sees comets that fly about downwards, and is asked about all directions.
+# %% Classes do not change when the image is rotated. Directions do: they rotate with it. `Project("vector", H)` reads a
+# vector off the orientations of a feature map, v = Σ_h w(h) F(h) h·e₀, which rotates with the input whatever the
+# parameters are. Here a network predicts where comets fly to. It is trained on comets that fly about downwards, and
+# tested on all directions.
 
 import math
 
@@ -32,7 +33,8 @@ images, directions = comets(torch.tensor([0.0, math.pi / 2]))
 print(images.shape, directions)
 
 # %% The network ends with one field, read as a vector at every position, and the mean over positions. The ordinary one
-# has a grid of a single element: its last layer gives two numbers, which mean nothing to it but what it has seen.
+# has a grid of a single element: its last layer gives two numbers, and nothing relates them to other directions than
+# those of training.
 
 
 def network(grid, widths):
@@ -54,7 +56,7 @@ def network(grid, widths):
 
 nets = {"2-D": network(uniform(Trivial(2), 1), (16, 24)), "SE(2)": network(uniform(SO2(), 8), (6, 8))}
 for name, net in nets.items():
-    print(name, sum(p.numel() for p in net.parameters()), "weights")
+    print(name, sum(p.numel() for p in net.parameters()), "parameters")
 
 # %% Training shows directions within 30° of downwards only.
 
@@ -90,8 +92,8 @@ for name, net in nets.items():
 
 x, _ = comets(torch.rand(4))
 with torch.no_grad():
-    v, turned = nets["SE(2)"](x), nets["SE(2)"](torch.rot90(x, 1, (-2, -1)))
-assert torch.allclose(turned, torch.stack((-v[:, 1], v[:, 0]), -1), atol=1e-4)
+    v, rotated = nets["SE(2)"](x), nets["SE(2)"](torch.rot90(x, 1, (-2, -1)))
+assert torch.allclose(rotated, torch.stack((-v[:, 1], v[:, 0]), -1), atol=1e-4)
 
 # %% The same head at every position gives a flow: leave out the mean over positions, or put it behind
 # `models.unet(…, features=True)`. In three dimensions, with `SO3()`, vectors have three components.

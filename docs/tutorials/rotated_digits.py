@@ -1,8 +1,7 @@
 """Rotated digits"""
 
-# %% A network learns upright digits only and is tested on digits turned by any angle. An ordinary network fails at
-# that; one that is equivariant to rotations carries what it learned over to every angle. The digits ship with
-# scikit-learn.
+# %% A network is trained on upright digits only and tested on digits rotated by any angle. An ordinary network fails;
+# for one that is equivariant to rotations, accuracy transfers to rotated inputs. The digits ship with scikit-learn.
 
 import torch
 from torch import nn
@@ -22,9 +21,9 @@ def images(split, rotated):
 x, y = images("train", rotated=False)
 print(x.shape, y.shape)
 
-# %% `uniform(SO2(), 8)` is the grid of eight orientations in which kernels are turned; local kernels relate each
+# %% `uniform(SO2(), 8)` is the grid of eight orientations in which kernels are sampled; local kernels relate each
 # orientation to its neighbours. The ordinary network is the same function with a grid of one, and with its widths
-# scaled so that both have about equally many weights.
+# scaled so that both have about the same parameter count.
 
 turning = models.classifier(1, 10, uniform(SO2(), 8), kernel="local", n_k=3, parameters=20_000)
 count = sum(p.numel() for p in turning.parameters())
@@ -60,8 +59,8 @@ def accuracy(net, rotated):
 for name, net in (("2-D", train(plain)), ("SE(2)", train(turning))):
     print(f"{name}: upright {accuracy(net, False):.0%}, rotated {accuracy(net, True):.0%}")
 
-# %% Whatever the weights are, a quarter turn of the image changes nothing:
+# %% Whatever the parameters are, a quarter turn of the image changes nothing:
 
-turned = torch.rot90(x[:8], 1, (-2, -1))
+rotated = torch.rot90(x[:8], 1, (-2, -1))
 with torch.no_grad():
-    assert torch.allclose(turning(turned), turning(x[:8]), atol=1e-4)
+    assert torch.allclose(turning(rotated), turning(x[:8]), atol=1e-4)

@@ -24,7 +24,7 @@ for n in (50, 200, 800):
     print(f"{n} centres: relative error {error:.3f}")
 assert error < 0.05
 
-# %% A layer on such functions lifts them to SO(3), where a rotation of the sphere only moves features about. There
+# %% A layer on such functions lifts them to SO(3), where a rotation of the sphere only permutes features. There
 # is no space axis, so `kernel_size` is None: features are `(B, C, N_h)`.
 
 S = repulsion(Sphere(), 400)
@@ -34,12 +34,12 @@ lift = GConv(1, 4, None, S, out_grid=R, h_basis=kernel).double()
 features = lift(texture(S.elements).view(1, 1, -1))
 print(features.shape)
 
-# %% Turn the texture by a rotation of the cube: the features are the same, in another order, up to what 400 samples of
-# the sphere leave open. Their maximum over SO(3) does not change.
+# %% Rotate the texture by a rotation of the cube: the features are the same, in another order, up to what 400 samples
+# of the sphere leave open. Their maximum over SO(3) does not change.
 
 turn = R.elements[5]
-turned = lift(texture(SO3().pull(turn, S.elements)).view(1, 1, -1))
+rotated = lift(texture(SO3().pull(turn, S.elements)).view(1, 1, -1))
 invariant = Project("max", R).double()
-change = (invariant(turned) - invariant(features)).norm() / invariant(features).norm()
+change = (invariant(rotated) - invariant(features)).norm() / invariant(features).norm()
 print(f"change of the invariant features: {change:.4f}")
 assert change < 0.02

@@ -1,8 +1,8 @@
-"""Arrows that turn with the image"""
+"""Vectors that rotate with the image"""
 
-# %% Flow, gradients, the direction in which a cell points: the answer at each pixel is a vector, and when the image is
-# turned, the vectors move along and turn too. `Project("vector", H)` reads such a field off the maps on the group:
-# v(x) = Σ_h w(h) F(x, h) h·e₀. Here the network learns the slope of hills from noisy pictures of them.
+# %% Flow, gradients, the direction in which a cell points: the output at each pixel is a vector, and when the image is
+# rotated, the vectors move along and rotate too. `Project("vector", H)` reads such a field off the maps on the group:
+# v(x) = Σ_h w(h) F(x, h) h·e₀. Here the network is trained to predict the slope of hills from noisy pictures of them.
 
 import math
 
@@ -31,7 +31,7 @@ def draw(n):
 
 
 # %% Eight directions. The last layer has one channel; its projection is one arrow per pixel. A smooth activation keeps
-# the arrows true between the eight directions; the kink of a ReLU needs finer grids (the guide has the numbers).
+# the arrows accurate between the eight directions; the kink of a ReLU needs finer grids (the guide has the numbers).
 
 H = uniform(SO2(), 8)
 net = nn.Sequential(
@@ -54,26 +54,26 @@ for network, rate in ((net, 0.02), (plain, 0.005)):
         optimiser.step()
     network.eval()
 
-# %% The same hills turned by 30°, which is none of the eight directions: arrows at the new places, turned. The error is
-# relative to the length of the arrows, inside the disc that both pictures show.
+# %% The same hills rotated by 30°, which is none of the eight directions: arrows at the new places, rotated. The error
+# is relative to the length of the arrows, inside the disc that both pictures show.
 
 places, heights = draw(16)
 turn = SO2().matrix(torch.tensor([math.pi / 6]))
 images, slopes = hills(places, heights)
-turned, turned_slopes = hills(places @ turn.T, heights)
+rotated, rotated_slopes = hills(places @ turn.T, heights)
 inside = AT.norm(dim=-1) < 11
 
 with torch.no_grad():
     for name, network in (("equivariant", net), ("plain", plain)):
-        found = network(turned)
-        error = (found - turned_slopes)[:, :, inside].norm() / turned_slopes[:, :, inside].norm()
-        # Where each pixel of the turned picture came from, and the arrows that the network drew there.
+        found = network(rotated)
+        error = (found - rotated_slopes)[:, :, inside].norm() / rotated_slopes[:, :, inside].norm()
+        # Where each pixel of the rotated picture came from, and the arrows that the network drew there.
         reads = (AT @ turn) / ((SIZE - 1) / 2)
         before = nn.functional.grid_sample(
             network(images), reads.flip(-1).expand(16, -1, -1, -1), "bicubic", align_corners=True
         )
         expected = torch.einsum("ij,bjyx->biyx", turn, before)
         apart = (found - expected)[:, :, inside].norm() / expected[:, :, inside].norm()
-        print(f"{name}: {float(error):.1%} from the true slopes, {float(apart):.1%} from its own arrows, turned")
+        print(f"{name}: {float(error):.1%} from the true slopes, {float(apart):.1%} from its own arrows, rotated")
         if network is net:
             assert apart < 0.05

@@ -19,7 +19,7 @@ net = nn.Sequential(
     Project("max", H), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(6, 2),
 )  # fmt: skip
 
-# %% Volumes of two shapes, a long and a flat ellipsoid, each turned at random:
+# %% Volumes of two shapes, a long and a flat ellipsoid, each rotated at random:
 
 
 def volumes(n, size=13):
@@ -27,8 +27,8 @@ def volumes(n, size=13):
     at = torch.stack(torch.meshgrid(axis, axis, axis, indexing="ij"), -1)
     labels = torch.arange(n) % 2
     axes = torch.tensor([[5.0, 2.0, 2.0], [4.0, 4.0, 1.5]])[labels]
-    turns = SO3().exp(2 * torch.randn(n, 3))
-    body = SO3().pull(turns[:, None, None, None], at) / axes[:, None, None, None]
+    rotations = SO3().exp(2 * torch.randn(n, 3))
+    body = SO3().pull(rotations[:, None, None, None], at) / axes[:, None, None, None]
     return torch.sigmoid(6 * (1 - body.norm(dim=-1))).unsqueeze(1), labels
 
 
@@ -40,7 +40,7 @@ for _ in range(15):
     loss.backward()
     optimiser.step()
 
-# %% The network answers alike for every rotation of the cube, at any stage of training:
+# %% The network's output is the same for every rotation of the cube, at any stage of training:
 
 net.eval()
 x, y = volumes(4)

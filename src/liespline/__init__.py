@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
-
-from . import _compiling, functional, models, nn, optim, testing
-from ._convert import convert
-from ._export import export
-from .grids import Grid, disc, lattice, local, repulsion, uniform
-from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
-from .nn import GConv, Lift, Project
-from .splines import SplineBasis, bspline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import torch
 
+    from . import functional, models, nn, optim, testing
+    from ._convert import convert
+    from ._export import export
+    from .grids import Grid, disc, lattice, local, repulsion, uniform
+    from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
     from .lab.runs.trained import Trained
+    from .nn import GConv, Lift, Project
+    from .splines import SplineBasis, bspline
 
-_compiling.without_gaps()
+_HOMES = {
+    "_convert": ("convert",),
+    "_export": ("export",),
+    "grids": ("Grid", "disc", "lattice", "local", "repulsion", "uniform"),
+    "groups": ("GL2", "O2", "O3", "SO2", "SO3", "Group", "MatrixGroup", "Product", "Scale", "Sphere", "Translation",
+               "Trivial"),
+    "nn": ("GConv", "Lift", "Project"),
+    "splines": ("SplineBasis", "bspline"),
+}  # fmt: skip
+_MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "paths", "splines", "testing")
 
 __all__ = [
     "GL2",
@@ -66,3 +75,18 @@ def load(run: str | Path, device: str | torch.device = "cpu") -> Trained:
     from .lab.runs.trained import load as load_trained  # only now: the lab takes seconds to import
 
     return load_trained(run, device)
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is first used (PEP 562): torch takes seconds, and `liespline --help` needs none of it."""
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = value = getattr(importlib.import_module(f".{home}", __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from liespline.lab.data.arrays import Array, npy_header
+from liespline.lab.data.arrays import Array, mapped_npy
 from liespline.lab.data.files import DataError, replacing
 from liespline.lab.data.store import Store
 
@@ -44,10 +44,7 @@ def mapped(path: Path, offsets: NDArray[np.int64], shape: tuple[int, ...], dtype
 
 def npy_rows(path: Path) -> Store:
     """The first axis of a `.npy` file as rows."""
-    with open(path, "rb") as stream:
-        (count, *shape), dtype = npy_header(path, stream)
-        start = stream.tell()
-    step = int(np.prod(shape)) * dtype.itemsize
-    if start + step * count > path.stat().st_size:
-        raise DataError(f"{path}: is shorter than its {count:,} rows; make or fetch it again")
-    return mapped(path, start + step * np.arange(count, dtype=np.int64), tuple(shape), dtype)
+    rows = mapped_npy(path)
+    if not rows.flags.c_contiguous:
+        raise DataError(f"{path}: is in Fortran order; save it with numpy.ascontiguousarray")
+    return mapped(path, rows.offset + rows.strides[0] * np.arange(len(rows)), rows.shape[1:], rows.dtype)

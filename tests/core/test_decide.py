@@ -68,13 +68,12 @@ def test_transforms_are_noticed() -> None:
 
 def test_choices_are_remembered_and_forgotten() -> None:
     layer = local()
-    decide._decided.cache_clear()
     for size in range(6, 1200):
         choice(layer, torch.empty(1, 16, 16, 6, size))
-    remembered = decide._decided.cache_info()
-    assert remembered.currsize <= 1024
-    choice(layer, torch.empty(1, 16, 16, 6, 1199))
-    assert decide._decided.cache_info().hits == remembered.hits + 1
+    remembered = decide._choices[layer.plan]
+    assert 1 < len(remembered) <= 1024
+    last = choice(layer, torch.empty(1, 16, 16, 6, 1199))
+    assert any(last is one for one in remembered.values())
 
 
 def test_a_forced_path_stays_in_its_thread() -> None:
@@ -161,7 +160,7 @@ def test_a_warm_layer_goes_through_few_files(path: str) -> None:
     layer, x = ls.GConv(4, 4, 5, ls.uniform(ls.Scale(2), 4, spacing=0.3)), torch.randn(1, 4, 4, 16, 16)
     with paths.use(path), torch.no_grad():
         layer(x)
-        assert len(files_of(lambda: layer(x))) <= 8
+        assert len(files_of(lambda: layer(x))) <= 9  # one of them asks torch what it says in private
 
 
 def test_a_compiler_is_no_transform() -> None:

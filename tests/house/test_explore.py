@@ -57,7 +57,7 @@ const seen = {};
     seen[group] = ids.map(painted);
   }
   document.querySelector("input[value=so2]").click(); explore.draw();
-  const turn = document.getElementById("turned");
+  const turn = document.getElementById("rotated");
   seen.still = explore.response(explore.state()).map((p) => p[1]);
   turn.value = 90; turn.dispatchEvent(new Event("input", { bubbles: true })); explore.draw();
   seen.turned = explore.response(explore.state()).map((p) => p[1]);

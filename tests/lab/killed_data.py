@@ -1,20 +1,19 @@
-"""Data work that is killed: CelebA's preparation, drawing tissue and faces, decoding one's own images."""
+"""Data work that is killed: drawing tissue, decoding one's own images."""
 
 import hashlib
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-from killing import DONE, REDONE, Work
+from killing import DONE, Work
 from PIL import Image
 
 from liespline.lab.data import DataError, images
 
 sys.path.append(str(Path(__file__).parents[2]))  # where studies/ is
-from studies.data import celeba, celeba_prepare, journal, pcam
-from studies.data.synthetic import faces, tissue
+from studies.data import pcam
+from studies.data.synthetic import tissue
 
 
 def sha(raw: bytes) -> str:
@@ -24,46 +23,6 @@ def sha(raw: bytes) -> str:
 def stamped(folder: Path, pattern: str) -> dict[str, str]:
     """Files with the moment they were written: one that is written again shows, even with the same bytes."""
     return {str(p.relative_to(folder)): str(p.stat().st_mtime_ns) for p in folder.glob(pattern)}
-
-
-def whole(folder: Path) -> dict[str, str]:
-    """Every file but locks and what is hidden."""
-    files = [p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".")]
-    return {str(p.relative_to(folder)): sha(p.read_bytes()) for p in files}
-
-
-def prepare(folder: Path) -> int:
-    journal._BLOCK = 4
-    real = celeba_prepare.journal
-
-    def watched(path, record, total, make, progress):
-        done = path.stat().st_size // record.itemsize if path.exists() else 0
-
-        def once(row):
-            if row < done:
-                raise SystemExit(REDONE)
-            time.sleep(0.002)
-            return make(row)
-
-        return real(path, record, total, once, progress)
-
-    celeba_prepare.journal = watched
-    try:
-        celeba.prepare(folder.parent.parent / "official", folder)
-    except SystemExit:
-        return REDONE
-    return DONE
-
-
-def unready(folder: Path) -> list[str]:
-    """A set that is not finished must not be read."""
-    if (folder / "prepared.json").exists():
-        return celeba.check(folder)
-    try:
-        celeba.load(folder, "train")
-    except DataError:
-        return []
-    return ["read before it was finished"]
 
 
 def draw_tissue(folder: Path) -> int:
@@ -99,15 +58,6 @@ def draw_in_place(folder: Path) -> int:
     return draw_tissue(folder)
 
 
-def draw_faces(folder: Path) -> int:
-    faces.synthesize(folder, identities=6, pictures=4, seed=1)
-    return DONE
-
-
-def unread_faces(folder: Path) -> list[str]:
-    return celeba.check(folder) if (folder / "list_landmarks_celeba.txt").exists() else []
-
-
 def decode(folder: Path) -> int:
     """Own images, decoded once into a cache beside them."""
     if not (folder / "data" / "b" / "last").exists():
@@ -127,14 +77,7 @@ def decoded(folder: Path) -> dict[str, str]:
 
 
 DATA = {
-    "prepare": Work("prepare", prepare, whole, lambda f: stamped(f, "prepared.json"), unready),
     "tissue": Work("tissue", draw_tissue, end_of_tissue, lambda f: stamped(f, "*.h5"), torn_tissue),
-    "faces": Work("faces", draw_faces, whole, lambda f: stamped(f, "list_*.txt"), unread_faces),
     "decode": Work("decode", decode, decoded, lambda f: stamped(f, ".liespline-cache/*.items")),
 }
 PLANTED = Work("planted", draw_in_place, end_of_tissue, lambda f: stamped(f, "*.h5"), torn_tissue)
-
-
-def needed_first(root: Path) -> None:
-    """Official files for the preparation."""
-    faces.synthesize(root / "official", identities=16, pictures=4, seed=2)

@@ -1,4 +1,4 @@
-"""The kinds of work that are killed: training, a sweep, CelebA's preparation, synthesis, and decoding.
+"""The kinds of work that are killed: training, a sweep, synthesis, and decoding.
 
 Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: name -> what came of its kills.
 """
@@ -6,31 +6,44 @@ Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: 
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import torch
-from killed_data import DATA, PLANTED, needed_first, sha, stamped
-from killer import CONFIG
+from killed_data import DATA, PLANTED, sha, stamped
 from killing import AGAIN, DONE, Campaign, Work
 from small_runs import new_run, resumed_run
 
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
+from liespline.lab.settings import Config, Network, Training
 from liespline.lab.sweep import plan as sweeping
 from liespline.lab.sweep.study import Study
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the runs that a sweep starts: other sums, other roundings
 TIMES = ("seconds", "images_per_second", "memory_mib")
-SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=3, batch_size=256))
+CONFIG = Config(
+    task="digits",
+    seed=3,
+    network=Network(group="so2", elements=2, widths=(2, 2, 4), kernel_size=5),
+    training=Training(epochs=3, batch_size=256, augment="rotate", accelerator="cpu"),
+)
+# Each file is opened, opened again to be synced, and renamed; a line of metrics is appended.
+MOMENTS = (
+    ("metrics.jsonl", 2),  # the second epoch is over, and no file of it written
+    ("best.ckpt.part", 1),  # another of the same epoch, in its first file
+    ("last.ckpt.part", 3),  # the best is replaced, the last not yet
+    ("model.safetensors.part", 3),  # trained, the network not yet in place
+    ("results.json.part", 1),
+    ("report.html.part", 2),
+)
 
 
 def train(folder: Path) -> int:
     if (folder / "config.yaml").exists():
         resumed_run(folder)
     else:
-        new_run(SHORT, folder)
+        new_run(CONFIG, folder)
     return DONE
 
 
@@ -39,12 +52,24 @@ def end_of_run(folder: Path) -> dict[str, str]:
     results = run.read_results()
     results.pop("seconds")
     rows = [{k: v for k, v in row.items() if k not in TIMES} for row in run.read_metrics()]
+    state = SafeCheckpoints().load_checkpoint(run.last_checkpoint)
+    parts = [state[part] for part in ("state_dict", "optimizer_states", "lr_schedulers", "global_step", "epoch")]
     return {
         "weights": sha(run.model_file.read_bytes()),
+        "state": sha(repr(flat(parts)).encode()),
         "results": json.dumps(results),
         "epochs": json.dumps(rows),
         "report": str(run.report_file.is_file()),
     }
+
+
+def flat(value):
+    """A state as values that print all their digits."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, tuple(value.shape), value.numpy().tobytes())
+    if isinstance(value, dict):
+        return [(key, flat(item)) for key, item in value.items()]
+    return [flat(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def kept_of_run(folder: Path) -> dict[str, str]:
@@ -111,14 +136,13 @@ def finished(folder: Path) -> dict[str, str]:
 
 
 WORKS = {
-    "training": Work("training", train, end_of_run, kept_of_run, broken_in_run),
+    "training": Work("training", train, end_of_run, kept_of_run, broken_in_run, moments=MOMENTS),
     "sweep": Work("sweep", sweep, over_runs(end_of_run), finished, over_runs(broken_in_run), one_by_one, seconds=12),
     **DATA,
 }
 
 
 def main(root: Path, seed: int, plan: list[str]) -> None:
-    needed_first(root)
     kills = {name: int(count) for name, count in (entry.split("=") for entry in plan)}
     works = WORKS | {"planted": PLANTED}
     found = {name: vars(Campaign(works[name], root / name, seed).run(count)) for name, count in kills.items()}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from liespline.lab.data.files import DataError
 
-DONE, REDONE, FAILED, AGAIN = 0, 77, 78, 79
+DONE, FAILED, AGAIN = 0, 78, 79
 PATIENCE = 120  # seconds, before work counts as hanging
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -38,6 +38,8 @@ class Work:
     """Another way to the same end, for work in processes of its own: those cannot be watched, and start slowly."""
     seconds: float | None = None
     """How long such work takes."""
+    moments: tuple[tuple[str, int], ...] = ()
+    """When the first kills come: at the number-th event of a file, counted anew after each kill."""
 
 
 @dataclass
@@ -57,10 +59,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def at_event(folder: Path, number: int, delay: float | None) -> Callable[[], None]:
+def at_event(folder: Path, number: int, delay: float | None = None, name: str = "") -> Callable[[], None]:
     """Die at the number-th time that a file under the folder is opened to write, renamed, synced or removed.
 
-    With a delay, die so many seconds later: in the middle of the write that begins there.
+    With a delay, die so many seconds later: in the middle of the write that begins there. With a name, only files are
+    counted that end with it, and when they are synced is not.
     """
     seen = [0]
 
@@ -72,12 +75,13 @@ def at_event(folder: Path, number: int, delay: float | None) -> Callable[[], Non
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
         changes = changes or (event == "open" and isinstance(arguments[2], int) and bool(arguments[2] & WRITING))
-        if changes and str(arguments[0]).startswith(str(folder)):
+        if changes and str(arguments[0]).startswith(str(folder)) and str(arguments[0]).endswith(name):
             count()
 
     def arm() -> None:
-        sync = os.fsync
-        os.fsync = lambda descriptor: (count(), sync(descriptor))[1]
+        if not name:
+            sync = os.fsync
+            os.fsync = lambda descriptor: (count(), sync(descriptor))[1]
         sys.addaudithook(hook)
 
     return arm
@@ -115,6 +119,7 @@ class Campaign:
 
     def __init__(self, work: Work, root: Path, seed: int) -> None:
         self.work, self.root, self.draw, self.tally = work, root, random.Random(f"{seed} {work.name}"), Tally()
+        self.moments = list(work.moments)
         root.mkdir(parents=True)
         begun = time.monotonic()
         reference = replace(work, go=work.unkilled or work.go)
@@ -168,15 +173,17 @@ class Campaign:
         if code == AGAIN:
             time.sleep(0.5)
             return False
-        if code == REDONE:
-            self.tally.lost.append(f"{folder}: work found finished was done again")
-        elif code != DONE:
+        if code != DONE:
             said = folder.with_suffix(".said").read_text()[-300:]
             self.tally.crashes.append(f"{folder}: ended with {code}: {said}")
         return True
 
     def _moment(self, folder: Path) -> tuple[Callable[[], None], float | None, bool]:
-        """When to kill: by the clock, at a file event, or shortly after one."""
+        """When to kill: at the work's own moments, then by the clock, at a file event, or shortly after one."""
+        if self.moments:
+            name, number = self.moments.pop(0)
+            self.tally.moments[name] = number
+            return at_event(folder, number, name=name), None, False
         kind = self.draw.choice(["clock", "alone"] if self.work.unkilled else ["clock", "event", "shortly after"])
         self.tally.moments[kind] = self.tally.moments.get(kind, 0) + 1
         if kind in ("clock", "alone"):

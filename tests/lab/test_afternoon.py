@@ -26,27 +26,20 @@ def cell(rng: np.random.Generator, ratio: float, side: int) -> np.ndarray:
     return (60 + 180 * spot).clip(0, 255)
 
 
+# What lies in such folders: grey, colour, transparent, 16 bits, three formats; and images are of many sizes.
+KINDS = (("L", "png"), ("RGB", "jpg"), ("L", "tif"), ("RGB", "png"), ("I;16", "png"), ("RGBA", "png"))
+
+
 def draw(root: Path, per_class: int, seed: int) -> Path:
-    """Images of the kinds that lie in such folders: grey, colour, transparent, 16 bits, three formats, many sizes."""
+    """A folder per class."""
     rng = np.random.default_rng(seed)
     for name, ratio in CLASSES.items():
         (root / name).mkdir(parents=True)
         for i in range(per_class):
-            pixels = cell(rng, ratio, int(rng.integers(24, 40)))
-            grey, file = Image.fromarray(pixels.astype(np.uint8)), root / name / f"{i:03}"
-            kind = i % 6
-            if kind == 0:
-                grey.save(f"{file}.png")
-            elif kind == 1:
-                grey.convert("RGB").save(f"{file}.jpg", quality=90)
-            elif kind == 2:
-                grey.save(f"{file}.tif")
-            elif kind == 3:
-                grey.convert("RGB").save(f"{file}.png")
-            elif kind == 4:
-                Image.fromarray((pixels * 257).astype(np.uint16)).save(f"{file}.png")
-            else:
-                grey.convert("RGBA").save(f"{file}.png")
+            pixels, (mode, suffix) = cell(rng, ratio, int(rng.integers(24, 40))), KINDS[i % 6]
+            deep, flat = (pixels * 257).astype(np.uint16), Image.fromarray(pixels.astype(np.uint8))
+            image = Image.fromarray(deep) if mode == "I;16" else flat.convert(mode)
+            image.save(root / name / f"{i:03}.{suffix}")
     return root
 
 

@@ -1,15 +1,15 @@
-"""Weight files: whole or refused, and never a way to run code."""
+"""The files of a run: whole or refused, and never a way to run code."""
 
-import pickle
 import random
-from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from lab.damaged import Bomb
 from liespline.lab.data import DataError
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights, save_weights
+from liespline.lab.runs.folder import Run
 
 
 @pytest.fixture
@@ -53,27 +53,12 @@ def test_foreign_weights_are_refused(tmp_path):
         read_weights(tmp_path / "nothing")
 
 
-class Bomb:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (Path.touch, (self.path,))
-
-
-def test_pickles_posing_as_checkpoints_run_nothing(tmp_path):
-    path, crater = tmp_path / "last.ckpt", tmp_path / "crater"
-    torch.save({"state_dict": Bomb(crater)}, path)
+def test_a_pickle_in_a_whole_archive_runs_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"state_dict": Bomb(), "epoch": 1, "global_step": 1}, "last.ckpt")
     with pytest.raises(DataError, match="not a whole checkpoint"):
-        SafeCheckpoints().load_checkpoint(path)
-    path.write_bytes(pickle.dumps(Bomb(crater)))
-    with pytest.raises(DataError):
-        SafeCheckpoints().load_checkpoint(path)
-    with pytest.raises(DataError):
-        read_weights(path)
-    assert not crater.exists()
-    pickle.loads(path.read_bytes())  # it does go off in hands that unpickle
-    assert crater.exists()
+        SafeCheckpoints().load_checkpoint("last.ckpt")
+    assert [file.name for file in tmp_path.iterdir()] == ["last.ckpt"]
 
 
 def test_a_flipped_bit_in_a_checkpoint_is_noticed_where_torch_is_silent(tmp_path):
@@ -99,3 +84,33 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         SafeCheckpoints().save_checkpoint({"epoch": lambda: None}, path)
     assert SafeCheckpoints().load_checkpoint(path) == state
     assert [p.name for p in tmp_path.iterdir()] == ["last.ckpt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"scores": {"accuracy": 0.', "results.json: is no JSON .* truncated or damaged"),
+        ("[1, 2]", "results.json: holds list; expected names and values"),
+        ('{"scores": {}}', "results.json: has no 'parameters'; remove it and resume with --resume"),
+        (None, "results.json: does not exist; expected the results of a finished run"),
+    ],
+)
+def test_results_that_are_none_are_refused(tmp_path, text, words):
+    run = Run(tmp_path)
+    if text is not None:
+        run.results_file.write_text(text)
+    with pytest.raises(DataError, match=words):
+        run.read_results("scores", "parameters")
+
+
+def test_of_the_epochs_a_torn_last_line_is_left_out(tmp_path):
+    run = Run(tmp_path)
+    assert run.read_metrics() == []
+    for epoch in range(3):
+        run.append_metrics({"epoch": epoch})
+    whole = run.metrics_file.read_bytes()
+    run.metrics_file.write_bytes(whole[:-4])
+    assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
+    run.metrics_file.write_bytes(whole[:5] + whole[9:])
+    with pytest.raises(DataError, match=r"metrics.jsonl, line 1: is no JSON"):
+        run.read_metrics()

@@ -53,6 +53,10 @@ def test_yaml_is_what_a_person_would_write():
         ("task: images\nlabel_type: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
         ("task: volumes\nintensity_range: '5'", ["intensity_range = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
+        ("task: images\nfold: 2", ["fold = 2: say --folds too"]),
+        ("task: images\nfolds: 4\nfold: 5", ["fold = 5: with --folds 4 it is at most 4"]),
+        ("task: digits\nnetwork: {kernel: apart}", ["kernel 'apart' is called 'pointwise' now"]),
+        ("task: digits\nnetwork: {n_h: 8}", ["'n_h' is called 'elements' now"]),
     ],
 )
 def test_mistakes_are_named(text, words):
@@ -89,20 +93,17 @@ def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
         GOOD.updated(data=os.fsdecode(b"a\xff"))
 
 
-def test_options_have_the_words_of_their_settings(liespline):
-    """Options, help and defaults follow from the one definition."""
-    status, manual = liespline("train", "--help")
-    assert status == 0
-    for name in (
-        name for names in ({n for n, one in SETTINGS.items() if not one.special}, *OPTIONS.values()) for name in names
-    ):
-        setting = SETTINGS[name]
+@pytest.mark.parametrize("task", [None, *DEFAULTS])
+def test_options_have_the_words_of_their_settings(liespline, task):
+    """Options, help and defaults follow from the one definition; without a task, options of all tasks are shown."""
+    _, manual = liespline("train", *([task] if task else []), "--help")
+    for name, setting in SETTINGS.items():
         lines = [line for line in manual.splitlines() if f"│ --{name.replace('_', '-')} " in line]
-        assert len(lines) == (not setting.advanced), name
+        taken = name in OPTIONS.get(task, ()) or not setting.special
+        assert len(lines) == (taken and not setting.advanced), name
         assert all(setting.about in line for line in lines)
-        if setting.default is not None and setting.kind is not bool:
-            assert all("default: " in line for line in lines)
-    assert "images 30" in next(line for line in manual.splitlines() if "--epochs " in line and "default" in line)
+        if task and not isinstance(default := DEFAULTS[task][name], bool | None):
+            assert all(f"default: {default}]" in line for line in lines)
 
 
 def test_a_short_file_leaves_the_rest_to_the_task(tmp_path):
@@ -159,11 +160,12 @@ def test_the_help_asks_for_a_list_of_numbers_nowhere(liespline):
 
 
 def test_the_file_of_a_run_holds_what_applies_to_it(tmp_path):
-    digits, volumes = (DEFAULTS[task].updated(data="x") for task in ("digits", "volumes"))
-    for config in (digits, volumes):
-        Run.create(tmp_path / config.task, config)
-        assert Run.open(tmp_path / config.task)[1] == config
-    kept = [yaml.safe_load((tmp_path / task / "config.yaml").read_text()) for task in ("digits", "volumes")]
-    assert ["spacing" in values for values in kept] == [False, True]
-    assert ["patch" in values for values in kept] == [False, False]
+    kept = []
+    for task in ("digits", "volumes", "studies.paper.pcam:PCAM"):
+        run = Run.create(tmp_path / task, find_task(task).defaults.updated(data="x"))
+        assert Run.open(run.path)[1] == find_task(task).defaults.updated(data="x")
+        kept.append(yaml.safe_load(run.config_file.read_text()))
+    assert ["spacing" in values for values in kept] == [False, True, False]
+    assert ["preset" in values for values in kept] == [False, False, True]
+    assert not any("patch" in values for values in kept)
     assert all("widths" in values["network"] for values in kept)

@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from lab.scan_files import dicom_series, height_field, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.scans import Intensity, cubes, isotropic, resample
+from liespline.lab.data.scans import Reading, Scan, cube_side, resample
 from liespline.lab.data.scans.nifti import write_nifti
 from liespline.lab.data.scans.read import read_scan, stem
 
@@ -148,7 +148,7 @@ def bad_files(folder):
         "flat.npy": r"has shape \(3, 4\)",
         "two.npz": r"holds the arrays \['a', 'b'\]",
         "spacing.npz": "three positive numbers",
-        "objects.npy": "pickled objects",
+        "objects.npy": "Python objects",
         "text.nii": "cannot be read as NIfTI",
         "absent.nii": "does not exist",
     }
@@ -162,45 +162,41 @@ def test_every_bad_file_is_named_with_its_fault(tmp_path):
 
 def test_a_window_is_the_line_between_its_ends():
     values = np.array([[-1000, -160, 40, 240, 3000]], np.int16)
-    assert np.allclose(Intensity((-160, 240))(values), [[0, 0, 0.5, 1, 1]])
+    assert np.allclose(Reading((-160, 240)).normalised(values), [[0, 0, 0.5, 1, 1]])
     with pytest.raises(DataError, match="below the second"):
-        Intensity((240, -160))
+        Reading((240, -160))
 
 
 def test_channels_are_normalised_each_by_itself():
     values = np.random.default_rng(0).gamma(2, 3, (2, 12, 12, 12)).astype(np.float32)
     values[1] *= 1000
-    alone = np.concatenate([Intensity()(values[:1]), Intensity()(values[1:])])
-    assert np.allclose(Intensity()(values), alone, atol=1e-5)
+    alone = np.concatenate([Reading().normalised(values[:1]), Reading().normalised(values[1:])])
+    assert np.allclose(Reading().normalised(values), alone, atol=1e-5)
 
 
 def test_normalisation_forgets_the_units_of_the_scanner():
     draw = np.random.default_rng(0)
     values = draw.normal(5, 2, (2, 20, 20, 20)).astype(np.float32)
     values[0, 0, 0, 0] = 1e9  # one wild voxel of a channel
-    out = Intensity()(values)
+    out = Reading().normalised(values)
     assert np.allclose(out.mean((1, 2, 3)), 0, atol=1e-4)
     assert np.allclose(out.std((1, 2, 3)), 1, atol=1e-3)
     assert np.abs(out).max() < 4
-    assert np.allclose(Intensity()(values * 3e5 + 7), out, atol=2e-2)
-    assert np.array_equal(Intensity()(np.full((1, 2, 2, 2), 9, np.int16)), np.zeros((1, 2, 2, 2)))
+    assert np.allclose(Reading().normalised(values * 3e5 + 7), out, atol=2e-2)
+    assert np.array_equal(Reading().normalised(np.full((1, 2, 2, 2), 9, np.int16)), np.zeros((1, 2, 2, 2)))
 
 
-def test_cubes_keep_the_volume_and_its_centre(tmp_path):
-    np.savez(tmp_path / "v.npz", volume=np.zeros((10, 40, 40)), spacing=[4.0, 1, 1])
-    scan = read_scan(tmp_path / "v.npz")
-    side, needed = isotropic(scan.spacing)
-    assert needed
-    assert side == pytest.approx(4 ** (1 / 3))
-    assert not isotropic((1.0, 1.005, 1.0))[1]
-    sizes, steps = cubes(scan, 2.0)
-    assert sizes == [20, 20, 20]
+def test_cubes_keep_the_volume_and_its_centre():
     # A straight line through the centre stays one, at every new sample inside.
     along = 4.0 * (np.arange(10) - 4.5)[:, None, None] + (np.arange(40) - 19.5)[:, None] * 10 + np.arange(40) - 19.5
-    found = resample(along[None], sizes, steps)[0]
+    scan = Scan(along[None], (4.0, 1.0, 1.0))
+    assert cube_side(scan.spacing) == pytest.approx(4 ** (1 / 3))
+    found = Reading(side=2.0).on_cubes(scan, scan.values)[0]
+    assert found.shape == (20, 20, 20)
     wanted = 2.0 * (np.arange(20) - 9.5)
     line = wanted[:, None, None] + 10 * wanted[:, None] + wanted
     assert np.allclose(found[2:-2, 2:-2, 2:-2], line[2:-2, 2:-2, 2:-2], atol=1e-3)
+    assert not Reading(side=1.0).resamples((1.0, 1.005, 1.0))
 
 
 def test_resampling_agrees_with_scipy():

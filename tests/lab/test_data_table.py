@@ -24,7 +24,7 @@ def table(folder, text, kind=None):
 def test_classes_splits_and_groups(folder):
     found = table(folder, "file,label,split,group\na.png,cat,train,p1\nb.png,dog,val,p2\nc.png,cat,test,p3\n")
     assert found.kind == "classes"
-    assert found.names == ("cat", "dog")
+    assert found.labels == ("cat", "dog")
     assert found.targets.tolist() == [0, 1, 0]
     assert found.splits == ("train", "valid", "test")
     assert found.groups == ("p1", "p2", "p3")
@@ -45,7 +45,7 @@ def test_classes_splits_and_groups(folder):
 )
 def test_kinds(folder, text, kind, expected, names, targets):
     found = table(folder, text, kind)
-    assert (found.kind, found.names, found.targets.tolist()) == (expected, names, targets)
+    assert (found.kind, found.labels, found.targets.tolist()) == (expected, names, targets)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_too_few_groups(folder):
     with pytest.raises(DataError, match="2 groups cannot be cut into 5 parts"):
         assign(["a", "b", "c"], None, ["p", "p", "q"], folds=5)
     with pytest.raises(DataError, match="no row is of split 'valid'"):
-        table(folder, "file,split\na.png,train\nb.png,test\n").rows_of("valid", ["a", "b"], ["1", "2"], 0, None)
+        table(folder, "file,split\na.png,train\nb.png,test\n").rows_of("valid", ["1", "2"], 0, None)

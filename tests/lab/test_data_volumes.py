@@ -1,7 +1,5 @@
 """Volumes in MedMNIST's layout: what is read, and what is refused before training."""
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -76,31 +74,6 @@ class Harm:
         return (Path.touch, (self.path,))
 
 
-def rewritten(path: Path, key: str, raw: bytes) -> None:
-    with zipfile.ZipFile(path) as old:
-        members = {name: old.read(name) for name in old.namelist()}
-    members[f"{key}.npy"] = raw
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
-        for name, content in members.items():
-            new.writestr(name, content)
-
-
-def npy(shape, dtype: str, body: bytes, fortran: bool = False) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(stream, {"descr": dtype, "fortran_order": fortran, "shape": shape})
-    return stream.getvalue() + body
-
-
-def pickled(path: Path) -> None:
-    stream = io.BytesIO()
-    np.save(stream, np.array([Harm(path.parent / "harm")], object), allow_pickle=True)
-    rewritten(path, "train_labels", stream.getvalue())
-
-
-def cut_archive(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-300])
-
-
 def flipped(path: Path) -> None:
     raw = bytearray(path.read_bytes())
     raw[300:340] = bytes(40)
@@ -110,63 +83,43 @@ def flipped(path: Path) -> None:
 NINE = np.zeros((9, 1), np.uint8)
 BAD = VOLUMES["train_images"].astype(np.float32)
 BAD[7, 0, 0, 0] = np.nan
-NPZ_FAULTS = {
-    "pickle": (pickled, r"train_labels holds pickled objects"),
-    "missing array": (lambda p: archive(p, val_labels=None), r"has no array 'val_labels'", "valid"),
-    "lengths differ": (
-        lambda p: archive(p, train_labels=NINE[:8]),
-        r"train_labels is uint8 \(8, 1\); expected .*\(9, 1\)",
-    ),
-    "one class": (lambda p: archive(p, train_labels=NINE), r"one class only \(\[0\]\)"),
-    "unknown class": (
-        lambda p: archive(p, val_labels=np.array([[0], [1], [7], [2]])),
-        r"val_labels row 2: class 7 does not occur",
-        "valid",
-    ),
-    "float labels": (lambda p: archive(p, train_labels=NINE.astype(float)), r"train_labels is float64"),
+CHANGES = {
+    "missing array": ({"train_labels": None}, r"has no array 'train_labels'"),
+    "lengths differ": ({"train_labels": np.arange(8) % 2}, r"has 9 volumes and 8 labels"),
+    "one class": ({"train_labels": NINE}, r"one class only \(\[0\]\)"),
+    "float labels": ({"train_labels": NINE.astype(float)}, r"train_labels is float64"),
     "flat images": (
-        lambda p: archive(p, train_images=np.zeros((9, 28, 28, 3), np.uint8)),
-        r"\(9, 28, 28, 3\); expected vol",
+        {"train_images": np.zeros((9, 28, 28, 3), np.uint8)},
+        r"\(9, 28, 28, 3\); expected one or more vol",
     ),
-    "no images": (lambda p: archive(p, train_images=np.zeros((0, 6, 7, 8), np.uint8)), r"no volumes at all"),
-    "64-bit images": (
-        lambda p: archive(p, train_images=np.zeros((9, 6, 7, 8))),
-        r"dtype float64; expected uint8",
-    ),
-    "not finite": (
-        lambda p: archive(p, train_images=BAD),
-        r"train_images row 7: has values that are not finite",
-    ),
-    "a billion rows": (
-        lambda p: rewritten(p, "train_images", npy((10**9, 6, 7, 8), "|u1", b"")),
-        r"declares train_images of shape \(1000000000, 6, 7, 8\)",
-    ),
-    "body too short": (
-        lambda p: rewritten(p, "train_images", npy((9, 6, 7, 8), "|u1", bytes(99))),
-        r"train_images from row 0: ends too early",
-    ),
-    "Fortran order": (
-        lambda p: rewritten(p, "train_images", npy((9, 6, 7, 8), "|u1", bytes(9 * 336), fortran=True)),
-        r"Fortran order",
-    ),
-    "no array": (lambda p: rewritten(p, "train_images", b"\x80\x04N."), r"train_images is no NumPy array"),
-    "code in a header": (
-        lambda p: rewritten(p, "train_images", b"\x93NUMPY\x01\x00\x20\x00" + b"__import__('os').getcwd()".ljust(32)),
-        r"train_images is no NumPy array",
-    ),
-    "truncated": (cut_archive, r"no readable \.npz"),
+    "64-bit images": ({"train_images": np.zeros((9, 6, 7, 8))}, r"dtype float64; expected uint8"),
+    "not finite": ({"train_images": BAD}, r"train_images row 7: has values that are not finite"),
+    "unknown class": ({"val_labels": np.array([[0], [1], [7], [2]])}, r"val_labels row 2: class 7 does not occur"),
+}
+DAMAGES = {
+    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-300]), r"is no \.npz file, or only the beginning"),
     "flipped bits": (flipped, r"train_images"),
-    "no zip": (lambda p: p.write_bytes(b"PK" + bytes(99)), r"no readable \.npz"),
     "missing": (lambda p: p.unlink(), r"does not exist"),
 }
 
 
-@pytest.mark.parametrize("fault", NPZ_FAULTS)
+@pytest.mark.parametrize("fault", [*CHANGES, *DAMAGES])
 def test_faulty_archives_are_refused(tmp_path, fault):
-    plant, message, *split = NPZ_FAULTS[fault]
-    path = archive(tmp_path / "v.npz")
-    plant(path)
-    with pytest.raises(DataError, match=message):
-        volumes.load(path, split[0] if split else "train")
+    changes, says = CHANGES.get(fault, ({}, ""))
+    path = archive(tmp_path / "v.npz", **changes)
+    if fault in DAMAGES:
+        damage, says = DAMAGES[fault]
+        damage(path)
+    with pytest.raises(DataError, match=says):
+        volumes.load(path, "valid" if fault == "unknown class" else "train")
     assert problems("volumes", path)
+
+
+def test_objects_are_not_unpickled(tmp_path):
+    harm = np.array([Harm(tmp_path / "harm")], object)
+    np.savez(tmp_path / "v.npz", **VOLUMES | {"train_labels": harm})
+    np.save(tmp_path / "v.npy", harm, allow_pickle=True)
+    for name in ("v.npz", "v.npy"):
+        with pytest.raises(DataError, match=r"Object arrays|Python objects|train_labels"):
+            list(volumes.read_volumes(tmp_path / name)) if name == "v.npy" else volumes.load(tmp_path / name, "train")
     assert not (tmp_path / "harm").exists(), "no code from a file is run"

@@ -59,7 +59,7 @@ def test_images_are_transformed_by_what_the_group_does(group, d):
 def test_networks_of_one_generated_set_are_tested_alike():
     """Rotated only, a network of rotations would meet none of the small digits that the others are scored on."""
     cases = (("sim2", (8, 3)), ("so2", 16), ("none", 1))
-    one, *others = (matrices(transforms_of(trained(*case, moved="rotated-scaled"))) for case in cases)
+    one, *others = (matrices(transforms_of(trained(*case, transformation="rotated-scaled"))) for case in cases)
     assert all(torch.equal(one, other) for other in others)
     assert torch.linalg.det(one).min() == pytest.approx(0.25)
 
@@ -124,5 +124,5 @@ def test_networks_of_one_set_are_compared_on_the_same_copies():
     assert all(torch.equal(one, other) for other in others)
     little = torch.rad2deg(copies_of(trained("so2", 3, max_angle=27)).values).abs()
     assert 2 < float(little.min()) < float(little.max()) <= 20
-    scaled = trained("none", moved="scaled")
+    scaled = trained("none", transformation="scaled")
     assert transforms_of(scaled).axis == copies_of(scaled).axis == "scale", "a plain network as its data are"

@@ -15,6 +15,23 @@ from liespline.lab.sweep.plan import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 2 --batch-size 256 --accelerator cpu --quiet".split()
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def training(out):
+    return ["train", "digits", "--out", out, *SMALL]
+
+
+@pytest.fixture
+def refused(liespline):
+    """Run a command that ends with words and status 2; the words."""
+
+    def run(*arguments):
+        status, text = liespline(*arguments)
+        assert (status, "Traceback" in text) == (2, False), text
+        return text
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -22,36 +39,27 @@ def undisturbed(tmp_path_factory):
     """The weights of a run on a disk with room."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["liespline", "train", "digits", "--out", str(folder), *SMALL])
+        patch.setattr(sys, "argv", ["liespline", *map(str, training(folder))])
         with pytest.raises(SystemExit):
             cli.main()
     return Run(folder).model_file.read_bytes()
 
 
-def full_disk_at(monkeypatch, name):
-    real = os.replace
+@pytest.mark.parametrize("name", ["config.yaml", "last.ckpt", "report.html"])
+def test_a_disk_full_at_any_file_loses_nothing(liespline, refused, monkeypatch, tmp_path, undisturbed, name):
+    real, run = os.replace, Run(tmp_path / "run")
 
     def replace(part, path):
         if os.path.basename(path) == name:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise FULL
         real(part, path)
 
-    monkeypatch.setattr(files.os, "replace", replace)
-
-
-@pytest.mark.parametrize("name", ["config.yaml", "best.ckpt", "last.ckpt", "model.safetensors", "report.html"])
-def test_a_disk_full_at_any_file_loses_nothing(liespline, monkeypatch, tmp_path, undisturbed, name):
-    run = Run(tmp_path / "run")
-    begin = ["train", "digits", "--out", run.path, *SMALL]
     with monkeypatch.context() as patch:
-        full_disk_at(patch, name)
-        status, text = liespline(*begin)
-    assert status == 2
-    assert "Traceback" not in text
+        patch.setattr(files.os, "replace", replace)
+        assert f"{run.path}" in (text := refused(*training(run.path)))
     assert f"{name}: cannot be written (No space left on device)" in text
-    assert str(run.path) in text
     assert not list(run.path.rglob("*.part"))
-    status, text = liespline(*(["train", "--resume", run.path] if run.config_file.exists() else begin))
+    status, text = liespline(*(["train", "--resume", run.path] if run.config_file.exists() else training(run.path)))
     assert status == 0, text
     assert run.model_file.read_bytes() == undisturbed
     assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
@@ -68,66 +76,44 @@ def largest_file(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_the_kernel_refuses_a_checkpoint(liespline, tmp_path):
+def test_the_kernel_refuses_a_checkpoint(refused, tmp_path):
     with largest_file(8000):
-        status, text = liespline("train", "digits", "--out", tmp_path / "run", *SMALL)
-    assert status == 2
-    assert "Traceback" not in text
+        text = refused(*training(tmp_path / "run"))
     assert f"{tmp_path / 'run'}" in text
     assert "File too large" in text
 
 
-def test_a_logger_that_cannot_write(liespline, monkeypatch, tmp_path):
+def test_a_logger_that_cannot_write(refused, monkeypatch, tmp_path):
     def log_metrics(self, metrics, step=None):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise FULL
 
     monkeypatch.setattr(TensorBoardLogger, "log_metrics", log_metrics)
-    status, text = liespline("train", "digits", "--out", tmp_path / "run", *SMALL)
-    assert status == 2
-    assert f"{tmp_path / 'run'}: No space left on device" in text
+    assert f"{tmp_path / 'run'}: No space left on device" in refused(*training(tmp_path / "run"))
 
 
-def commands_that_write(out, run):
-    return {
-        "train": ["train", "digits", "--out", out, *SMALL],
-        "export": ["export", run, "--onnx", out / "net.onnx"],
-    }
-
-
-@pytest.mark.parametrize("command", ["train", "export"])
-def test_folders_that_cannot_be_made(liespline, tmp_path, tiny_run, command):
+def test_folders_that_cannot_be_made(refused, tmp_path, tiny_run):
     (tmp_path / "file").write_text("no folder")
-    status, text = liespline(*commands_that_write(tmp_path / "file" / "out", tiny_run.path)[command])
-    assert status == 2
-    assert "Traceback" not in text
-    assert str(tmp_path / "file") in text
+    out = tmp_path / "file" / "out"
+    for command in (training(out), ["export", tiny_run.path, "--onnx", out / "net.onnx"]):
+        assert str(tmp_path / "file") in refused(*command)
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-def test_read_only_folders(liespline, monkeypatch, tmp_path, tiny_run):
+def test_read_only_folders(refused, monkeypatch, tmp_path):
     def read_only(path, mode="r", *more, **options):
         if str(path).startswith(str(tmp_path)) and set(mode) & set("wa+"):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
         return open(path, mode, *more, **options)
 
     monkeypatch.setattr(files, "open", read_only, raising=False)
-    status, text = liespline(*commands_that_write(tmp_path / "out", tiny_run.path)["train"])
-    assert status == 2
-    assert "Traceback" not in text
-    assert "Read-only file system" in text
+    assert "Read-only file system" in (text := refused(*training(tmp_path / "out")))
     assert str(tmp_path / "out") in text
 
 
-def test_a_folder_that_another_process_works_in(liespline, tmp_path, tiny_run):
+def test_a_folder_that_another_process_works_in(refused, tmp_path, tiny_run):
     with files.lock(tmp_path / "lock", wait=False):
-        status, text = liespline(*commands_that_write(tmp_path, tiny_run.path)["train"])
-    assert status == 2
-    assert f"{tmp_path}: process {os.getpid()} is working there" in text
-
-
-def test_a_sweep_leaves_a_run_that_another_process_works_on(tmp_path, tiny_run):
-    _, config = Run.open(tiny_run.path)
-    entry = Planned("one seed 0", config, Run(tmp_path / "one" / "seed-0"))
+        assert f"{tmp_path}: process {os.getpid()} is working there" in refused(*training(tmp_path))
+    entry = Planned("one seed 0", Run.open(tiny_run.path)[1], Run(tmp_path / "one" / "seed-0"))
     said = []
     with entry.run.locked():
         assert sweep([entry], lambda name, what: said.append(what), 1) == ["one seed 0"]

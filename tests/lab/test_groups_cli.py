@@ -12,7 +12,6 @@ from PIL import Image
 from lab.matrix_sets import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
 from liespline.lab import load
-from liespline.lab.data import digits
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
@@ -249,12 +248,3 @@ def test_kernels_on_other_groups():
     assert isinstance(h_basis(affine, "local").grid.group, GL2)
     with pytest.raises(ValueError, match="n_k = 5 splines cannot be spread"):
         h_basis(affine, "dense", 5)
-
-
-def test_digits_are_mirrored_and_shrunk():
-    upright, mirrored, shrunk = (digits.load("test", **how) for how in ({}, {"mirrored": True}, {"shrunk": True}))
-    images = [split.__getitems__(list(range(100)))[0].float() for split in (upright, mirrored, shrunk)]
-    assert (images[0].flip(-1) - images[1]).abs().max() <= 1
-    size = (images[2].sum((1, 2, 3)) / images[0].sum((1, 2, 3))).sqrt()
-    assert 0.57 < float(size.min()) < 0.65
-    assert 0.95 < float(size.max()) < 1.03

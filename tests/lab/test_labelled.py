@@ -128,7 +128,7 @@ def test_tags(blobs, tmp_path, liespline):
     assert run.read_results("scores")["scores"]["auc"] > 0.7
     trained = load(run.path)
     assert trained.signature.kind == "tags"
-    with pytest.raises(ValueError, match="gives tags, and predict is for classes; ask its probabilities"):
+    with pytest.raises(ValueError, match="gives tags, and predict is for classes; call probabilities"):
         trained.predict(torch.rand(1, 1, 24, 24))
     name = blobs[0] / blobs[1][0]["file"]
     status, said = liespline("predict", run.path, name, "--json")
@@ -252,7 +252,7 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
     found = json.loads((tmp_path / "runs" / "results.json").read_text())
     assert found["scores"]["accuracy"] == pytest.approx(np.mean(accuracy))
     assert found["deviation"]["accuracy"] == pytest.approx(np.std(accuracy, ddof=1))
-    assert "standard deviation" in (tmp_path / "runs" / "report.html").read_text()
+    assert "Standard deviation" in (tmp_path / "runs" / "report.html").read_text()
     before = (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns
     assert liespline(*arguments, *small)[0] == 0
     assert (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns == before

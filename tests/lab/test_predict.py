@@ -1,7 +1,5 @@
 """`predict` takes what training took: any size, folders, colours and grey, volumes; and answers with everything."""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -39,23 +37,6 @@ def answers(text):
     return json.JSONDecoder().raw_decode(text[text.index("[") :])[0]
 
 
-def test_a_table_and_what_is_left_out(sized, liespline):
-    (sized / "data" / "notes.txt").write_text("no image")
-    status, text = liespline("predict", sized / "run", sized / "data", "--csv")
-    assert status == 0
-    assert "1 file is left out" in text
-    rows = list(csv.DictReader(io.StringIO(text[: text.index("1 file is left out")])))
-    assert len(rows) == 20
-    assert rows[0].keys() == {"image", "class", "confidence", "p(dark)", "p(light)"}
-    for row in rows:
-        assert float(row["p(dark)"]) + float(row["p(light)"]) == pytest.approx(1, abs=1e-5)
-        assert float(row["confidence"]) == max(float(row["p(dark)"]), float(row["p(light)"]))
-        assert float(row[f"p({row['class']})"]) == float(row["confidence"])
-    status, text = liespline("predict", sized / "run", sized / "data" / "dark" / "1.png")
-    assert status == 0
-    assert "p(light)" in text
-
-
 def test_an_image_smaller_than_the_windows_and_a_file_that_is_not_there(tmp_path, liespline, tiny_run):
     Image.fromarray(RNG.integers(0, 256, (3, 3), np.uint8)).save(tmp_path / "small.png")
     status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json")
@@ -63,6 +44,8 @@ def test_an_image_smaller_than_the_windows_and_a_file_that_is_not_there(tmp_path
     assert sum(answers(text)[0]["probabilities"].values()) == pytest.approx(1, abs=1e-6)
     status, text = liespline("predict", tiny_run.path, tmp_path / "nothing here")
     assert (status, "does not exist" in text) == (2, True)
+    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--any-size")
+    assert (status, "p(across)" in text) == (0, True)
 
 
 def test_data_that_have_moved_and_images_of_other_kinds_are_named(sized, liespline, tmp_path):

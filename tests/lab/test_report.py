@@ -2,11 +2,9 @@
 
 import base64
 import functools
-import html.parser
 import http.server
 import io
 import json
-import math
 import re
 import subprocess
 import threading
@@ -22,7 +20,6 @@ from lab.conftest import HOSTILE
 from liespline.lab.data import Split
 from liespline.lab.data.images import load as load_images
 from liespline.lab.data.samples import IGNORE
-from liespline.lab.evaluation.scores import mistakes
 from liespline.lab.report.drawings import line_chart, nice_ticks
 from liespline.lab.report.overlays import errors
 from liespline.lab.report.page import against_moves, confusion_section, write_page
@@ -69,17 +66,6 @@ def look(browser, run, tmp_path, width):
     return json.loads(Markup(found[1]).unescape())
 
 
-class Links(html.parser.HTMLParser):
-    """Everything that a page would fetch."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_starttag(self, tag, attributes):
-        self.found += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
-
-
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
@@ -111,10 +97,9 @@ def test_only_whole_circles_are_closed():
 
 def test_page_needs_nothing_from_outside(tiny_run):
     page = tiny_run.report_file.read_text()
-    links = Links()
-    links.feed(page)
-    assert len(links.found) > 20
-    assert all(link.startswith("data:") for link in links.found)
+    links = re.findall(r'<[a-z][^<>]*?\s(?:src|href|srcset|data|action)="(.{5})', page)
+    assert len(links) > 20
+    assert set(links) == {"data:"}
     assert "@import" not in page
     assert "url(" not in page
     assert "default-src 'none'" in page
@@ -154,13 +139,6 @@ def test_every_cell_is_shown_with_the_share_of_each_class_that_was_found():
     cells = re.findall(r"<td style=[^>]*>(.*?)</td>", page)
     assert cells == ["3", "1", "0", "0", "2", "2", "0", "0", "0"]
     assert re.findall(r'<th class="found"[^>]*>(.*?)</th>', page) == ["75 %", "50 %", "–"]
-
-
-def test_the_surest_mistakes_come_first():
-    outputs = torch.tensor([[4.0, 0.0], [0.0, 9.0], [0.0, 2.0], [0.0, 3.0]])
-    found = mistakes(outputs, torch.tensor([0, 0, 0, 1]))
-    assert [row[:2] for row in found] == [[1, 1], [2, 1]]
-    assert found[0][2] == pytest.approx(1 / (1 + math.exp(-9)))
 
 
 def test_mistakes_are_shown_with_their_pictures():

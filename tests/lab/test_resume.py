@@ -1,12 +1,8 @@
-"""A run killed at any moment goes on and ends with the weights it would have had."""
+"""What `--resume` and `--init-from` take over from a run."""
 
-import json
 import shlex
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,47 +16,6 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
 
-KILLER = Path(__file__).parent / "killer.py"
-
-
-@pytest.fixture(scope="module")
-def endings(tmp_path_factory):
-    """How each run ended, by the moment at which it was killed."""
-    root = tmp_path_factory.mktemp("kills")
-    done = subprocess.run([sys.executable, str(KILLER), str(root)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def killed(endings):
-    return {name: end for name, end in endings.items() if name not in ("never", "planted: written in place")}
-
-
-def test_every_attempt_was_killed_and_resumed(endings):
-    assert len(killed(endings)) == 6
-    for name, end in killed(endings).items():
-        assert end["killed"], name
-        assert end["resumed"] == 0, name
-
-
-def test_weights_and_optimiser_end_bit_identical(endings):
-    for name, end in killed(endings).items():
-        assert end["model"] == endings["never"]["model"], name
-        assert end["state"] == endings["never"]["state"], name
-
-
-def test_no_epoch_is_lost_or_counted_twice(endings):
-    for name, end in killed(endings).items():
-        assert end["epochs"] == [0, 1, 2, 3], name
-        assert end["losses"] == endings["never"]["losses"], name
-
-
-def test_a_checkpoint_written_in_place_would_be_lost(endings):
-    """The planted fault: without the rename, a kill during the write leaves half a file, and no way on."""
-    planted = endings["planted: written in place"]
-    assert planted["killed"]
-    assert planted["resumed"] != 0
-
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(143)])
 def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, capsys):
@@ -73,7 +28,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(how, tmp_path, monkeypatch, cap
     with pytest.raises(type(how)):
         new_run(config, folder)
     said = capsys.readouterr().err.strip()
-    assert shlex.split(said.removeprefix("Stopped. Go on with: ")) == ["liespline", "train", "--resume", str(folder)]
+    assert shlex.split(said.removeprefix("Stopped. Resume with: ")) == ["liespline", "train", "--resume", str(folder)]
     assert Run.open(folder)[1] == config
 
 

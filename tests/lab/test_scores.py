@@ -2,22 +2,15 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
-from liespline.lab.data import Split
 from liespline.lab.data.samples import in_colours
-from liespline.lab.evaluation.scores import batches, confusion, in_precision, scores
+from liespline.lab.evaluation.scores import in_precision, scores
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification, Landmarks
-
-
-def test_true_classes_go_down_and_answers_across():
-    outputs = torch.eye(3)[torch.tensor([1, 1, 2, 0])]
-    assert confusion(outputs, torch.tensor([0, 0, 0, 1]), 3) == [[0, 2, 1], [1, 0, 0], [0, 0, 0]]
 
 
 def test_accuracy_counts_images_and_balanced_accuracy_classes():
@@ -45,12 +38,6 @@ def test_the_loss_of_a_test_is_that_of_the_true_labels():
     outputs, targets = torch.tensor([[4.0, -4.0], [3.0, -3.0]]), torch.tensor([0, 0])
     known = (math.log1p(math.exp(-8)) + math.log1p(math.exp(-6))) / 2
     assert scores(trained, [(outputs, targets)])["loss"] == pytest.approx(known, rel=1e-4)
-
-
-def test_a_limit_spreads_over_the_split():
-    split = Split(np.arange(1000, dtype=np.float32).reshape(1000, 1, 1), np.zeros(1000, np.int64), ("a", "b"))
-    seen = torch.cat([x.flatten() for x, _ in batches(split, 10)])
-    assert seen.tolist() == [0, 100, 200, 300, 400, 500, 600, 700, 800, 900]
 
 
 @pytest.mark.parametrize(("name", "inside"), [("bf16-mixed", torch.bfloat16), ("32-true", torch.float32)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.fitting import fitting_widths, with_notes
+from liespline.lab.tasks.fitting import fitting_widths, remarks
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.start import preflight
 from liespline.models.kit import AtLeast
@@ -61,7 +61,7 @@ def test_images_that_fill_their_corners_are_told_of_the_disc() -> None:
     def told(images: np.ndarray, **how: object) -> bool:
         config = find_task("images").defaults.updated(**how)
         split = Split(images, np.arange(10) % 2, ("a", "b"))
-        return any("--circular-mask" in note for note in with_notes(config.network, config, split).notes)
+        return any("--circular-mask" in note for note in remarks(config.network, config, split))
 
     assert told(noise)
     assert not told(middle)
@@ -100,14 +100,28 @@ def test_widths_asked_for_are_kept(sixty: Path) -> None:
     task = find_task("images")
     assert fitting_widths(task.defaults.network, task.defaults.network, (24, 24)) == task.defaults.network.widths[:4]
     config = task.defaults.updated(widths=(2, 2, 2, 2, 2, 2, 2), data=str(sixty))
-    checked = Session(config)
-    preflight(checked)
-    assert checked.train.notes == task.load(config, "train").notes
+    assert Session(config).settled.network.widths == config.network.widths
 
 
 def test_too_few_steps_are_said(sixty: Path) -> None:
     config = find_task("images").defaults.updated(batch_size=16, data=str(sixty))
-    (steps, _) = find_task("images").load(config, "train").notes
+    (steps, _) = preflight(Session(config))
     assert "60 steps in 30 epochs" in steps
     assert "--epochs 75 would be better" in steps
-    assert json.dumps(find_task("images").load(config, "valid").notes) == "[]"
+
+
+@pytest.mark.parametrize(
+    ("settings", "images", "steps"),
+    [((), 44, 5), (("train_on_val=true",), 52, 6), (("train_fraction=0.5",), 22, 2), (("fold=1", "folds=3"), 34, 4)],
+)
+def test_the_steps_that_are_said_are_taken(
+    sixty: Path, settings: tuple[str, ...], images: int, steps: int, liespline: Callable[..., tuple[int, str]]
+) -> None:
+    """Of the images that are trained on: a share of them, or those to validate too."""
+    out, given = sixty.parent / "run", [word for one in settings for word in ("--set", one)]
+    small = "--group none --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+    status, said = liespline("train", "images", "--data", sixty, "--out", out, *small, *given)
+    assert status == 0, said
+    assert f"{images} for training, 8 per step: {steps} steps in 1 epoch;" in said
+    assert Run(out).read_metrics()[0]["step"] == steps
+    assert "fold=1" not in settings or f"fold 1 of 3: {images} to train on, " in said

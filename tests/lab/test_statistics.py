@@ -1,22 +1,16 @@
 """What stands behind an accuracy: sensitivity, majority, intervals; and what picks the best epoch."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from lab.small_runs import new_run
-from liespline.lab.evaluation.score_table import rows_of
 from liespline.lab.evaluation.statistics import (
     area_interval,
     area_variance,
-    behind_accuracy,
-    bootstrap,
-    intervals,
     mean_of_shares,
     wilson,
 )
@@ -24,46 +18,6 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize(("right", "total"), [(0, 7), (7, 7), (45, 90), (802, 1000), (1, 3000)])
-def test_wilson_ends_where_the_normal_approximation_does(right, total):
-    """Where |p̂ − p| = z √(p(1 − p)/n): the roots of (1 + z²/n) p² − (2p̂ + z²/n) p + p̂²."""
-    share, z2 = right / total, stats.norm.ppf(0.975) ** 2 / total
-    roots = np.sort(np.roots([1 + z2, -(2 * share + z2), share**2]).real)
-    assert wilson(right, total) == pytest.approx(roots.tolist(), abs=1e-6)
-
-
-def test_always_the_same_answer_is_seen_through():
-    table = [[768, 0], [232, 0]]  # 76.8 % right and not one of the second class found
-    found = behind_accuracy(table, ("normal", "ill"))
-    assert found["majority_class_accuracy"] == 0.768
-    assert found["sensitivity"] == {"normal": 1.0, "ill": 0.0}
-    assert found["sensitivity_interval"]["ill"][0] == 0
-    assert 0 < found["sensitivity_interval"]["ill"][1] < 0.03
-    words = dict(rows_of({"scores": {"accuracy": 0.768}, "parameters": 3, **found}))
-    assert words["majority-class accuracy"] == words["accuracy"] == "76.8 %"
-    assert words["sensitivity, ill"].startswith("0.0 %")
-
-
-def test_balanced_accuracy_is_sklearns_in_one_batch_or_several():
-    targets = torch.from_numpy(RNG.choice(4, 300, p=(0.7, 0.2, 0.1, 0.0)))  # one class is absent
-    outputs = torch.randn(300, 4, generator=torch.Generator().manual_seed(0)) + torch.eye(4)[targets]
-    outputs[:, 3] -= 100.0
-    counter = Classification("abcd").scores()["balanced_accuracy"]
-    for part in range(0, 300, 64):
-        counter.update(outputs[part : part + 64], targets[part : part + 64])
-    known = balanced_accuracy_score(targets.numpy(), outputs.argmax(-1).numpy())
-    assert float(counter.compute()) == pytest.approx(known)
-
-
-def test_area_is_sklearns_with_ties():
-    targets = RNG.integers(0, 2, 200)
-    values = RNG.integers(0, 12, 200) + 2 * targets
-    outputs = torch.from_numpy(np.stack([-values / 4, values / 4], -1))
-    known, second = roc_auc_score(targets, values), int(targets.sum())
-    found = intervals(outputs, torch.from_numpy(targets))["auc"]
-    assert found == pytest.approx(area_interval(known, second, 200 - second), abs=1e-6)
 
 
 @pytest.mark.parametrize(("m", "n", "apart"), [(80, 50, 1.5), (10, 90, 0.5), (10, 90, 3.0), (5, 5, 3.0), (5, 5, 0.5)])
@@ -88,58 +42,17 @@ def test_an_interval_of_areas_ends_where_they_are_doubtful():
     assert area_interval(1.0, 10, 10)[0] == pytest.approx(0.8002136, abs=1e-6), "by another root finder"
 
 
-@pytest.mark.parametrize("shift", [0.0, 3.0, -3.0])
-def test_the_area_does_not_depend_on_where_the_logits_lie(shift):
-    """A batch of logits that all lie in [0, 1] is no batch of probabilities."""
-    draw = torch.Generator().manual_seed(1)
-    targets = torch.randint(0, 2, (60,), generator=draw)
-    logits = torch.rand(60, 2, generator=draw) / 2 + 0.3 * torch.nn.functional.one_hot(targets, 2)
-    logits[:16] += shift
-    counters = Classification(("a", "b")).scores()
-    for part in range(0, 60, 16):
-        counters.update(logits[part : part + 16], targets[part : part + 16])
-    known = roc_auc_score(targets, logits[:, 1] - logits[:, 0])
-    assert float(counters.compute()["auc"]) == pytest.approx(known)
-
-
-def test_bootstrap_of_a_mean_is_its_normal_interval():
-    values = torch.from_numpy(RNG.normal(3, 2, 400))
-    low, high = bootstrap(values)
-    half = 1.96 * float(values.std()) / math.sqrt(400)
-    assert (low, high) == pytest.approx((float(values.mean()) - half, float(values.mean()) + half), abs=0.1 * half)
-
-
 def test_means_of_shares_lie_in_95_of_100_intervals():
     truth, totals = np.array([0.5, 0.9, 0.8]), np.array([40, 12, 25])
-    right = np.random.default_rng(0).binomial(totals, truth, (4000, 3))
+    right = np.random.default_rng(0).binomial(totals, truth, (1500, 3))
     found = np.array([mean_of_shares(list(zip(row.tolist(), totals.tolist(), strict=True))) for row in right])
     share = np.mean((found[:, 0] <= truth.mean()) & (truth.mean() <= found[:, 1]))
     assert 0.935 < share < 0.975
     half = 1.96 * math.sqrt(sum(truth * (1 - truth) / totals)) / 3
     assert np.mean(found[:, 1] - found[:, 0]) == pytest.approx(2 * half, rel=0.1), "the normal one"
-
-
-def test_the_mean_of_one_share_is_wilsons_and_sure_answers_have_a_width():
     assert mean_of_shares([(7, 20)]) == pytest.approx(wilson(7, 20))
     low, high = mean_of_shares([(20, 20), (0, 5)])
-    assert low < 0.45
-    assert high > 0.55
-
-
-def test_intervals_hold_their_values():
-    targets = torch.from_numpy((RNG.random(500) < 0.2).astype(int))
-    outputs = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
-    outputs[:, 1] += 1.5 * targets
-    found = intervals(outputs, targets)
-    score = {
-        "accuracy": float((outputs.argmax(-1) == targets).double().mean()),
-        "balanced_accuracy": balanced_accuracy_score(targets.numpy(), outputs.argmax(-1).numpy()),
-        "auc": roc_auc_score(targets.numpy(), (outputs[:, 1] - outputs[:, 0]).numpy()),
-    }
-    assert found.keys() == score.keys()
-    for name, (low, high) in found.items():
-        assert low < score[name] < high
-        assert 0.03 < high - low < 0.2, name
+    assert low < 0.45 < 0.55 < high, "sure answers have a width"
 
 
 def counted(*counts):
@@ -187,16 +100,8 @@ def test_a_run_on_uneven_volumes_says_all_of_it(tmp_path, liespline):
     assert results["sensitivity"].keys() == {"0", "1"}
     assert results["interval"].keys() == {"accuracy", "balanced_accuracy", "auc"}
     assert results["transformed"]["images"] == 20
-    page = run.report_file.read_text()
-    for words in (
-        "balanced accuracy",
-        "sensitivity, 1",
-        "majority-class accuracy",
-        "best validation area under the ROC",
-    ):
-        assert words in page
-    _, text = liespline("evaluate", run.path)
+    page, (_, text) = run.report_file.read_text(), liespline("evaluate", run.path)
     for words in ("balanced accuracy", "sensitivity, 1", "majority-class accuracy", "unrotated, the same 20 images"):
+        assert words in page
         assert words in text
-    best = max(json.loads(line)["valid_auc"] for line in run.metrics_file.read_text().splitlines())
-    assert best == max(row["valid_auc"] for row in run.read_metrics())
+    assert "best validation area under the ROC" in page

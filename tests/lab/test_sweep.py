@@ -102,7 +102,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text().rstrip(".")), 0)
     assert not other.exists()
-    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; it goes on when the sweep is started again")]
+    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; start the sweep again to resume it")]
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -129,7 +129,7 @@ def study(tmp_path, monkeypatch):
 
 
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
-    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
+    monkeypatch.setattr("liespline.lab.runs.environment.git_commit", lambda: "feed+changes")
     asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
     status, said = liespline(*asked)
     assert status

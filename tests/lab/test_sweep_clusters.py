@@ -27,7 +27,6 @@ def planned(tmp_path):
 def test_slurm_jobs_through_submitit(planned, monkeypatch):
     """Each run is a job of its own; submitit's local executor stands in for Slurm's."""
     engine = find_engine("slurm")
-    monkeypatch.setattr(engine, "POLL", 0.1)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setattr(engine, "CLUSTER", "local")
     said = []
@@ -124,7 +123,7 @@ def test_a_sweep_that_is_stopped_takes_its_runs_back(planned, ray, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sweep(planned, lambda name, what: said.append((name, what)), None, "ray")
     assert ray.cancelled == [0, 1]
-    assert [name for name, what in said if what.startswith("stopped; it goes on")] == [GOOD, BAD]
+    assert [name for name, what in said if what.startswith("stopped; start the sweep again")] == [GOOD, BAD]
 
 
 def test_an_engine_that_is_not_installed_says_what_to_install(planned, monkeypatch):

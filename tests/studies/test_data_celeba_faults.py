@@ -121,10 +121,13 @@ PREPARED_FAULTS = {
     "not a number": (lambda o: swap(o, 5, "nan"), r"index\.csv, row 1: is "),
     "unknown split": (lambda o: swap(o, 2, "dev"), r"index\.csv, row 1: is "),
     "fewer rows": (lambda o: drop_line(o), r"index\.csv: has 17 rows for 18 images"),
-    "images truncated": (lambda o: os.truncate(o / "images.npy", 9999), r"images\.npy: is shorter than its 18 rows"),
+    "images truncated": (
+        lambda o: os.truncate(o / "images.npy", 9999),
+        r"images\.npy: cannot be read as a NumPy array",
+    ),
     "images pickled": (
         lambda o: np.save(o / "images.npy", np.array([{}]), allow_pickle=True),
-        r"images\.npy: it holds pickled objects",
+        r"images\.npy: cannot be read as a NumPy array .*Python objects",
     ),
     "images of other shape": (
         lambda o: np.save(o / "images.npy", np.zeros((18, 64, 64, 3), np.uint8)),

@@ -78,7 +78,7 @@ def test_about_its_mass_a_digit_has_no_cue(tmp_path, monkeypatch):
     distance = {v: np.hypot(*centres(mnist.load(tmp_path, "test", v)).T) for v in ("rotated", "rotated about mass")}
     assert distance["rotated about mass"].max() < 0.05
     assert distance["rotated"].min() > 7  # what the check above would say of the cue
-    config = find_task("rotmnist").defaults.updated(data=str(tmp_path), about="mass")
+    config = find_task("rotmnist").defaults.updated(data=str(tmp_path), rotation_centre="mass")
     asked = find_task("rotmnist").load(config, "test")
     assert np.hypot(*centres(asked).T).max() < 0.05
 

@@ -13,7 +13,6 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.training import optimisers
 from liespline.lab.training.trainer import make_trainer
 from studies.data import celeba
@@ -92,5 +91,4 @@ def test_an_epoch_of_pcam_is_2048_steps_of_32(tmp_path, monkeypatch):
 
 
 def steps_per_epoch(config, folder):
-    signature = Signature(3, (88, 88), ("normal", "tumour"))
-    return make_trainer(config, Run(folder), signature, "valid_accuracy", progress=False).limit_train_batches
+    return make_trainer(config, Run(folder), "valid_accuracy", progress=False).limit_train_batches

@@ -12,7 +12,7 @@ from liespline.lab.sweep.study import Row
 from made_up_lines import line, network, study
 from studies import pictures, tables
 from studies.figures.style import THEMES
-from studies.networks import CHANGE, MARK, load
+from studies.networks import CHANGE, JITTERED, MARK, load
 
 
 def cells(lines):
@@ -20,7 +20,7 @@ def cells(lines):
 
 
 def run(name, seed, accuracy, **changed):
-    """A run with an AUC, uneven classes, and images that were moved."""
+    """A run with an AUC, uneven classes, and images that were transformed."""
     moves = {"axis": "angle", "labels": ["0°", "90°"], "accuracy": [accuracy - 0.05, accuracy - 0.1]}
     moves |= {"mean_accuracy": accuracy, "change": 0.05, "images": 9, "upright": accuracy}
     moves |= {"scores": {"accuracy": accuracy - 0.1, "auc": 0.5}}
@@ -36,14 +36,14 @@ def test_networks_have_mean_deviation_and_students_interval():
     low, high = stats.t.interval(0.95, 1, 91, stats.sem([90, 92]))
     assert ours[head.index("accuracy")] == f"91.00 ± 1.41 [{low:.2f}, {high:.2f}]"
     assert ours[head.index("validation AUC, last 5 epochs")].startswith("70.00 ± 0.00")
-    for measure, value in (("accuracy, moved", 81), ("accuracy, cut", 86), ("accuracy, as they lie", 91)):
+    for measure, value in (("accuracy, transformed", 81), ("accuracy, cropped", 86), ("accuracy, upright", 91)):
         assert ours[head.index(measure)].startswith(f"{value}.00 ± 1.41")
     assert (ours[head.index("parameters")], ours[head.index("seeds")], ours[-1]) == ("12,345", "2", "1.0")
-    # one seed: over images, the moved ones fewer, the AUC with a fifth of them in the second class
-    for measure, share, count in (("accuracy", 0.7, 300), ("accuracy, cut", 0.65, 9), ("accuracy, moved", 0.6, 9)):
+    # one seed: over images, the transformed ones fewer, the AUC with a fifth of them in the second class
+    for measure, share, count in (("", 0.7, 300), (", cropped", 0.65, 9), (", transformed", 0.6, 9)):
         width = stats.norm.ppf(0.975) * math.sqrt(share * (1 - share) / count)
         assert (
-            alone[head.index(measure)]
+            alone[head.index("accuracy" + measure)]
             == f"{100 * share:.2f} [{100 * (share - width):.2f}, {100 * (share + width):.2f}]"
         )
     area, m, n = 0.71, 60, 240
@@ -90,6 +90,13 @@ def test_what_was_run_with_uncommitted_changes_says_so_in_every_table():
     assert len(tables.records_table([(Row("ours", None, "x", short=False), "n", found, "")], short=True)) == 2
 
 
+def test_a_network_with_grid_jitter_says_that_it_was_augmented():
+    jittered = network("ours", [0.9], config={"training": {"grid_jitter": 1.0}})
+    found = {"ours": jittered, "plain": network("plain", [0.8])}
+    shown = cells(tables.records_table([(Row("ours", "plain", "volumes"), "made_up", found, "")], short=True))[2]
+    assert shown == ["volumes", f"90.00 (ours){JITTERED}", "80.00", "–"]
+
+
 def test_every_run_has_its_scores_and_one_that_was_stopped_its_best():
     stopped = run("b", 0, 0.5, finished=False, results={"scores": {}})
     found = tables.runs_table([run("a", 10, 0.8), stopped])
@@ -100,7 +107,8 @@ def test_every_run_has_its_scores_and_one_that_was_stopped_its_best():
     assert shown["balanced"] == f"{balanced_accuracy_score(truth, said):.2%}"
     assert shown["sensitivity"] == f"{recall_score(truth, said):.2%}"
     assert shown["majority class"] == "80.00%"
-    assert (shown["seed"], shown["turned"], shown["change"], shown["training"]) == ("10", "80.00%", "5.0%", "60 s")
+    assert (shown["seed"], shown["training"]) == ("10", "60 s")
+    assert (shown["transformed"], shown["output change"]) == ("80.00%", "5.0%")
     assert dict(zip(head, half, strict=True))["accuracy"] == "80.00%"
     assert "stopped" in half[head.index("scored on")]
 
@@ -119,7 +127,7 @@ def test_pictures_show_what_the_lines_say():
         runs += [run(name, seed, 0.9 + 0.02 * seed, config=config) for seed in (0, 1)]
     runs[1]["results"]["transformed"] |= {"labels": ["0°", "45°", "45°, mirrored"], "accuracy": [0.5, 0.3, 0.1]}
     found = study(runs).networks
-    assert np.allclose(pictures.moved(found["o-100"]), [(0, (0.85 + 0.5) / 2), (45, 0.3), (90, 0.8)])
+    assert np.allclose(pictures.transformed(found["o-100"]), [(0, (0.85 + 0.5) / 2), (45, 0.3), (90, 0.8)])
     lines = pictures.lines_of(list(found.values()), "train_fraction")
     assert {group: [one.name for one in line] for group, line in lines.items()} == {"so2": ["o-10", "o-100"]}
     assert pictures.lines_of(list(found.values()), "parameters") == {}

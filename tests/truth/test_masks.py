@@ -17,7 +17,7 @@ from PIL import Image
 
 from liespline.lab import load
 from liespline.lab.runs.checkpoint import read_weights, save_weights
-from liespline.lab.runs.trained import TILE
+from liespline.lab.runs.trained import TILE, last_layers
 from liespline.lab.training.learner import Learner
 from truth.shell import command
 
@@ -337,6 +337,25 @@ def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
     masks, _ = predicted(run, [next((cells / "images").glob(f"{name}.*")) for name in names], tmp_path / "out")
     pairs = [(flat_mask(mask), true) for mask, (_, true) in zip(masks, pairs, strict=True)]
     assert evaluated(run)["scores"]["dice"] == pytest.approx(dice(pairs, (0, 128, 255)), abs=1e-6)
+
+
+def test_masks_of_nothing_but_background_have_no_consistency(flat, tmp_path):
+    """Which was written as NaN, a word that JSON does not know, and shown as nan %."""
+    weights, about = read_weights(flat / "model.safetensors")
+    (last,) = last_layers(load(flat).network)
+    weights[f"{last}weight"] *= 0
+    weights[f"{last}bias"] = torch.tensor([9.0, 0, 0])
+    save_weights(tmp_path / "blind.safetensors", weights, about)
+    status, out, said = command("evaluate", tmp_path / "blind.safetensors", "--split", "all", "--json")
+    assert status == 0, said
+
+    def refused(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    found = json.loads(out, parse_constant=refused)["rotated_masks"]
+    assert found["rotation_consistency"] is None
+    assert found["upright"] == found["rotated"] == 0
+    assert re.search(r"\(Dice\) +│ undefined", command("evaluate", tmp_path / "blind.safetensors", "--split", "all")[1])
 
 
 def test_values_above_255_listed_classes_and_ignored_ones(tmp_path):

@@ -334,17 +334,12 @@ def test_a_quarter_of_a_folder_may_be_odd(spots, command, tmp_path):
     )
 
 
-def test_the_range_in_python_and_of_older_models(spots, command, tmp_path):
-    net = liespline_package.load(spots / "run")
-    images = [np.asarray(Image.open(file)) for file in sorted((spots / "alike").rglob("*.png"))]
-    images = torch.from_numpy(np.stack(images)[:, None])
-    assert net.unlike(images) is None
-    assert "37 of 37 images are unlike" in net.unlike(255 - images)
+def test_the_range_of_older_models(spots, command, tmp_path):
     weights, about = read_weights(spots / "run" / "model.safetensors")
     del about["signature"]["value_range"]
     save_weights(tmp_path / "old.safetensors", weights, about)
     old = liespline_package.load(tmp_path / "old.safetensors")
-    assert (old.value_range, old.unlike(255 - images)) == (None, None)
+    assert old.value_range is None
     status, _, errors = command("predict", tmp_path / "old.safetensors", spots / "inverted")
     assert (status, "unlike" in errors) == (0, False)
     about["signature"]["value_range"] = {"low": [[0.0]], "high": [[1.0]], "images": 3, "dtype": "uint8"}
@@ -508,7 +503,7 @@ def living(shape):
 
 def test_memory_does_not_grow_with_the_folder(spots, tmp_path, command, monkeypatch):
     """Counted: the images that live while the next one is read."""
-    from liespline.lab.evaluation import predict as module
+    from liespline.lab.evaluation import inputs as module
 
     file = next((spots / "alike").rglob("*.png"))
     most, read = {}, module.read_array

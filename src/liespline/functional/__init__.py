@@ -4,6 +4,7 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 `sample` evaluates the spline basis there, and `lift` or `correlate` applies the kernel that coefficients make of it.
 """
 
+from .. import _compiling
 from ..paths.dense import kernel, lift_kernel
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
@@ -45,3 +46,5 @@ __all__ = [
     "space_samples",
     "window",
 ]
+
+_compiling.without_gaps()

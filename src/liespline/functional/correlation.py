@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from .. import paths
 from .._check import Size
 from .._check import sizes as whole_numbers
+from .._torch import full_precision, real, recorded
 from ..grids import Grid
 from ..paths import banded, decide, dense
 from ..splines import SplineBasis
@@ -48,7 +49,7 @@ def lift(
         return add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
     choice = decide.choose(x, weight, sizes, stride, zeros)
     x = x.to(decide.compute_dtype(x))
-    with torch.autocast(x.device.type, enabled=False):
+    with full_precision(x.device):
         sampled = dense.lift_kernel(*decide.exact(weight, x_samples))
         out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
     return add_bias(out, bias)
@@ -85,7 +86,7 @@ def correlate(
         return add_bias(grouped(x, kernel, groups, stride, zeros), bias)
     choice = decide.choose(x, weight, sizes, stride, zeros, plan)
     x, plan = x.to(decide.compute_dtype(x)), plan and plan.on(x.device)
-    with torch.autocast(x.device.type, enabled=False):
+    with full_precision(x.device):
         keep = decide.keeps(x, plan, x_samples, h_samples)
         weight, x_samples, h_samples = decide.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
@@ -110,7 +111,8 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """
     if reduce == "max":
         # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
-        return x.max(2).values if torch.is_grad_enabled() else x.amax(2)
+        # torch.jit.trace traces twice, with and without gradients, and wants to find the same.
+        return x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
@@ -134,7 +136,7 @@ def grouped(x: Tensor, kernel: Tensor, groups: int, stride: Size, padding: Size)
 
 
 def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) -> Tensor:
-    with torch.autocast(weight.device.type, enabled=False):
+    with full_precision(weight.device):
         return kernel(weight.to(samples[0].dtype), *samples).to(weight.dtype)
 
 
@@ -170,7 +172,7 @@ def plan(
             made = home.moved()
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
-            with torch.device("cpu"), torch.inference_mode(False):
+            with real():
                 made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)
         with _lock:
             found = _plans.setdefault(key, made)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from .._check import Size
+from .._torch import full_precision, transformed
 from ..hopper import depthwise as fast
 from ..hopper.operators import innermost
 from ..paths import decide
@@ -18,7 +18,7 @@ def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor
     if innermost(x):
         return _by_layout(x.transpose(1, 2), kernel.transpose(0, 1), stride, padding).transpose(1, 2)
     fields, own = x.flatten(1, 2), kernel.flatten(0, 1)
-    if fast.takes(fields, tuple(own.shape[1:]), stride, padding) and not decide.transformed():
+    if fast.takes(fields, tuple(own.shape[1:]), stride, padding) and not transformed():
         return fast.convolve(fields, own, padding).unflatten(1, kernel.shape[:2])
     # Every field is a group of its own: one channel in, one out.
     out = grouped(fields, own.unsqueeze(1).unsqueeze(1), len(own), stride, padding)
@@ -27,7 +27,7 @@ def _by_layout(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor
 
 def depthwise_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
     """Return k(h⁻¹y)/|det h| by channel and element: weight `(C, N_x)`, x_samples `(A, *W, N_x)` → `(C, A, *W)`."""
-    with torch.autocast(x_samples.device.type, enabled=False):
+    with full_precision(x_samples.device):
         kernel = weight.to(x_samples.dtype) @ x_samples.flatten(0, -2).T
         return kernel.unflatten(1, x_samples.shape[:-1]).to(weight.dtype)
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .._check import per_axis
+from .._torch import real
 from ..groups import Group
 
 P = ParamSpec("P")
@@ -19,12 +20,11 @@ R = TypeVar("R")
 
 
 def on_cpu(make: Callable[P, R]) -> Callable[P, R]:
-    """Make constants as ordinary CPU tensors, whatever default device the caller has set."""
+    """Make constants as ordinary CPU tensors, whatever default device or fake mode the caller has set."""
 
     @wraps(make)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        # An inference tensor that is shared by later layers would keep them from training.
-        with torch.device("cpu"), torch.inference_mode(False):
+        with real():
             return make(*args, **kwargs)
 
     return call
@@ -86,6 +86,7 @@ class Grid:
         return per_axis("Grid", "spacing", self.spacing, self.group.dim)
 
     @cached_property
+    @on_cpu
     def _fingerprint(self) -> str:
         content = hashlib.sha256(self.elements.numpy().tobytes())
         content.update(self.weights.numpy().tobytes())

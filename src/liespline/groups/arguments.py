@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
+
+from .._torch import readable
 
 if TYPE_CHECKING:
     from .base import Group
@@ -45,12 +46,3 @@ def _check(group: Group, method: str, name: str, value: Tensor) -> None:
         )
     if kind == "elements" and readable(value):
         group.require(f"{where}: {name}", value.detach())
-
-
-def readable(value: Tensor) -> bool:
-    """Say whether values may be read: that would stall a GPU, and cannot be compiled, traced or transformed."""
-    plain = type(value) in (Tensor, torch.nn.Parameter) and torch._C._functorch.peek_interpreter_stack() is None
-    traced = (
-        torch.compiler.is_compiling() or torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
-    )
-    return plain and value.device.type == "cpu" and not traced

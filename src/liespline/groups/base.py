@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .._check import per_axis
 from . import arguments
-from .arguments import readable as readable
 
 
 class Even(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import readable
+from .._torch import readable
 
 _ROOTS, _ITERATIONS, _NODES = 8, 40, 12
 _RADIUS = 0.4  # ‖A − I‖ within which the quadrature below is exact to rounding

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .arguments import readable
+from .._torch import readable
 from .base import Group
 from .linear import apply, logarithm
 

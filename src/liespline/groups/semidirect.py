@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._torch import real
 from .base import Group
 from .linear import apply
 
@@ -35,7 +36,7 @@ class Semidirect(Group):
         self.size = math.prod(h.element_shape)
         self.element_shape = (h.space_dim + self.size,)
         self.chart = h.chart
-        with torch.device("cpu"), torch.inference_mode(False):
+        with real():
             origin = torch.zeros(h.dim, dtype=torch.float64)
             if h.act(h.exp(origin + 0.1), torch.zeros(h.space_dim, dtype=torch.float64)).abs().max() > 1e-12:
                 raise ValueError(f"Semidirect: {h!r} moves the origin of R^{h.space_dim}, must act linearly")

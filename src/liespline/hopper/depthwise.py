@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._check import Size
-from .._derivatives import again, quick, traced
+from .._derivatives import again, followed, quick
+from .._operator import on_its_device, operator
+from .._torch import traced
 from . import operators as hopper
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
@@ -39,27 +42,12 @@ def convolve(x: Tensor, kernel: Tensor, padding: Size) -> Tensor:
 # ---- operators; x (B, H, W, F), weight (KH, KW, F) ----
 
 
-@torch.library.custom_op("liespline::depthwise", mutates_args=())
-def correlate(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
-    """Correlate each field with its own weights."""
-    return _launch(x, weight, padding)
-
-
-@torch.library.custom_op("liespline::depthwise_input_gradient", mutates_args=())
-def _input_gradient(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
-    return _to_input(grad, weight, padding)
-
-
-@torch.library.custom_op("liespline::depthwise_weight_gradient", mutates_args=())
-def _weight_gradient(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
-    return _to_weight(x, grad, window, padding)
-
-
 def _to_input(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
     borders = [k - 1 - p for k, p in zip(weight.shape[:2], padding, strict=True)]
     return _launch(grad, weight.flip(0, 1), borders)
 
 
+@on_its_device
 def _to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
     from . import depthwise_kernels as kernels  # here, since importing it needs Triton
 
@@ -74,19 +62,16 @@ def _to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -
     return partial.sum(0)
 
 
-@correlate.register_fake
-def _(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
+def _fake_forward(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
     return x.new_empty(len(x), *_size(x, weight.shape, padding), x.shape[-1])
 
 
-@_input_gradient.register_fake
-def _(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
+def _fake_to_input(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
     borders = [k - 1 - p for k, p in zip(weight.shape[:2], padding, strict=True)]
     return grad.new_empty(len(grad), *_size(grad, weight.shape, borders), grad.shape[-1])
 
 
-@_weight_gradient.register_fake
-def _(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
+def _fake_to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
     return x.new_empty(*window, x.shape[-1], dtype=torch.promote_types(x.dtype, torch.float32))
 
 
@@ -100,20 +85,13 @@ def _send_back(
 ) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
     needs, x_grad, weight_grad = ctx.needs_input_grad, None, None
-    if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        taps = weight.to(x.dtype).movedim(-1, 0).unsqueeze(1)
-        out = F.conv2d(x.movedim(-1, 1), taps, None, 1, tuple(ctx.padding), groups=x.shape[-1]).movedim(1, -1)
-        return *again(out, (x, weight), needs[:2], grad), None
+    if followed():
+        return *again(partial(_plain, padding=ctx.padding), (x, weight), needs[:2], grad), None
     if needs[0]:
         x_grad = to_input(grad, weight, ctx.padding)
     if needs[1]:
         weight_grad = to_weight(x, grad, list(weight.shape[:2]), ctx.padding).to(weight.dtype)
     return x_grad, weight_grad, None
-
-
-correlate.register_autograd(
-    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), setup_context=_remember
-)
 
 
 @quick
@@ -131,6 +109,12 @@ class _Correlate(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return _send_back(ctx, grad, _to_input, _to_weight)
+
+
+def _plain(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
+    """The same by torch's own operators."""
+    taps = weight.to(x.dtype).movedim(-1, 0).unsqueeze(1)
+    return F.conv2d(x.movedim(-1, 1), taps, None, 1, tuple(padding), groups=x.shape[-1]).movedim(1, -1)
 
 
 def _size(x: Tensor, window: Size, padding: list[int]) -> list[int]:
@@ -159,6 +143,7 @@ def _tile(x: Tensor, size: Size) -> Tile:
     return Tile(wide, blocks, parts, lines, wide * parts * crowds)
 
 
+@on_its_device
 def _launch(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
     from . import depthwise_kernels as kernels
 
@@ -190,3 +175,17 @@ def _constants(x: Tensor, padding: list[int]) -> dict[str, Any]:
 
 def _ceil(value: int, unit: int) -> int:
     return -(-value // unit)
+
+
+_input_gradient = operator(
+    "depthwise_input_gradient(Tensor grad, Tensor weight, SymInt[] padding) -> Tensor", _to_input, _fake_to_input
+)
+_weight_gradient = operator(
+    "depthwise_weight_gradient(Tensor x, Tensor grad, SymInt[] window, SymInt[] padding) -> Tensor",
+    _to_weight, _fake_to_weight,
+)  # fmt: skip
+correlate = operator(
+    "depthwise(Tensor x, Tensor weight, SymInt[] padding) -> Tensor",
+    _launch, _fake_forward,
+    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), _remember,
+)  # fmt: skip

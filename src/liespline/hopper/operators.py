@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -17,7 +17,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._check import Size
-from .._derivatives import again, quick, traced
+from .._derivatives import again, followed, quick
+from .._operator import capability, on_its_device, operator
+from .._torch import traced
 from .tiles import tables
 
 Ints = Sequence[int]
@@ -36,13 +38,7 @@ _INSTALLED = _installed()
 
 def available(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
-    return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and _is_hopper(device)
-
-
-@lru_cache
-def _is_hopper(device: torch.device) -> bool:
-    found = torch.cuda.get_device_properties(device)
-    return (found.major, found.minor) == (9, 0)
+    return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and capability(device) == (9, 0)
 
 
 def innermost(x: Tensor) -> bool:
@@ -89,12 +85,14 @@ def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs
 # ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
 
 
+@on_its_device
 def _forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
     from . import launch  # here, since importing it needs Triton
 
     return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), list(padding))
 
 
+@on_its_device
 def _to_input(
     grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
 ) -> Tensor:
@@ -103,6 +101,7 @@ def _to_input(
     return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), list(size), fields, list(padding))
 
 
+@on_its_device
 def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
     from . import launch
 
@@ -111,38 +110,17 @@ def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: In
     return found
 
 
-@torch.library.custom_op("liespline::hopper", mutates_args=())
-def correlate(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
-    """Correlate each element's fields with its blocks; `lines` (A·T) are the fields, −1 for none, `table` theirs."""
-    return _forward(x, kernel, table, lines, padding)
-
-
-@torch.library.custom_op("liespline::hopper_input_gradient", mutates_args=())
-def _input_gradient(
-    grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int], size: list[int], fields: int
-) -> Tensor:
-    return _to_input(grad, kernel, table, lines, padding, size, fields)
-
-
-@torch.library.custom_op("liespline::hopper_weight_gradient", mutates_args=())
-def _weight_gradient(
-    x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]
-) -> Tensor:
-    return _to_weight(x, grad, kernel, table, lines, padding)
-
-
-@correlate.register_fake
-def _(x: Tensor, kernel: Tensor, table: Tensor, lines: list[int], padding: list[int]) -> Tensor:
+def _fake_forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
     return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
 
 
-@_input_gradient.register_fake
-def _(grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any, size: list[int], fields: int) -> Tensor:
+def _fake_to_input(
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
+) -> Tensor:
     return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
 
 
-@_weight_gradient.register_fake
-def _(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Any, padding: Any) -> Tensor:
+def _fake_to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
     return _like(kernel)
 
 
@@ -156,8 +134,9 @@ def _send_back(
 ) -> tuple[Tensor | None, ...]:
     x, kernel, table = ctx.saved_tensors
     needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
-    if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        return *again(_plain(x, kernel, ctx.lines, ctx.padding), (x, kernel), needs[:2], grad), None, None, None
+    if followed():
+        formula = partial(_plain, lines=ctx.lines, padding=ctx.padding)
+        return *again(formula, (x, kernel), needs[:2], grad), None, None, None
     if needs[0]:
         x_grad = to_input(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
     if needs[1]:
@@ -165,9 +144,22 @@ def _send_back(
     return x_grad, kernel_grad, None, None, None
 
 
-correlate.register_autograd(
-    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), setup_context=_remember
-)
+# `lines` (A·T) are the fields that each element reads, −1 for none, and `table` is theirs.
+_input_gradient = operator(
+    "hopper_input_gradient(Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding, SymInt[] size, "
+    "SymInt fields) -> Tensor",
+    _to_input, _fake_to_input,
+)  # fmt: skip
+_weight_gradient = operator(
+    "hopper_weight_gradient(Tensor x, Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) "
+    "-> Tensor",
+    _to_weight, _fake_to_weight,
+)  # fmt: skip
+correlate = operator(
+    "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward,
+    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), _remember,
+)  # fmt: skip
 
 
 @quick

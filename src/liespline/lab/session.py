@@ -124,6 +124,7 @@ class Session:
             raise DataError([f"{self.config.labels or where}: {problem}" for problem in problems])
         odd = [f"{name}: {text}" for name, split in splits.items() if (text := compared(known, split).remark)]
         notes = [note for split in splits.values() for note in split.notes]
+        notes += self.task.remarks(self.config, self.train) if "train" in splits else []
         return list(dict.fromkeys([*self._dealt(splits), *notes, *missing, *remarks, *odd]))
 
     def _value_range(self, train: Split | None) -> ValueRange | None:
@@ -144,7 +145,8 @@ class Session:
     def _dealt(self, splits: Mapping[str, Split]) -> list[str]:
         if self.config.fold is None:
             return []
-        parts = ", ".join(f"{len(split):,} to {AIM[name]}" for name, split in splits.items())
+        sizes = {name: len(split) for name, split in splits.items()} | {"train": len(self.train)}
+        parts = ", ".join(f"{size:,} to {AIM[name]}" for name, size in sizes.items())
         return [f"fold {self.config.fold} of {self.config.folds}: {parts}"]
 
     @cached_property

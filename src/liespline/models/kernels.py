@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ..grids import Grid, local, repulsion, uniform
 from ..grids.grid import on_every_component
@@ -15,6 +16,8 @@ from ..splines import SplineBasis
 
 N = TypeVar("N", bound=nn.Module)
 
+SPLINES = "h_basis"
+"""What the splines of a layer are called in a `state_dict`."""
 KERNELS = ("dense", "local", "atrous", "deformable", "pointwise")
 
 
@@ -49,7 +52,8 @@ def guarded(network: N) -> N:
     """The network itself, which now refuses weights that were learned with other splines on H than its own.
 
     Local and atrous splines are as wide as one step of the grid: on a finer grid the same weights are another kernel.
-    The splines travel in the metadata of `state_dict`, beside torch's own version numbers.
+    The splines travel in `state_dict` as a small tensor beside each weight, which safetensors keeps too; states without
+    it, of older versions or of a layer alone, load as they are.
     """
     for layer in network.modules():
         if isinstance(layer, GConv):
@@ -59,26 +63,38 @@ def guarded(network: N) -> N:
 
 
 def _tell(layer: nn.Module, state: dict[str, Any], prefix: str, metadata: dict[str, Any]) -> None:
-    metadata["h_basis"] = _splines(layer)
+    state[prefix + SPLINES] = _splines(layer)
 
 
 def _compare(
     layer: nn.Module, state: Any, prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: Any
 ) -> None:
-    learned = metadata.get("h_basis")
-    if learned not in (None, _splines(layer)):
+    own, learned = _splines(layer), state.pop(prefix + SPLINES, None)
+    if learned is None and SPLINES in metadata:  # where version 0.2 kept them
+        learned = torch.tensor(_flat(metadata[SPLINES]), dtype=own.dtype)
+    if learned is not None and not _same(learned, own):
         errors.append(
-            f"{prefix}weight was learned with splines on H of width {learned[0]}, and here they have width "
-            f"{_splines(layer)[0]}, or other centres: the same weights are another kernel. Build the network on the "
+            f"{prefix}weight was learned with splines on H of width {learned[0]:.4g}, and here they have width "
+            f"{own[0]:.4g}, or other centres: the same weights are another kernel. Build the network on the "
             'grid it was trained on; kernel="dense" with n_k keeps its splines on every grid'
         )
 
 
-def _splines(layer: Any) -> list[Any]:
-    """Width, degree and centres of a layer's splines on H; learned centres are among the weights already."""
+def _splines(layer: Any) -> Tensor:
+    """Width, degree, number and centres of a layer's splines on H; learned centres are among the weights already."""
     basis = layer.h_basis
-    centres = [] if basis.trainable else basis.grid.elements.double().flatten().tolist()
-    return [basis.scale, basis.degree, len(basis), [round(value, 9) for value in centres]]
+    centres = [] if basis.trainable else basis.grid.elements.flatten().tolist()
+    numbers = _flat([basis.scale, basis.degree, len(basis), centres])
+    return torch.tensor(numbers, dtype=torch.float64, device="cpu")
+
+
+def _flat(value: Any) -> list[float]:
+    return [number for one in value for number in _flat(one)] if isinstance(value, list | tuple) else [float(value)]
+
+
+def _same(learned: Tensor, own: Tensor) -> bool:
+    """Whether splines are the same, to what half precision leaves of them."""
+    return learned.shape == own.shape and bool(((learned.to(own) - own).abs() <= 0.01 * own.abs().clamp_min(1)).all())
 
 
 def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NoReturn
 
-import torch
 from torch import Tensor
 
 from .. import functional
 from .._check import Size, sizes, whole
+from .._torch import is_autocast
 from ..functional import Padding, Window
 from ..grids import Grid, disc
+from ..grids.grid import on_cpu
 from ..groups import Translation
 from ..splines import SplineBasis
 
@@ -139,6 +140,7 @@ def tell_off_centre(layer: str, size: int, window: int, stride: int, before: int
 
 
 @lru_cache(maxsize=256)
+@on_cpu
 def _lost(basis: SplineBasis, grid: Grid, window: Window) -> tuple[float, float]:
     """Return the largest share of a basis function's energy that the window cuts off, and by how much it varies."""
     radius = float(basis.grid.elements.norm(dim=-1).max()) + basis.reach * math.sqrt(len(window.kernel_size))
@@ -164,7 +166,7 @@ def check_same_kind(layer: str, x: Tensor, weight: Tensor) -> None:
     """Check that an input lies where the layer does, and has its dtype unless autocast is on."""
     if x.device != weight.device:
         raise ValueError(f"{layer}: x is on {x.device} but the layer's weight on {weight.device}")
-    if not torch.is_autocast_enabled(x.device.type):
+    if not is_autocast(x.device):
         raise ValueError(f"{layer}: x is {x.dtype} but the layer's weight {weight.dtype}; cast one to the other")
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from .. import functional
 from .._check import Size, sizes, whole
+from .._torch import beside, full_precision, has_values, real
 from ..functional import Padding
 from ..grids import Grid
 from ..splines import SplineBasis
@@ -83,13 +84,16 @@ class Correlation(Shiftable):
 
     def reset_parameters(self) -> None:
         """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's."""
-        x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         h_samples = None
-        if self.h_basis is None:
-            x_samples = x_samples[:, :1]
-        else:
-            h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
-        arguments.overlap(type(self).__name__, x_samples, h_samples)
+        with real():
+            x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
+            if self.h_basis is None:
+                x_samples = x_samples[:, :1]
+            else:
+                h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
+            arguments.overlap(type(self).__name__, x_samples, h_samples)
+        if not has_values(self.weight):
+            return
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
             drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
@@ -127,7 +131,7 @@ class Correlation(Shiftable):
                 arguments.tell_off_centre(type(self).__name__, size, k, step, p, q)
 
     def _sampled(self, basis: SplineBasis, centres: Tensor, points: Tensor, factor: Tensor) -> Tensor:
-        with torch.autocast(points.device.type, enabled=False):
+        with full_precision(points.device):
             moved = basis.centres(centres.to(points.dtype))
             return functional.sample(basis, points, factor, centres=moved, axial=self.axial)
 
@@ -171,7 +175,9 @@ class Correlation(Shiftable):
         for name, exact in self._derived().items():
             old = self._buffers.get(name)
             if exact is None or old is None or (old.device, old.dtype, old.shape) != (device, dtype, exact.shape):
-                new = None if exact is None else exact.to(device, dtype, copy=True)  # the exact one is everybody's
+                new = (
+                    None if exact is None else beside(exact, weight).to(device, dtype, copy=True)
+                )  # the exact one is everybody's
                 self.register_buffer(name, new, persistent=False)
             else:
                 renew(old, exact)

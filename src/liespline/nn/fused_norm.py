@@ -1,13 +1,17 @@
 """Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._derivatives import again, quick
+from .._derivatives import again, followed, quick
+from .._operator import on_its_device
+from .._operator import operator as registered
+from .._torch import traced
 from . import norm_kernels as kernels
 from .norm_layout import backward_launches, empty, forward_launches, ordered, space_of
 
@@ -27,14 +31,15 @@ def normalise(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """pool(relu(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift.
 
-    A compiler has no memory: it adds what is remembered to kernels of its own.
+    Where it is traced there is no memory: a compiler adds what is remembered to kernels of its own.
     """
-    if torch.compiler.is_compiling():
+    if traced(x):
         return operator(x, weight, bias, eps, relu, pool)
     found: tuple[Tensor, Tensor] = _Normalise.apply(x, weight, bias, eps, relu, pool, memory)
     return found
 
 
+@on_its_device
 def _forward(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int,
     memory: Memory | None = None,
@@ -56,6 +61,7 @@ def _forward(
     return out, facts
 
 
+@on_its_device
 def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
     """The gradient of x, and (4, C) terms of which the first two are those of weight and bias."""
     x = ordered(x)
@@ -101,29 +107,13 @@ class _Normalise(torch.autograd.Function):
         return *_send_back(ctx, grad, _backward), None
 
 
-@torch.library.custom_op("liespline::normalise", mutates_args=())
-def operator(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
-) -> tuple[Tensor, Tensor]:
-    """The same for torch.compile, which looks into nothing that launches kernels itself."""
-    return _forward(x, weight, bias, eps, relu, pool)
-
-
-@torch.library.custom_op("liespline::normalise_backward", mutates_args=())
-def operator_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
-    """Its gradients."""
-    return _backward(grad, x, facts, relu, pool)
-
-
-@operator.register_fake
-def _(
+def _fake_forward(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
 ) -> tuple[Tensor, Tensor]:
     return empty(ordered(x), space_of(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
 
 
-@operator_backward.register_fake
-def _(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+def _fake_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
     x = ordered(x)
     return empty(x, space_of(x)), facts.new_empty(4, x.shape[1])
 
@@ -136,15 +126,24 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
 
 def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
     x, weight, bias, facts = ctx.saved_tensors
-    if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        out = _plain(x, weight, bias, ctx.eps, ctx.relu, ctx.pool)
-        return *again(out, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
+    if followed():
+        formula = partial(_plain, eps=ctx.eps, relu=ctx.relu, pool=ctx.pool)
+        return *again(formula, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
     dx, terms = gradients(grad, x, facts, ctx.relu, ctx.pool)
     return dx, None if weight is None else terms[0], None if bias is None else terms[1], None, None, None
 
 
-operator.register_autograd(lambda ctx, grad, _: _send_back(ctx, grad, operator_backward), setup_context=_remember)
-
-
 def _exact(x: Tensor) -> torch.dtype:
     return torch.promote_types(x.dtype, torch.float32)
+
+
+# For torch.compile, which looks into nothing that launches kernels itself.
+operator_backward = registered(
+    "normalise_backward(Tensor grad, Tensor x, Tensor facts, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    _backward, _fake_backward,
+)  # fmt: skip
+operator = registered(
+    "normalise(Tensor x, Tensor? weight, Tensor? bias, float eps, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    _forward, _fake_forward,
+    lambda ctx, grad, _: _send_back(ctx, grad, operator_backward), _remember,
+)  # fmt: skip

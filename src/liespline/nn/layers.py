@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .. import functional
 from .._check import Size
+from .._torch import as_new, full_precision, has_values
 from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..splines import SplineBasis
@@ -53,7 +54,7 @@ class Lift(Correlation):
         """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
         x_samples, _ = self.samples()
         weight = self.weight
-        with torch.autocast(x_samples.device.type, enabled=False):
+        with full_precision(x_samples.device):
             return functional.lift_kernel(weight.to(x_samples.dtype), x_samples[:, 0]).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -104,15 +105,16 @@ class GConv(Correlation):
         if self.groups > 1:  # computed as one grouped convolution
             self.plan = None
             return
-        where = self.weight.device
-        self.plan = functional.plan(self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where)
+        where = self.weight.device if has_values(self.weight) else torch.device("cpu")
+        plan = functional.plan(self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where)
+        self.plan = plan and plan.beside(self.weight)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h_out, in/groups, N_h_in, *window)`, with quadrature and determinant."""
         x_samples, h_samples = self.samples()
         assert h_samples is not None
         weight = self.weight
-        with torch.autocast(x_samples.device.type, enabled=False):
+        with full_precision(x_samples.device):
             return functional.kernel(weight.to(x_samples.dtype), x_samples, h_samples).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -140,7 +142,7 @@ class Project(Shiftable):
             raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
-        self.register_buffer("weights", self._exact_weights().to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("weights", as_new(self._exact_weights()), persistent=False)
 
     @on_cpu
     def _exact_weights(self) -> Tensor:

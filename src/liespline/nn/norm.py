@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
+from .._torch import traced, transformed
 from ..paths import triton
-from ..paths.decide import transformed
 from .pool import MaxPool
 
 
@@ -72,9 +72,9 @@ class BatchNorm(_BatchNorm):
         """Whether this is a training step that our own kernels take."""
         self._check_input_dim(x)
         by_batch = self.training or self.running_mean is None
-        if by_batch and x.numel() // self.num_features < 2:
+        if by_batch and x.numel() == self.num_features:
             raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
-        ours = triton.available(x.device, x.dtype) and not transformed()
+        ours = x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
         return by_batch and (self.weight is None) == (self.bias is None) and ours
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
@@ -82,10 +82,11 @@ class BatchNorm(_BatchNorm):
         from .fused_norm import Memory, normalise  # here, since importing it needs Triton
 
         memory, mean, variance = None, self.running_mean, self.running_var
-        if mean is not None and variance is not None and self.momentum is not None and not _again.seen:
-            memory = Memory(mean, variance, self.num_batches_tracked, self.momentum)
+        rate = None if _again.seen or traced(x) else self.momentum
+        if mean is not None and variance is not None and rate is not None:
+            memory = Memory(mean, variance, self.num_batches_tracked, rate)
         out, facts = normalise(x, self.weight, self.bias, self.eps, relu, pool, memory)
-        if memory is None or torch.compiler.is_compiling():
+        if memory is None:
             count = x.numel() // self.num_features
             self._remember(facts[0], facts[1] * (count / (count - 1)))
         return out

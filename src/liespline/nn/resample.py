@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .._check import whole
+from .._torch import as_new, beside
 from ..grids.grid import on_cpu
 from ..splines import bspline
 from .pool import OverSpace
@@ -30,7 +31,7 @@ class Downsample(OverSpace):
     def __init__(self, factor: int = 2, *, degree: int = 3) -> None:
         super().__init__()
         self.factor, self.degree = whole("Downsample", "factor", factor), degree
-        self.register_buffer("taps", self._taps().to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("taps", as_new(self._taps()), persistent=False)
 
     @on_cpu
     def _taps(self) -> Tensor:
@@ -42,7 +43,9 @@ class Downsample(OverSpace):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Downsample:
         super()._apply(fn, recurse)
-        self.taps = self._taps().to(self.taps)  # from float64, so that no precision is lost on the way
+        self.taps = beside(self._taps(), self.taps).to(
+            self.taps
+        )  # from float64, so that no precision is lost on the way
         return self
 
     def space(self, x: Tensor) -> Tensor:

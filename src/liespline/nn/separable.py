@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from .. import functional
 from .._check import Size
+from .._torch import has_values
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import initial
@@ -97,6 +98,8 @@ class SeparableGConv(nn.Sequential):
         assert isinstance(mix, GConv)
         assert mix.h_basis is not None
         assert isinstance(filters, Depthwise)
+        if not has_values(filters.weight):
+            return
         space = functional.space_samples(filters.x_basis, self.grid, filters.window)
         point = functional.space_samples(mix.x_basis, self.grid, mix.window)[0, 0].sum()
         group = functional.group_samples(mix.h_basis, self.grid, self.grid)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._torch import beside, has_values
 from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..groups import Group
@@ -38,8 +39,8 @@ def renew(buffer: Tensor, exact: Tensor) -> None:
 
     A GPU is not waited for: a network that is shifted at every step would else wait for it a dozen times a step.
     """
-    values = exact.to(buffer.dtype)
-    buffer.data.copy_(values.pin_memory() if buffer.is_cuda else values, non_blocking=True)
+    values = beside(exact, buffer).to(buffer.dtype)
+    buffer.data.copy_(values.pin_memory() if buffer.is_cuda and has_values(buffer) else values, non_blocking=True)
 
 
 class shift:

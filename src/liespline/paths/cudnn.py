@@ -9,8 +9,10 @@ For large windows in 3-D cuDNN's first guess is no tensor-core kernel: 113 of 15
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +20,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._check import Size
-from .._derivatives import again, quick
+from .._derivatives import again, followed, quick
+from .._operator import operator
+from .._torch import traced
 
 Ints = Sequence[int]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -70,12 +74,12 @@ def _neighbours(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> int:
 
 
 def _convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    compiling, d = torch.compiler.is_compiling(), len(stride)
+    by_operator, d = traced(x), len(stride)
     if not gap(math.prod(x.shape[1:-d])):
         x = x.flatten(1, x.ndim - 1 - d)
     else:  # once, and kept for the backward pass in place of x
-        x = _pad_operator(x, d) if compiling else _Pad.apply(x, d)
-    if compiling:
+        x = _pad_operator(x, d) if by_operator else _Pad.apply(x, d)
+    if by_operator:
         return _operator(x, kernel, list(stride), list(padding))
     out: Tensor = _Convolve.apply(x, kernel, stride, padding)
     return out
@@ -107,14 +111,31 @@ def _backward(
 @contextmanager
 def _searched(window: Sequence[int]) -> Iterator[None]:
     """Let cuDNN try its kernels on a new shape where its guess is bad, unless runs have to repeat exactly."""
-    settings = torch.backends.cudnn
-    before = settings.benchmark
-    exact = settings.deterministic or torch.are_deterministic_algorithms_enabled()
-    settings.benchmark = before or (len(window) == 3 and max(window) > 3 and not exact)
-    try:
+    exact = torch.backends.cudnn.deterministic or torch.are_deterministic_algorithms_enabled()
+    with _search if len(window) == 3 and max(window) > 3 and not exact else nullcontext():
         yield
-    finally:
-        settings.benchmark = before
+
+
+class _Search:
+    """cuDNN's search, which torch turns on for a process: on from the first thread that asks to the last one's end."""
+
+    def __init__(self) -> None:
+        self.lock, self.asking, self.before = threading.Lock(), 0, False
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.asking:
+                self.before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, True
+            self.asking += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.asking -= 1
+            if not self.asking:
+                torch.backends.cudnn.benchmark = self.before
+
+
+_search = _Search()
 
 
 def gap(channels: int) -> int:
@@ -168,7 +189,7 @@ class _Pad(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad.narrow(1, 0, math.prod(ctx.channels)).unflatten(1, ctx.channels), None
+        return grad.narrow(1, 0, math.prod(ctx.channels)).reshape(grad.shape[0], *ctx.channels, *grad.shape[2:]), None
 
 
 @quick
@@ -200,35 +221,15 @@ def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
     return out.unflatten(1, kernel.shape[:2])
 
 
-@torch.library.custom_op("liespline::pad", mutates_args=())
-def _pad_operator(x: Tensor, d: int) -> Tensor:
-    return _padded(x, d)
+# ---- the same as operators of torch's library ----
 
 
-@_pad_operator.register_fake
-def _(x: Tensor, d: int) -> Tensor:
+def _fake_padded(x: Tensor, d: int) -> Tensor:
     count = math.prod(x.shape[1:-d])
     return x.new_empty(x.shape[0], *x.shape[-d:], count + gap(count)).movedim(-1, 1)
 
 
-_pad_operator.register_autograd(_Pad.backward, setup_context=_Pad.setup_context)
-
-
-@torch.library.custom_op("liespline::convolve", mutates_args=())
-def _operator(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tensor:
-    return _forward(x, kernel, stride, padding)
-
-
-@torch.library.custom_op("liespline::convolve_backward", mutates_args=())
-def operator_backward(
-    grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
-) -> tuple[Tensor, Tensor]:
-    """The gradients of both, where needed; empty where not."""
-    return _backward(grad, x, kernel, stride, padding, needs)
-
-
-@_operator.register_fake
-def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+def _fake_forward(x: Tensor, kernel: Tensor, stride: Ints, padding: Ints) -> Tensor:
     d, count = len(stride), kernel.shape[0] * kernel.shape[1]
     edges = zip(x.shape[-d:], kernel.shape[-d:], stride, padding, strict=True)
     space = [(n + 2 * p - k) // s + 1 for n, k, s, p in edges]
@@ -237,24 +238,36 @@ def _(x: Tensor, kernel: Tensor, stride: list[int], padding: list[int]) -> Tenso
     return out.narrow(1, 0, count).unflatten(1, kernel.shape[:2])
 
 
-@operator_backward.register_fake
-def _(
-    grad: Tensor, x: Tensor, kernel: Tensor, stride: list[int], padding: list[int], needs: list[bool]
+def _fake_backward(
+    grad: Tensor, x: Tensor, kernel: Tensor, stride: Ints, padding: Ints, needs: Sequence[bool]
 ) -> tuple[Tensor, Tensor]:
     dx = _channels_last(torch.empty_like(x)) if needs[0] else x.new_empty(0)
     return dx, torch.empty_like(kernel) if needs[1] else x.new_empty(0)
 
 
+def _plain_of_padded(x: Tensor, kernel: Tensor, channels: int, stride: Size, padding: Size) -> Tensor:
+    return plain(x.narrow(1, 0, channels), kernel, stride, padding)
+
+
 def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
     x, kernel = ctx.saved_tensors
     needs = list(ctx.needs_input_grad[:2])
-    if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        out = plain(x.narrow(1, 0, kernel.shape[2 : -len(ctx.stride)].numel()), kernel, ctx.stride, ctx.padding)
-        return *again(out, (x, kernel), needs, grad), None, None
+    if followed():
+        channels = kernel.shape[2 : -len(ctx.stride)].numel()
+        formula = partial(_plain_of_padded, channels=channels, stride=ctx.stride, padding=ctx.padding)
+        return *again(formula, (x, kernel), needs, grad), None, None
     dx, dw = gradients(grad, x, kernel, ctx.stride, ctx.padding, needs)
     return dx if needs[0] else None, dw if needs[1] else None, None, None
 
 
-_operator.register_autograd(
-    lambda ctx, grad: _send_back(ctx, grad, operator_backward), setup_context=_Convolve.setup_context
-)
+_pad_operator = operator("pad(Tensor x, SymInt d) -> Tensor", _padded, _fake_padded, _Pad.backward, _Pad.setup_context)
+_operator_backward = operator(
+    "convolve_backward(Tensor grad, Tensor x, Tensor kernel, SymInt[] stride, SymInt[] padding, bool[] needs) "
+    "-> (Tensor, Tensor)",
+    _backward, _fake_backward,
+)  # fmt: skip
+_operator = operator(
+    "convolve(Tensor x, Tensor kernel, SymInt[] stride, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward,
+    lambda ctx, grad: _send_back(ctx, grad, _operator_backward), _Convolve.setup_context,
+)  # fmt: skip

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from .._check import Size
+from .._torch import is_autocast, traced, transformed
 from ..hopper import operators as hopper
 from ..hopper import tiles
 from . import fourier, triton
@@ -30,7 +31,9 @@ _WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measure
 
 
 class _Forced(threading.local):
-    path = os.environ.get("LIESPLINE_PATH", "auto")
+    def __init__(self) -> None:
+        # In every thread's own instance, where a compiled network looks again in each call: not so on the class.
+        self.path = os.environ.get("LIESPLINE_PATH", "auto")
 
 
 _forced = _Forced()
@@ -61,7 +64,7 @@ _known(_forced.path)
 
 def compute_dtype(x: Tensor) -> torch.dtype:
     """Return the dtype of the convolution: autocast's where it is on."""
-    if x.dtype != torch.float64 and torch.is_autocast_enabled(x.device.type):
+    if x.dtype != torch.float64 and is_autocast(x.device):
         return torch.get_autocast_dtype(x.device.type)
     return x.dtype
 
@@ -75,14 +78,7 @@ def exact(*tensors: Tensor) -> tuple[Tensor, ...]:
 def keeps(x: Tensor, plan: Plan | None, *samples: Tensor) -> bool:
     """Say whether what is made of samples is kept: on a GPU, which waits for launches, where they never move."""
     moving = plan is None or not plan.fixed or any(t.requires_grad for t in samples)
-    return x.is_cuda and not moving and not torch.compiler.is_compiling()
-
-
-def transformed() -> bool:
-    """Say whether torch.func (vmap, jvp, grad …) or forward mode is at work, which only torch's operators know."""
-    if torch.compiler.is_compiling():  # asked in a trace, torch 2.11 to 2.13 find a stack where there is none
-        return False
-    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+    return x.is_cuda and not moving and not traced(x)
 
 
 # ---- the choice ----
@@ -121,11 +117,7 @@ def choose(
     x: Tensor, weight: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size, plan: Plan | None = None
 ) -> Choice:
     """Return what to do with such an input; the same question is answered once."""
-    traced = (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or type(x) not in (Tensor, torch.nn.Parameter)
-    )
+    followed = traced(x)
     dtype, lead = compute_dtype(x), x.ndim - len(stride)
     fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
     own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
@@ -133,14 +125,31 @@ def choose(
     question = Question(
         _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
         x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
-        traced, transformed(), one, one and hopper.innermost(x),
+        followed, transformed(), one, one and hopper.innermost(x),
     )  # fmt: skip
-    return _decide(question, plan) if traced else _decided(question, plan)
+    return _decide(question, plan) if followed else _decided(question, plan)
 
 
-@lru_cache(maxsize=1024)
+_MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
+_choices: WeakKeyDictionary[Plan, dict[Question, Choice]] = WeakKeyDictionary()
+
+
 def _decided(q: Question, plan: Plan | None) -> Choice:
-    return _decide(q, plan)
+    """Return the choice of `_decide`, made once while the plan lives; what is remembered keeps no plan alive."""
+    if plan is None:
+        return _decided_without_plan(q)
+    mine = _choices.setdefault(plan, {})
+    found = mine.get(q)
+    if found is None:
+        if len(mine) >= _MOST_CHOICES:
+            mine.clear()
+        found = mine[q] = _decide(q, plan)
+    return found
+
+
+@lru_cache(maxsize=_MOST_CHOICES)
+def _decided_without_plan(q: Question) -> Choice:
+    return _decide(q, None)
 
 
 def _decide(q: Question, plan: Plan | None) -> Choice:
@@ -176,7 +185,8 @@ def _whole(q: Question, window: Size, elements: int) -> tuple[str, float]:
     if q.cuda:
         return "cudnn" if len(window) > 1 and not q.transformed else "plain", price
     exact = q.dtype in (torch.float32, torch.float64)
-    if len(window) != 2 or q.stride != (1, 1) or not exact or q.traced or q.forced not in ("auto", "fourier"):
+    followed = q.traced or q.transformed
+    if len(window) != 2 or q.stride != (1, 1) or not exact or followed or q.forced not in ("auto", "fourier"):
         return "plain", price
     space = fourier.outputs_of(q.space, [max(axis) for axis in zip(*q.sizes, strict=True)], q.padding)
     if min(q.batch, inputs, *space) < 1:

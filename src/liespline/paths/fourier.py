@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._check import Size
-from .._derivatives import again
+from .._derivatives import again, followed
+from .._torch import real
 
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
@@ -82,7 +83,7 @@ class Algorithm(NamedTuple):
 @cache
 def algorithm(n: int, k: int, dtype: torch.dtype) -> Algorithm:
     """The algorithm of a tile of n samples and k taps."""
-    with torch.device("cpu"), torch.inference_mode(False):
+    with real():
         place = torch.arange(n, dtype=torch.float64)
         from_x, from_w, to_y = [], [], []
         for f in range(n // 2 + 1):
@@ -132,8 +133,8 @@ class _Correlate(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         needs = ctx.needs_input_grad
-        if torch.is_grad_enabled():  # the gradient itself will be differentiated
-            return *again(F.conv2d(x, weight, None, 1, ctx.padding), (x, weight), needs[:2], grad), None
+        if followed():
+            return *again(partial(F.conv2d, padding=ctx.padding), (x, weight), needs[:2], grad), None
         dx = dw = None
         if needs[0]:
             borders = tuple(k - 1 - p for k, p in zip(weight.shape[2:], ctx.padding, strict=True))

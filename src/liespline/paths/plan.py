@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from .._check import Size
+from .._torch import beside, has_values
 
 Made = TypeVar("Made")
 _MOST_KEPT = 32  # for images of many sizes
@@ -70,6 +71,10 @@ class Plan:
         if device == self.labels.device:
             return self
         return kept(self, device, lambda: _moved(self, device))
+
+    def beside(self, x: Tensor) -> Plan:
+        """Return the same plan for layers with the tensor x: a plan of fake tables where x is fake."""
+        return self if has_values(x) else _mapped(self, lambda table: beside(table, x).to(x.device))
 
     def moved(self) -> Plan:
         """Return the plan of the same layer with other samples in space: of full rank, as they are almost anywhere."""
@@ -142,9 +147,13 @@ def kept(plan: Plan, key: Hashable, make: Callable[[], Made]) -> Made:
 
 
 def _moved(plan: Plan, device: torch.device) -> Plan:
+    return _mapped(plan, lambda table: table.to(device))
+
+
+def _mapped(plan: Plan, change: Callable[[Tensor], Tensor]) -> Plan:
     def move(value: Any) -> Any:
         # Parameters of no module: torch.compile takes their shapes for constants.
-        return Parameter(value.to(device), requires_grad=False) if isinstance(value, Tensor) else value
+        return Parameter(change(value), requires_grad=False) if isinstance(value, Tensor) else value
 
     parts = [
         replace(p, members=move(p.members), tables=tuple(Table(*map(move, t)) for t in p.tables), basis=move(p.basis))

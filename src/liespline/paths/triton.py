@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .._check import Size
-from .._derivatives import again
+from .._derivatives import again, followed
+from .._operator import capability, on_its_device, operator
 from .plan import Table
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
@@ -41,7 +42,7 @@ def available(device: torch.device, dtype: torch.dtype) -> bool:
     if not _INSTALLED:
         return False
     if device.type == "cuda":
-        return dtype != torch.float64 and torch.cuda.get_device_properties(device).major >= 8
+        return dtype != torch.float64 and capability(device) >= (8, 0)
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
@@ -60,17 +61,14 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
 # ---- operators; fields x (B, R, D, H, W, C), blocks (A, T, KD, KH, KW, C, O), results (B, A, D, H, W, O) ----
 
 
-@torch.library.custom_op("liespline::gathered", mutates_args=())
-def correlate(
+def _forward(
     x: Tensor, blocks: Tensor, fields: Tensor, counts: Tensor, readers: Tensor, places: Tensor, reads: Tensor,
     stride: list[int], padding: list[int],
 ) -> Tensor:  # fmt: skip
-    """Correlate each element's fields with its blocks; the tensors of a Table between them."""
     return _launch(x, blocks, fields, counts, _size(x, blocks, stride, padding), stride, padding)
 
 
-@torch.library.custom_op("liespline::gathered_input_gradient", mutates_args=())
-def _input_gradient(
+def _to_input(
     grad: Tensor, blocks: Tensor, readers: Tensor, places: Tensor, reads: Tensor,
     size: list[int], stride: list[int], padding: list[int],
 ) -> Tensor:  # fmt: skip
@@ -85,26 +83,24 @@ def _input_gradient(
     return _launch(grad, turned, readers, reads, size, [1, 1, 1], borders)
 
 
-@torch.library.custom_op("liespline::gathered_weight_gradient", mutates_args=())
-def _weight_gradient(
+def _to_weight(
     x: Tensor, grad: Tensor, fields: Tensor, window: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:
     found = _launch_weight(x, grad, fields, window, stride, padding)
     return found.to(x.dtype, memory_format=torch.contiguous_format)
 
 
-@correlate.register_fake
-def _(x: Tensor, blocks: Tensor, *rest: Any) -> Tensor:
+def _fake_forward(x: Tensor, blocks: Tensor, *rest: Any) -> Tensor:
     return x.new_empty(x.shape[0], blocks.shape[0], *_size(x, blocks, *rest[-2:]), blocks.shape[-1])
 
 
-@_input_gradient.register_fake
-def _(grad: Tensor, blocks: Tensor, readers: Tensor, places: Tensor, reads: Tensor, size: Any, *rest: Any) -> Tensor:
+def _fake_to_input(
+    grad: Tensor, blocks: Tensor, readers: Tensor, places: Tensor, reads: Tensor, size: Any, *rest: Any
+) -> Tensor:
     return grad.new_empty(grad.shape[0], readers.shape[0], *size, blocks.shape[-2])
 
 
-@_weight_gradient.register_fake
-def _(x: Tensor, grad: Tensor, fields: Tensor, window: list[int], *rest: Any) -> Tensor:
+def _fake_to_weight(x: Tensor, grad: Tensor, fields: Tensor, window: list[int], *rest: Any) -> Tensor:
     return x.new_empty(*fields.shape, *window, x.shape[-1], grad.shape[-1])
 
 
@@ -116,9 +112,9 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     x, blocks, fields, _, *readers = ctx.saved_tensors
     needs, x_grad, blocks_grad = ctx.needs_input_grad, None, None
-    if torch.is_grad_enabled():  # the gradient itself will be differentiated
-        out = _plain(x, blocks, fields, ctx.stride, ctx.padding)
-        return *again(out, (x, blocks), needs[:2], grad), *(None,) * 7
+    if followed():
+        formula = partial(_plain, fields=fields, stride=ctx.stride, padding=ctx.padding)
+        return *again(formula, (x, blocks), needs[:2], grad), *(None,) * 7
     if needs[0]:
         x_grad = _input_gradient(grad, blocks, *readers, list(x.shape[2:5]), ctx.stride, ctx.padding)
     if needs[1]:
@@ -126,7 +122,21 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return x_grad, blocks_grad, *(None,) * 7
 
 
-correlate.register_autograd(_backward, setup_context=_remember)
+_input_gradient = operator(
+    "gathered_input_gradient(Tensor grad, Tensor blocks, Tensor readers, Tensor places, Tensor reads, SymInt[] size, "
+    "SymInt[] stride, SymInt[] padding) -> Tensor",
+    _to_input, _fake_to_input,
+)  # fmt: skip
+_weight_gradient = operator(
+    "gathered_weight_gradient(Tensor x, Tensor grad, Tensor fields, SymInt[] window, SymInt[] stride, "
+    "SymInt[] padding) -> Tensor",
+    _to_weight, _fake_to_weight,
+)  # fmt: skip
+correlate = operator(
+    "gathered(Tensor x, Tensor blocks, Tensor fields, Tensor counts, Tensor readers, Tensor places, Tensor reads, "
+    "SymInt[] stride, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward, _backward, _remember,
+)  # fmt: skip
 
 
 def _plain(x: Tensor, blocks: Tensor, fields: Tensor, stride: list[int], padding: list[int]) -> Tensor:
@@ -188,6 +198,7 @@ def _pieces(columns: int, unit: int) -> tuple[int, ...]:
     return tuple(pieces)
 
 
+@on_its_device
 def _launch(
     x: Tensor, blocks: Tensor, lines: Tensor, counts: Tensor, size: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:
@@ -212,6 +223,7 @@ def _launch(
     return out
 
 
+@on_its_device
 def _launch_weight(
     x: Tensor, grad: Tensor, lines: Tensor, window: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
-from .measure import compared, constant, output_change, relative
+from .measure import output_change, relative
 from .mixture import Mixture
-from .moving import interior
-from .probe import Probe, Translated, as_maps, between, matches, under_elements, under_translations
+from .probe import Probe, Translated, as_maps, between, constant_inside, matches, under_elements, under_translations
 
 
 class Equivariance(NamedTuple):
@@ -66,8 +65,7 @@ def measure_equivariance(
     if output.ndim == 2:
         return _of_answers(probe, grid, chosen, output)
     still = as_maps(output, grid)
-    inner = still[..., interior(still.shape[3:])]
-    if constant(compared(inner, inner).spread / inner.numel(), inner):
+    if constant_inside(still):
         return Equivariance(math.nan, math.nan, chosen[0], None, math.nan, None)
     found = under_elements(probe, grid, chosen, still)
     if not found:

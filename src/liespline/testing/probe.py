@@ -15,7 +15,7 @@ from ..grids import Grid
 from ..grids.grid import same
 from ..grids.regular import centred
 from ..groups import Group
-from .measure import Compared, compared, levels, relative
+from .measure import Compared, compared, constant, levels, relative
 from .mixture import Mixture
 from .moving import continued, interior, moved, shifted
 
@@ -56,6 +56,18 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
+def layer_outputs(network: nn.Module, layers: Sequence[nn.Module], inputs: Tensor) -> list[Tensor]:
+    """What each of these layers gives while the network is asked about inputs."""
+    seen: dict[nn.Module, Tensor] = {}
+    hooks = [layer.register_forward_hook(lambda module, _, output: seen.update({module: output})) for layer in layers]
+    try:
+        network(inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [seen[layer] for layer in layers]
+
+
 def as_maps(output: Tensor, grid: Grid) -> Tensor:
     """An output as feature maps (B, C, N, *space): N = 1 without an axis of H, one sample where it has no space."""
     d = grid.group.space_dim
@@ -70,6 +82,12 @@ def with_inside(maps: Tensor) -> Tensor:
     """Maps (B, C, N, *space), or their mean over space where that is two samples across and has no inside."""
     d = maps.ndim - 3
     return maps if interior(maps.shape[3:]).any() else maps.flatten(3).mean(-1).reshape(*maps.shape[:3], *(1,) * d)
+
+
+def constant_inside(maps: Tensor) -> bool:
+    """Whether maps (B, C, N, *space) are constant in their middle half, so that no error can be told."""
+    inner = maps[..., interior(maps.shape[3:])]
+    return constant(compared(inner, inner).spread / inner.numel(), inner)
 
 
 def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> tuple[Compared, Compared] | None:

@@ -57,19 +57,15 @@ console = Screen()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the runs and the report go.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    group: Annotated[
-        str, typer.Option(metavar="so2|o2|sim2", help="Test digits rotated; rotated and mirrored; rotated and shrunk.")
-    ] = "so2",
 ) -> None:
     """Train three networks of equal size on upright digits and test them on rotated ones.
 
     A plain 2-D network, the same with rotated training images, and an SE(2) network that never sees a rotated
     digit. Prints one table and writes OUT/report.html; fails if this run does not show what it is meant to show.
-    With --group o2 or sim2 the SE(2) network is in the middle, and the last network knows mirrors or sizes as well.
     """
     from ..demo import run_demo, shortfall
 
-    if problem := shortfall(run_demo(out, seed, console, group=group)):
+    if problem := shortfall(run_demo(out, seed, console)):
         raise ConfigError(problem)
 
 
@@ -79,11 +75,11 @@ def train(
     task: opt.Task = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Start from the config.yaml of another run instead of the task's defaults."),
+        typer.Option("--config", help="Start from these settings, such as another run's config.yaml."),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with this run from its last whole epoch; --epochs trains longer, --data may move."),
+        typer.Option(help="Resume this run; --epochs trains longer, --data may move."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
@@ -94,17 +90,12 @@ def train(
 ) -> None:
     """Train a network, test it, and write its report. `liespline train TASK --help` shows the options of a task.
 
-    Everything lands in one folder: config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best
-    network by validation), results.json and report.html. A run that was killed continues with
-    --resume FOLDER.
-
-    Examples:
+    One folder holds config.yaml, metrics.jsonl, checkpoints, model.safetensors (the best network by validation),
+    results.json and report.html; a run that was killed resumes with --resume FOLDER.
 
     - `liespline train images --data DIR --group so2`
 
     - `liespline train volumes --data DIR --group so3 --elements 24`
-
-    - `liespline train --resume runs/images-so2 --epochs 60`
     """
     from ..training.start import reopened, start, start_config
     from ..training.train import is_first

@@ -12,15 +12,14 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from ..settings import SETTINGS, ConfigError, one_of
+from ..settings import SETTINGS, Config, ConfigError, one_of, renamed
 from ..settings.definition import Setting
-from ..settings.old import RENAMED
-from ..tasks.defaults import DEFAULTS, OPTIONS, SUMMARIES, takers
+from ..tasks.defaults import DEFAULTS, OPTIONS
 
-TASKS = ", ".join(SUMMARIES)
+TASKS = ", ".join(DEFAULTS)
 Task = Annotated[
     str | None,
-    typer.Argument(metavar="TASK", help=f"{TASKS}; or a task of your own, module:NAME or FILE.py:NAME."),
+    typer.Argument(metavar="TASK", help=f"{TASKS}, or your own: module:NAME or FILE.py:NAME."),
 ]
 Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
@@ -36,12 +35,19 @@ Checkpoint = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as stride=2; may be given several times."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as stride=2; as often as needed."),
 ]
 
-COMMON = {name: one for name, one in SETTINGS.items() if not (one.special or one.advanced)}
-BY_OPTION = {"--" + name.replace("_", "-"): one for name, one in SETTINGS.items()}
-OLD_OPTIONS = {"--" + old.replace("_", "-"): SETTINGS[now] for old, now in RENAMED.items()}
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+INSTEAD = {
+    _option(name): f"is no option of its own: say {one.option}" for name, one in SETTINGS.items() if one.advanced
+}
+INSTEAD |= {_option(old): f"is called {SETTINGS[now].option} now" for old, now in renamed.SETTINGS.items()}
+"""What is no option, and what to say instead."""
 
 
 def other_sizes(resize: bool, any_size: bool) -> Literal["refuse", "resize", "any"]:
@@ -52,54 +58,35 @@ def other_sizes(resize: bool, any_size: bool) -> Literal["refuse", "resize", "an
 
 
 class OptionsOfTask(TyperCommand):
-    """A command whose options are those of the task that is its first argument."""
+    """A command whose help shows the options of the task that is its first argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse, in words, options of before, of other tasks, and those that are `--set`; then parse as ever."""
-        task = args[0] if args and not args[0].startswith("-") else None
-        ctx.meta["task"] = task
+        """Refuse, in words, options of before and those that are `--set`; then parse as ever."""
+        ctx.meta["task"] = args[0] if args and not args[0].startswith("-") else None
         for word in args:
-            _refuse(word.partition("=")[0], task)
+            if instead := INSTEAD.get(option := word.partition("=")[0]):
+                raise ConfigError(f"{option} {instead}")
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """All but the options that do nothing for the task."""
+        """All options, those hidden that do nothing for the task; with the task's own defaults in their help."""
         task = ctx.meta.get("task")
-        shown = COMMON.keys() | (options_of(task) if task else {name for names in OPTIONS.values() for name in names})
-        return [
-            _for_task(one, task) if one.name in SETTINGS else one
-            for one in super().get_params(ctx)
-            if one.name not in SETTINGS or one.name in shown
-        ]
+        defaults, taken = known(task) if task else (None, ())
+        params: list[Any] = [copy(one) for one in super().get_params(ctx)]
+        for param in params:
+            if setting := SETTINGS.get(param.name):
+                param.help, param.hidden = about(setting, defaults), setting.special and setting.name not in taken
+        return params
 
 
-def _for_task(option: Any, task: str | None) -> Any:
-    """The option, with the task's own default in its help."""
-    own = copy(option)
-    own.help = about(SETTINGS[option.name], task)
-    return own
-
-
-def _refuse(word: str, task: str | None) -> None:
-    if word in OLD_OPTIONS:
-        raise ConfigError(f"{word} is called {OLD_OPTIONS[word].option} now")
-    found = BY_OPTION.get(word)
-    if found is None:
-        return
-    if found.advanced:
-        raise ConfigError(f"{word} is no option of its own: say {found.option}")
-    if found.special and task in OPTIONS and found.name not in OPTIONS[task]:
-        only = f", only for {', '.join(takers(found.name))}" if takers(found.name) else ""
-        raise ConfigError(f"{word} does nothing for task {task}{only}; leave it out")
-
-
-def options_of(task: str) -> set[str]:
-    """The special settings that a task takes; that of a module is imported."""
-    if task in OPTIONS:
-        return set(OPTIONS[task])
+def known(task: str) -> tuple[Config, tuple[str, ...]]:
+    """The defaults of a task and the special settings that it takes; that of a module is imported."""
+    if task in DEFAULTS:
+        return DEFAULTS[task], OPTIONS[task]
     from ..tasks import find_task
 
-    return set(find_task(task).options)
+    found = find_task(task)
+    return found.defaults, found.options
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,7 +96,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(set: list[str] | None, **values: Any) -> None:
         found = {name: values.pop(name) for name in names}
-        given = {name: value for name, value in found.items() if value is not None}
+        given = {name: SETTINGS[name].read(value) for name, value in found.items() if value is not None}
         command(**values, given=given | settings_in(set or ()))
 
     own = inspect.signature(command, eval_str=True).parameters.values()
@@ -128,41 +115,32 @@ def settings_in(words: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"--set {word}: expected NAME=VALUE, such as --set stride=2")
         name = name.strip().replace("-", "_")
-        if name in RENAMED:
-            raise ConfigError(f"--set {word}: {name!r} is called {RENAMED[name]!r} now")
+        if name in renamed.SETTINGS:
+            raise ConfigError(f"--set {word}: {name!r} is called {renamed.SETTINGS[name]!r} now")
         found[name] = SETTINGS[one_of("--set", name, SETTINGS)].read(text)
     return found
 
 
-def about(setting: Setting, task: str | None) -> str:
+def about(setting: Setting, defaults: Config | None) -> str:
     """What `--help` says of a setting: its meaning, its choices, and the default of the task, or of all tasks."""
-    facts = ", ".join(setting.choices)
-    usual = default(setting, task)
-    facts += ("; " if facts and usual else "") + (f"default: {usual}" if usual else "")
-    return setting.about + (f" \\[{facts}]" if facts else "")
+    usual = {plain(config[setting.name]) for config in ([defaults] if defaults else DEFAULTS.values())}
+    facts = [] if setting.metavar else [", ".join(setting.choices)]
+    facts += [f"default: {value}" for value in usual if value and len(usual) == 1]
+    return setting.about + (f" \\[{'; '.join(filter(None, facts))}]" if any(facts) else "")
 
 
-def default(setting: Setting, task: str | None) -> str:
-    """The default in words; where no task is named, of each task that has its own."""
-    if task in DEFAULTS:
-        return _plain(DEFAULTS[task][setting.name])
-    own = {name: config[setting.name] for name, config in DEFAULTS.items() if config[setting.name] != setting.default}
-    words = [_plain(setting.default) or ("none" if own else ""), *(f"{name} {_plain(own[name])}" for name in own)]
-    return "; ".join(filter(None, words))
-
-
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """A default as the help and the docs show it: nothing for none, and for a switch."""
     if isinstance(value, bool) or value is None:
         return ""
     return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value}"
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:
-    panel = "Machine" if setting.machine else setting.part.capitalize() or "Data"
-    metavar = setting.metavar or ("NAME" if setting.choices else None)
     option = typer.Option(
-        setting.option, metavar=metavar, help=about(setting, None), rich_help_panel=panel, show_default=False
-    )
-    kind: Any = setting.kind
+        setting.option, metavar=setting.metavar or ("NAME" if setting.choices else None), help=setting.about,
+        rich_help_panel=setting.part.capitalize() or "Data", show_default=False,
+    )  # fmt: skip
+    kind: Any = bool if setting.kind is bool else str
     annotation = Annotated[kind | None, option]
     return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -46,7 +46,7 @@ def sweep(
 
     Each run is done once: finished runs are skipped, killed runs continue where they were.
     """
-    from ..runs.folder import git_commit
+    from ..runs.environment import git_commit
     from ..runs.line import check_committed
     from ..sweep.plan import plan
     from ..sweep.plan import sweep as do_all

@@ -1,29 +1,39 @@
-"""NumPy's arrays, and what their files say of themselves."""
+"""NumPy's arrays and their files, in which pickled objects are never read."""
 
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, check_declared_size
+from .files import DataError, existing
 
 Array = NDArray[Any]
+MOST_CHANNELS = 4
+"""A last axis of at most so many is one of channels, a longer one of space."""
 
 
-def npy_header(path: Path, stream: IO[bytes], name: str = "") -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype of a NumPy array in C order, from its first bytes; `name` is its name inside `path`."""
-    what = f"{path}: {name or 'it'}"
+def mapped_npy(path: Path) -> np.memmap[Any, Any]:
+    """The array of a `.npy` file, mapped into memory: so a file that is shorter than it says is noticed at once."""
+    existing(path, "an array in a .npy file")
     try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
+        return np.lib.format.open_memmap(path, "r")
     except Exception as error:  # NumPy parses the header as Python text, which fails in many ways
-        raise DataError(f"{what} is no NumPy array ({error}); make or fetch it again") from error
-    if dtype.hasobject:
-        raise DataError(f"{what} holds pickled objects, which can run code; save it as plain numbers")
-    if fortran and len(shape) > 1:
-        raise DataError(f"{what} is in Fortran order; save it with numpy.ascontiguousarray")
-    declared = int(np.prod([float(n) for n in shape])) * dtype.itemsize
-    check_declared_size(path, declared, f"{name or 'an array'} of shape {shape}")
-    return shape, dtype
+        raise DataError(f"{path}: cannot be read as a NumPy array ({error}); save it again as plain numbers") from error
+
+
+@contextmanager
+def opened_npz(path: Path) -> Iterator[Mapping[str, Array]]:
+    """The arrays of an `.npz` file by name, each of which is read when it is asked for."""
+    if not zipfile.is_zipfile(existing(path, "arrays in an .npz file")):
+        raise DataError(f"{path}: is no .npz file, or only the beginning of one; make or fetch it again")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            yield arrays
+    except DataError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy each raise their own on damaged files
+        raise DataError(f"{path}: cannot be read as .npz ({error}); make or fetch it again") from error

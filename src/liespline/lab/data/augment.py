@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from ..settings import ConfigError
-from ..settings.old import AUGMENT
 from ..settings.words import unknown
 from ..transforms import lattice_points, resampled, rim_colour, rotations, sampled, splined
 from .elastic import NODES, deformed
@@ -64,8 +63,6 @@ def words_of(name: str, dimensions: Collection[int] = (2, 3), where: str = "augm
     """What `rotate+flip`, `affine` and the like consist of; ConfigError for what makes no sense in these dimensions."""
     if name == NONE:
         return frozenset()
-    if name in AUGMENT:
-        raise ConfigError(f"{where} {name!r} is called {AUGMENT[name]!r} now")
     parts = [word for part in name.split("+") for word in SHORT.get(part, (part,))]
     for word in parts:
         if word not in WORDS:

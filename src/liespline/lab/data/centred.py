@@ -42,11 +42,11 @@ def box_notes(space: Sequence[int], sizes: Sequence[Sequence[int]]) -> list[str]
 
 
 class Centred:
-    """Volumes of a file, of many sizes or of one, in the middle of a box; read as an array (N, *space, C) is."""
+    """Volumes of many sizes or of one in the middle of a box; read as an array (N, *space, C) is."""
 
-    def __init__(self, volumes: Store, space: Sequence[int], channels_last: bool = False) -> None:
-        self.volumes, self.space, self._channels_last = volumes, tuple(space), channels_last
-        self.shape = (len(volumes), *self.space, len(self._volume(0)))
+    def __init__(self, volumes: Store, space: Sequence[int]) -> None:
+        self.volumes, self.space = volumes, tuple(space)
+        self.shape = (len(volumes), *self.space, volumes.shapes[0][0])
 
     def __len__(self) -> int:
         return len(self.volumes)
@@ -54,8 +54,7 @@ class Centred:
     @property
     def seen(self) -> Seen | None:
         """What was found when the volumes were decoded, if all of them are as large as the box."""
-        spaces = {shape[:3] if self._channels_last else shape[1:] for shape in self.volumes.shapes}
-        return self.volumes.seen if spaces == {self.space} else None
+        return self.volumes.seen if {shape[1:] for shape in self.volumes.shapes} == {self.space} else None
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
@@ -64,10 +63,5 @@ class Centred:
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
         """These volumes, each cut to a window: (B, *space, C)."""
-        read = [centred(self._volume(int(row)), self.space)[(slice(None), *window)] for row in rows]
+        read = [centred(self.volumes.array(int(row)), self.space)[(slice(None), *window)] for row in rows]
         return np.moveaxis(np.stack(read), 1, -1)
-
-    def _volume(self, row: int) -> Array:
-        """One volume, (C, *own)."""
-        values = self.volumes.array(row)
-        return np.moveaxis(values, -1, 0) if self._channels_last else values

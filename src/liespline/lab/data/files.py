@@ -38,9 +38,22 @@ def grouped(problems: Sequence[str]) -> list[str]:
     lines = []
     for first, *others in kinds.values():
         names = [other.partition(": ")[0] for other in others]
-        more = ", …" if len(names) > NAMED else ""
-        lines.append(first + (f" (and {len(names)} more like it: {', '.join(names[:NAMED])}{more})" if names else ""))
+        lines.append(first + (f" (and {len(names)} more like it: {some(names)})" if names else ""))
     return lines
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few of many names."""
+    return ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
+
+
+@contextmanager
+def collected(problems: list[str]) -> Iterator[None]:
+    """Add what is wrong with data in the block to `problems`, and go on behind it."""
+    try:
+        yield
+    except DataError as error:
+        problems += error.problems
 
 
 def existing(path: Path, what: str) -> Path:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Array
-from .files import DataError
+from .files import DataError, collected
+from .listing import Listing
 from .pictures import in_16_bits, read_picture, scaled, strict_pillow
 from .store import Item, Store, file_key, stored
 
@@ -35,11 +36,10 @@ class Kind(NamedTuple):
         return f"{self.channels} channel{'s' * (self.channels > 1)} of {self.dtype}"
 
 
-def decoded(folder: Path, files: Sequence[Path], names: Sequence[str], size: int | None) -> Store:
-    """The images of `files`, (H, W) or (H, W, C) each; raises DataError naming each file that does not fit."""
-    keys = [f"{name.rpartition('/')[0]}/{file_key(file)}" for name, file in zip(names, files, strict=True)]
-    key = "\n".join([*keys, str(size)])
-    return stored(folder, key, lambda whole: _items(files, size))
+def decoded(folder: Path, found: Listing, size: int | None, problems: Sequence[str]) -> Store:
+    """The images of a listing, (H, W, C) each; DataError with `problems` and each file that does not fit."""
+    keys = [f"{name.rpartition('/')[0]}/{file_key(file)}" for name, file in zip(found.names, found.files, strict=True)]
+    return stored(folder, "\n".join([*keys, str(size)]), lambda whole: _items(found.files, size), problems)
 
 
 def _items(files: Sequence[Path], size: int | None) -> Iterator[tuple[int, Item]]:
@@ -48,13 +48,12 @@ def _items(files: Sequence[Path], size: int | None) -> Iterator[tuple[int, Item]
     problems: list[str] = []
     with strict_pillow(), ThreadPoolExecutor() as pool:
         for start in range(0, len(files), _BLOCK):
-            some = files[start : start + _BLOCK]
-            for row, found in enumerate(pool.map(lambda file: _item(file, size), some), start):
-                if isinstance(found, Item):
-                    kinds[files[row]] = _kind(found.arrays["image"])
-                    yield row, found
-                else:
-                    problems += found.problems
+            block = files[start : start + _BLOCK]
+            for row, reading in enumerate([pool.submit(_item, file, size) for file in block], start):
+                with collected(problems):
+                    item = reading.result()
+                    kinds[files[row]] = _kind(item.arrays["image"])
+                    yield row, item
         problems += _unlike(kinds)
         if problems or not kinds:
             raise DataError(problems)
@@ -62,25 +61,20 @@ def _items(files: Sequence[Path], size: int | None) -> Iterator[tuple[int, Item]
         dtype = np.result_type(*(kind.dtype for kind in kinds.values()))
         for row, file in enumerate(files):
             if kinds[file][1:] != (channels, dtype.name):
-                found = _item(file, size, channels, dtype == np.uint16)
-                if not isinstance(found, Item):  # it was replaced meanwhile
-                    raise found
-                yield row, found
+                yield row, _item(file, size, channels, dtype == np.uint16)
 
 
-def _item(file: Path, size: int | None, channels: int = 1, deep: bool = False) -> Item | DataError:
+def _item(file: Path, size: int | None, channels: int = 1, deep: bool = False) -> Item:
     """An image, with so many channels at least, and in 16 bits if `deep`."""
-    try:
-        array, transparent = read_picture(file)
-    except DataError as error:
-        return error
+    array, transparent = read_picture(file)
+    grey = array.ndim == 2
     if deep:
         array = in_16_bits(array)
-    if channels > 1 and array.ndim == 2:
+    if channels > 1 and grey:
         array = np.repeat(array[..., None], channels, axis=-1)
     if size is not None:
         array = scaled(array, (size, size))
-    return Item.of(array if array.ndim == 3 else array[..., None], True, transparent=transparent)
+    return Item.of(array if array.ndim == 3 else array[..., None], True, transparent=transparent, grey=grey)
 
 
 def _kind(array: Array) -> Kind:

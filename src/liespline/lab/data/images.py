@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from .class_folders import FEWEST, check_same_classes, has_splits, list_classes, split_folder
-from .files import NAMED, DataError
+from .files import DataError, some
 from .image_store import decoded
+from .listing import Samples
 from .pictures import SUFFIXES
-from .split import ALL, SPLITS, Joined, Split, check_split
+from .split import ALL, Split
 from .store import Store
-from .table import Samples, Table, labels_of, relative
+from .table import listed
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
 
@@ -35,40 +34,31 @@ def load(
     A table `labels` says of which class, tags or numbers images are, if wanted in which split and group. Decoded once
     and kept.
     """
-    path, problems = Path(path), list[str]()
+    path = Path(path)
     if size is not None and size < 1:
         raise ValueError(f"size {size} must be at least 1 pixel")
-    folder, given = path, labels is None and has_splits(path)
-    if labels is not None:
-        table = labels_of(Path(labels), path, kind, PICTURES)
-        names = [relative(file, path) for file in table.files]
-    elif given and split == ALL:
-        return Joined({name: load(path, name, size) for name in SPLITS})
-    else:
-        folder = split_folder(path, check_split(split)) if given else path
-        table, problems = list_classes(folder, PICTURES, 1 if split == ALL else FEWEST)
-        names = [f"{file.parent.name}/{file.name}" for file in table.files]
-    try:
-        images = decoded(folder, table.files, names, size)
-    except DataError as error:  # one report of all that is wrong
-        raise DataError([*problems, *error.problems]) from error
-    if problems:
-        raise DataError(problems)
-    if given:
-        check_same_classes(folder, table, list_classes(split_folder(path, "train"), PICTURES)[0])
-    rows = table.rows_of(ALL if given else split, names, images.marks, fold, folds)
+    found, problems = listed(path, split, PICTURES, labels, kind)
+    images, names = decoded(path, found, size, problems), found.names
+    if labels is None and found.splits and split != ALL:
+        names = [name.partition("/")[2] for name in names]  # which split they are of is known
+    rows = found.rows_of(split, images.marks, fold, folds)
     return Split(
-        images, table.targets[rows], table.names, rows=rows, channels_last=True, names=names,
-        dealt=table.splits is None and not given, kind=table.kind, notes=[*table.notes, *_shown(images, table, path)],
+        images, found.targets[rows], found.labels, rows=rows, channels_last=True, names=names,
+        dealt=found.splits is None, kind=found.kind, notes=[*found.notes, *_shown(images, found.names)],
     )  # fmt: skip
 
 
 def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: int | None = None) -> Split:
     """A split of images with points: targets (B, L, 2) in pixels, from columns NAME_row and NAME_column."""
     found = load(path, split, fold=fold, folds=folds, labels=labels, kind="numbers")
-    names, places = _points(labels, found.classes)
-    found.classes, found.kind = names, "points"
+    names = tuple(name.removesuffix("_row") for name in found.classes if name.endswith("_row"))
+    wanted = [f"{name}_{axis}" for name in names for axis in ("row", "column")]
+    if not names or sorted(wanted) != sorted(found.classes):
+        columns = ", ".join(found.classes)
+        raise DataError(f"{labels}: has columns {columns}; a point is two, such as eye_row and eye_column")
+    places = [found.classes.index(name) for name in wanted]
     found.targets = found.targets[:, places].unflatten(1, (len(names), 2))
+    found.classes, found.kind = names, "points"
     inside = ((found.targets > -1) & (found.targets < found.targets.new_tensor(found.space))).flatten(1).all(1)
     if not inside.all():
         outside = [name for name, good in zip(found.names, inside, strict=True) if not good]
@@ -77,18 +67,12 @@ def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: i
     return found
 
 
-def _points(labels: Path, columns: tuple[str, ...]) -> tuple[tuple[str, ...], list[int]]:
-    """Names of points, and for each the numbers of its row and column among the label columns."""
-    names = tuple(name.removesuffix("_row") for name in columns if name.endswith("_row"))
-    wanted = [f"{name}_{axis}" for name in names for axis in ("row", "column")]
-    if not names or sorted(wanted) != sorted(columns):
-        raise DataError(f"{labels}: has columns {', '.join(columns)}; a point is two, such as eye_row and eye_column")
-    return names, [columns.index(name) for name in wanted]
-
-
-def _shown(images: Store, table: Table, path: Path) -> list[str]:
-    """A remark on the images that are not opaque everywhere."""
-    found = [table.files[row] for row in np.flatnonzero(images.index["transparent"])]
-    names = ", ".join(relative(file, path) for file in found[:NAMED]) + ", …" * (len(found) > NAMED)
-    count = "1 image has" if len(found) == 1 else f"{len(found)} images have"
-    return [f"{count} transparent parts, which are shown on white: {names}"] * bool(found)
+def _shown(images: Store, names: Sequence[str]) -> list[str]:
+    """Remarks on grey images among coloured ones, and on images that are not opaque everywhere."""
+    notes, grey = [], int(images.index["grey"].sum())
+    if images.shape[-1] == 3 and grey:
+        notes.append(f"{grey:,} of {len(images):,} images are grey, the others coloured: the grey ones become colours")
+    if clear := [name for name, some_clear in zip(names, images.index["transparent"], strict=True) if some_clear]:
+        count = "1 image has" if len(clear) == 1 else f"{len(clear)} images have"
+        notes.append(f"{count} transparent parts, which are shown on white: {some(clear)}")
+    return notes

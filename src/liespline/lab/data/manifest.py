@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .files import NAMED, DataError, existing, write_text
+from .files import DataError, existing, some, write_text
 from .split import ALL, SPLITS, Split
 from .validate import size_words
 from .value_range import ValueRange
@@ -145,11 +145,7 @@ class Changes:
             "removed": self.removed, "replaced by other pixels": self.replaced, "now in another class": self.regrouped,
             "renamed": self.renamed, "added": self.added,
         }  # fmt: skip
-        parts = [
-            f"{len(names):,} {kind} ({', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)})"
-            for kind, names in kinds.items()
-            if names
-        ]
+        parts = [f"{len(names):,} {kind} ({some(names)})" for kind, names in kinds.items() if names]
         return "; ".join([*self.other, *parts])
 
 

@@ -1,64 +1,65 @@
 """Images with masks as users have them: folders `images` and `masks` with equal names."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .arrays import Array
 from .channels import ORIENTATION
 from .files import DataError
+from .listing import visible
 from .pictures import SUFFIXES, picture, read_array
 from .scans import Scan
 from .scans.read import is_scan, read_scan, stem
 
 MASKS = ("masks", "labels")
 CLASSES = "classes.csv"
-IGNORED = "ignore"
-MOST_VALUES = 32
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An image and its mask, by the name that they share."""
+    """An image and its mask, by the name that they share, and the split whose folder they are in."""
 
     name: str
     image: Path
     mask: Path
+    split: str = ""
 
 
-def find_pairs(folder: Path) -> tuple[list[Pair], list[str], list[str]]:
-    """The pairs of a folder in the order of their names, every file without its partner, and remarks."""
-    masks = next((folder / name for name in MASKS if (folder / name).is_dir()), folder / MASKS[0])
-    for part in (folder / "images", masks):
-        if not part.is_dir():
-            raise DataError(f"{part}: is no folder; expected folders images and masks with files of equal names")
+def find_pairs(folders: Mapping[str, Path]) -> tuple[list[Pair], list[str], list[str]]:
+    """The pairs of each split's folder in the order of their names, every file without its partner, and remarks."""
+    pairs: list[Pair] = []
     problems: list[str] = []
-    images, others = _by_stem(folder / "images", problems)
-    masked, more = _by_stem(masks, problems)
-    problems += [f"{images[name]}: has no mask {masks.name}/{name}.*" for name in sorted(images.keys() - masked.keys())]
-    problems += [f"{masked[name]}: has no image images/{name}.*" for name in sorted(masked.keys() - images.keys())]
-    if not images and not problems:
-        problems.append(f"{folder / 'images'}: has no PNG, TIFF, NIfTI or NumPy files and no folders of DICOM slices")
-    left = others + more
-    notes = [f"{len(left)} entries are no images or volumes and are left out: {left[0].name}"] if left else []
-    both = sorted(images.keys() & masked.keys())
-    return [Pair(name, images[name], masked[name]) for name in both], problems, notes
-
-
-def _by_stem(folder: Path, problems: list[str]) -> tuple[dict[str, Path], list[Path]]:
-    found: dict[str, Path] = {}
     others: list[Path] = []
-    for entry in sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".")):
+    for split, folder in folders.items():
+        masks = next((folder / name for name in MASKS if (folder / name).is_dir()), folder / MASKS[0])
+        images, masked = (_by_stem(part, problems, others) for part in (folder / "images", masks))
+        lone = [name for name in images if name not in masked]
+        problems += [f"{images[name]}: has no mask {masks.name}/{name}.*" for name in lone]
+        problems += [f"{path}: has no image images/{name}.*" for name, path in masked.items() if name not in images]
+        both = sorted(images.keys() & masked.keys())
+        pairs += [Pair(f"{split}/{name}" if split else name, images[name], masked[name], split) for name in both]
+        if not images and not problems:
+            problems.append(f"{folder}/images: has no PNG, TIFF, NIfTI or NumPy files and no folders of DICOM slices")
+    notes = [f"{len(others)} entries are no images or volumes and are left out: {others[0].name}"] if others else []
+    return pairs, problems, notes
+
+
+def _by_stem(folder: Path, problems: list[str], others: list[Path]) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise DataError(f"{folder}: is no folder; expected folders images and masks with files of equal names")
+    found: dict[str, Path] = {}
+    for entry in visible(folder):
         if not (is_scan(entry) or (entry.is_file() and entry.suffix.lower() in SUFFIXES)):
             others.append(entry)
         elif (name := stem(entry)) in found:
             problems.append(f"{entry}: {found[name].name} has the same name; one image has one mask")
         else:
             found[name] = entry
-    return found, others
+    return found
 
 
 def read_image(path: Path) -> Scan:
@@ -76,7 +77,8 @@ def read_mask(path: Path) -> Scan:
         raise DataError(f"{path}: has {len(scan.values)} channels; a mask has one number per pixel")
     if scan.values.dtype.kind == "f" and (scan.values != np.rint(scan.values)).any():
         raise DataError(f"{path}: has values between whole numbers; a mask holds the number of a class per voxel")
-    return Scan(np.rint(scan.values).astype(np.int64), scan.spacing, scan.stored, scan.shape)
+    whole = scan.values.astype(np.int64) if scan.values.dtype.kind == "f" else scan.values
+    return Scan(whole, scan.spacing, scan.stored, scan.shape)
 
 
 def _flat(path: Path) -> Array:
@@ -90,7 +92,7 @@ def _flat(path: Path) -> Array:
         if (values[..., :1] != values[..., : min(3, values.shape[2])]).any():
             raise DataError(f"{path}: is coloured; a mask has one number per pixel: save it as grey or with a palette")
         values = values[..., 0]
-    return values.astype(np.int64) if values.dtype == bool else values
+    return values.astype(np.uint8) if values.dtype == bool else values
 
 
 def read_classes(folder: Path) -> dict[int, str] | None:
@@ -100,9 +102,9 @@ def read_classes(folder: Path) -> dict[int, str] | None:
         return None
     try:
         with open(path, newline="", encoding="utf-8-sig") as stream:
-            rows: list[dict[str, Any]] = list(csv.DictReader(stream, strict=True))
-        names = {int(row["value"]): str(row["name"]).strip() for row in rows}
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
+            rows = list(csv.DictReader(stream, strict=True))
+        names = {int(row["value"]): row["name"].strip() for row in rows}
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DataError(f"{path}: is no table of classes ({error}); expected columns value and name") from error
     if len(names) != len(rows) or len(set(names.values())) != len(rows) or "" in names.values() or len(rows) < 2:
         raise DataError(f"{path}: needs two or more rows, each value and each name once")

@@ -2,82 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from .arrays import Array
-from .files import DataError
-from .pair_files import CLASSES, IGNORED, MOST_VALUES, Pair, read_classes, read_image, read_mask
+from .files import DataError, collected
+from .pair_files import CLASSES, Pair, read_classes, read_image, read_mask
 from .samples import IGNORE, as_float
 from .scans import Reading, Scan
-from .spool import Spool
-from .store import Item, cache_folder, fingerprint
+from .store import Item, aside, cache_folder, fingerprint
 
+IGNORED = "ignore"
+MOST_VALUES = 32
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 
 
-@dataclass
-class Found:
-    """What the files of a set hold, and what is wrong with them."""
-
-    scans: list[tuple[Scan, Callable[[], Array], Callable[[], Array]]] = field(default_factory=list)
-    """Each image without its values, and what reads these and its mask again."""
-    holders: dict[int, list[Pair]] = field(default_factory=dict)
-    """By value of a mask, where it is."""
-    known: set[int] = field(default_factory=set)
-    """The values of training masks."""
-    spacings: list[tuple[float, ...]] = field(default_factory=list)
-    masks: list[str] = field(default_factory=list)
-    """What is wrong with masks by themselves."""
-    others: list[str] = field(default_factory=list)
-    """What is wrong with images, or with masks beside their images."""
-
-
-def read_pairs(path: Path, pairs: Sequence[Pair], splits: Sequence[str], spool: Spool) -> Found:
-    """Read every image and every mask, once."""
-    found, stated = Found(), (path / CLASSES).exists()
-    kinds: dict[tuple[int, int], list[Pair]] = {}
-    for pair, split in zip(pairs, splits, strict=True):
-        image = mask = None
-        try:
-            image = read_image(pair.image)
-        except DataError as error:
-            found.others += error.problems
-        try:
-            mask = read_mask(pair.mask)
-            values = _values(pair, mask, stated)
-        except DataError as error:
-            found.masks += error.problems
-        else:
-            found.spacings.append(mask.spacing)
-            found.known |= set(values) if split in ("", "train") else set()
-            for value in values:
-                found.holders.setdefault(value, []).append(pair)
-        if image is None or mask is None:
-            continue
-        if problem := _misfit(pair, image, mask):
-            found.others.append(problem)
-        else:
-            kinds.setdefault((len(image.values), image.values.ndim - 1), []).append(pair)
-            aside = spool.put(image.values), spool.put(_compact(mask.values[0]))
-            found.scans.append((replace(image, values=np.empty(0)), *aside))
-    usual = max(kinds, key=lambda kind: len(kinds[kind]), default=None)
-    found.others += [
-        f"{alike[0].image}: has {_kind(kind)} where {len(kinds[usual])} images have {_kind(usual)}"
-        for kind, alike in kinds.items()
-        if usual is not None and kind != usual
-    ]
-    return found
-
-
-def _compact(values: Array) -> Array:
-    """Whole numbers in as few bytes as they need."""
-    low, high = (np.min_scalar_type(int(end)) for end in (values.min(), values.max()))
-    return values.astype(np.result_type(low, high))
+def mask_items(
+    path: Path, pairs: Sequence[Pair], reading: Reading, whole: dict[str, Array]
+) -> Iterator[tuple[int, Item]]:
+    """All images and masks, volumes of them on cubes of one side; classes are numbered in the order of their values."""
+    problems: list[str] = []
+    stated: dict[int, str] | None = None
+    images: dict[Pair, Scan] = {}
+    masks: dict[Pair, Scan] = {}
+    held: dict[Pair, list[int]] = {}
+    with collected(problems):
+        stated = read_classes(path)
+    with tempfile.TemporaryFile(dir=cache_folder(path)) as waiting:
+        for pair in pairs:
+            with collected(problems):
+                image = read_image(pair.image)
+                images[pair] = replace(image, values=aside(waiting, image.values))
+            with collected(problems):
+                mask = read_mask(pair.mask)
+                held[pair] = _values(pair, mask, (path / CLASSES).exists())
+                masks[pair] = replace(mask, values=aside(waiting, mask.values))
+        names = stated or _names(held)
+        if len(held) == len(pairs):  # else not all values are known
+            problems += _unknown(path, held, names, stated is not None)
+        both = [pair for pair in pairs if pair in images and pair in masks]
+        problems += [text for pair in both if (text := _misfit(pair, images[pair], masks[pair])) is not None]
+        problems += _unlike(images)
+        if problems:
+            raise DataError(problems)
+        volumes = [image.spacing for image in images.values() if len(image.spacing) == 3]
+        reading = reading.for_all(volumes) if volumes else replace(reading, side=None)
+        values = [value for value, name in names.items() if name != IGNORED]
+        whole |= {"classes": np.array([names[value] for value in values]), "values": np.array(values)}
+        whole["side"] = np.array(reading.side or 0.0)
+        for row, pair in enumerate(pairs):
+            yield row, _item(images[pair], masks[pair].values[0], values, reading, row + 1)
 
 
 def _values(pair: Pair, mask: Scan, stated: bool) -> list[int]:
@@ -90,6 +70,26 @@ def _values(pair: Pair, mask: Scan, stated: bool) -> list[int]:
     return values
 
 
+def _names(held: Mapping[Pair, Sequence[int]]) -> dict[int, str]:
+    """Class names by value, of all that training masks hold."""
+    known = sorted({value for pair, values in held.items() if pair.split in ("", "train") for value in values})
+    return {value: "background" if value == 0 else str(value) for value in known}
+
+
+def _unknown(path: Path, held: Mapping[Pair, Sequence[int]], names: Mapping[int, str], stated: bool) -> list[str]:
+    """Which masks hold what is no class."""
+    where = f"{CLASSES} lists" if stated else "the training masks hold"
+    problems = [
+        f"{pair.mask}: has the value {value}; {where} {sorted(names)}"
+        for pair, values in held.items()
+        for value in values
+        if value not in names
+    ]
+    if len(names) - (IGNORED in names.values()) < 2:
+        problems.append(f"{path}: all masks hold the one value {sorted(names)}; two or more are needed")
+    return problems
+
+
 def _misfit(pair: Pair, image: Scan, mask: Scan) -> str | None:
     """Why a mask does not lie where its image does."""
     if image.values.shape[1:] != mask.values.shape[1:]:
@@ -100,50 +100,21 @@ def _misfit(pair: Pair, image: Scan, mask: Scan) -> str | None:
     return None
 
 
-def _kind(kind: tuple[int, int]) -> str:
-    return f"{kind[0]} channel{'s' * (kind[0] > 1)} in {kind[1]} dimensions"
+def _unlike(images: Mapping[Pair, Scan]) -> list[str]:
+    """Which images have other channels or dimensions than most."""
+    kinds = {
+        pair: f"{len(image.values)} channel{'s' * (len(image.values) > 1)} in {image.values.ndim - 1} dimensions"
+        for pair, image in images.items()
+    }
+    usual, count = max(Counter(kinds.values()).items(), key=lambda kind: kind[1], default=("", 0))
+    return [
+        f"{pair.image}: has {kind} where {count} images have {usual}" for pair, kind in kinds.items() if kind != usual
+    ]
 
 
 def size_words(space: Sequence[int]) -> str:
     """Width by height for images, as people say it."""
     return "×".join(map(str, reversed(space) if len(space) == 2 else space))
-
-
-def names_of(path: Path, found: Found) -> dict[int, str]:
-    """Class names by value, from `classes.csv` or else from the training masks; DataError with all that is wrong."""
-    problems, held = list(found.masks), found.holders
-    try:
-        stated = read_classes(path)
-    except DataError as error:  # one report of all that is wrong
-        raise DataError([*error.problems, *problems, *found.others]) from error
-    known = sorted(held.keys() & found.known)
-    names = stated or {value: "background" if value == 0 else str(value) for value in known}
-    if not problems:
-        where = f"{CLASSES} lists" if stated else "the training masks hold"
-        for value in sorted(held.keys() - names.keys()):
-            more = f" (and {len(held[value]) - 1} more)" if len(held[value]) > 1 else ""
-            problems.append(f"{held[value][0].mask}{more}: has the value {value}; {where} {sorted(names)}")
-        if len(names) - (IGNORED in names.values()) < 2:
-            problems.append(f"{path}: all masks hold the one value {sorted(names)}; two or more are needed")
-    if problems or found.others:
-        raise DataError([*problems, *found.others])
-    return names
-
-
-def mask_items(
-    path: Path, pairs: Sequence[Pair], splits: Sequence[str], reading: Reading, whole: dict[str, Array]
-) -> Iterator[tuple[int, Item]]:
-    """All images and masks, volumes of them on cubes of one side; classes are numbered in the order of their values."""
-    with Spool(cache_folder(path)) as spool:
-        found = read_pairs(path, pairs, splits, spool)
-        names = names_of(path, found)
-        volumes = [spacing for spacing in found.spacings if len(spacing) == 3]
-        reading = reading.for_all(volumes) if volumes else replace(reading, side=None)
-        values = [value for value, name in names.items() if name != IGNORED]
-        whole |= {"classes": np.array([names[value] for value in values]), "values": np.array(values)}
-        whole["side"] = np.array(reading.side or 0.0)
-        for row, (scan, samples, numbers) in enumerate(found.scans):
-            yield row, _item(replace(scan, values=samples()), numbers(), values, reading, row + 1)
 
 
 def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, seed: int) -> Item:

@@ -38,17 +38,10 @@ def transformed(
     return out
 
 
-def rotated(
-    images: Array,
-    angles: NDArray[np.float64],
-    side: int,
-    magnification: float | NDArray[np.float64] = 1.0,
-) -> NDArray[np.uint8]:
-    """Images (N, H, W) in [0, 1], magnified by one factor or each by its own, rotated by `angles`, centred on black.
+def rotated(images: Array, angles: NDArray[np.float64], side: int, magnification: float = 1.0) -> NDArray[np.uint8]:
+    """Images (N, H, W) in [0, 1], magnified and rotated by `angles`, centred on black.
 
     Counter-clockwise, about their centre: (N, side, side).
     """
-    factors = np.broadcast_to(np.asarray(magnification, np.float64), len(images))
-    angle = torch.from_numpy(angles)
-    matrices = rotations(angle) / torch.from_numpy(factors.copy()).view(-1, 1, 1)
+    matrices = rotations(torch.from_numpy(angles)) / magnification
     return transformed(images, matrices.numpy(), side)

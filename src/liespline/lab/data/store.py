@@ -9,18 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .arrays import Array
-from .files import DataError, lock, replaced, replacing
+from .files import DataError, collected, lock, replaced, replacing
 from .samples import as_float
 from .value_range import STATISTICS, statistics
 
-FORMAT = 3
+FORMAT = 4
 """Of the files: what another version decoded is decoded anew."""
 SUFFIXES = (".items", ".npz", ".npy", ".marks", ".pairs")
 """The last three are those of earlier versions."""
@@ -145,11 +145,21 @@ class Store:
         return self._bytes
 
 
-def stored(source: Path, key: str, build: Build) -> Store:
+def stored(source: Path, key: str, build: Build, problems: Sequence[str] = ()) -> Store:
     """What `build()` reads from `source`, decoded once and kept until `key`, whatever it depends on, changes.
 
-    The files' names hold a digest of `key`, so that a changed source is decoded anew; its older files go.
+    The files' names hold a digest of `key`, so that a changed source is decoded anew; its older files go. Where there
+    are `problems` already, a DataError has these and those of reading.
     """
+    found = list(problems)
+    with collected(found):
+        store = _stored(source, key, build)
+    if found:
+        raise DataError(found)
+    return store
+
+
+def _stored(source: Path, key: str, build: Build) -> Store:
     folder = cache_folder(source)
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.items"
@@ -163,7 +173,7 @@ def stored(source: Path, key: str, build: Build) -> Store:
             for other in folder.iterdir():
                 if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
                     other.unlink(missing_ok=True)
-    return kept if kept is not None else stored(source, key, build)
+    return kept if kept is not None else _stored(source, key, build)
 
 
 def _kept(target: Path, index: Path) -> Store | None:
@@ -191,6 +201,14 @@ def _write(target: Path, index: Path, build: Build) -> None:
     columns: dict[str, Any] = {name: np.array([entries[row][name] for row in range(len(entries))]) for name in names}
     with replaced(index) as part, open(part, "wb") as file:
         np.savez(file, allow_pickle=False, **columns, **whole)
+
+
+def aside(file: IO[bytes], array: Array) -> Array:
+    """The same array, put aside in a file: what it becomes may depend on others that are still to be read."""
+    start = file.seek(0, os.SEEK_END)
+    file.write(np.ascontiguousarray(array).tobytes())
+    file.flush()
+    return np.memmap(file, array.dtype, "r", start, array.shape)
 
 
 def fingerprint(values: Array) -> str:

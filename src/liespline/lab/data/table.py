@@ -2,76 +2,40 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from .arrays import Array
 from .files import DataError, existing
-from .folds import deal
-from .split import ALL, SPLITS
+from .listing import Listing, Samples, below, list_classes
+from .split import SPLITS
 
 KINDS = ("classes", "tags", "numbers")
 MOST_CLASSES = 20  # a column of more different whole numbers may be a measurement
 _OWN = ("file", "split", "group")
 
 
-@dataclass(frozen=True)
-class Samples:
-    """What is looked for: what to call it, in which formats, and how to know it."""
-
-    noun: str
-    formats: str
-    fits: Callable[[Path], bool]
+def listed(path: Path, split: str, what: Samples, labels: Path | None, kind: str | None) -> tuple[Listing, list[str]]:
+    """What a table says of the samples in a folder, or else its folders of classes, and what is wrong with these."""
+    return list_classes(path, what, split) if labels is None else (labels_of(Path(labels), path, kind, what), [])
 
 
-@dataclass(frozen=True)
-class Table:
-    """Files with what is known about them.
-
-    `kind` "classes": one class per file, targets (N,) numbers of `names`. "tags": any number of `names` per file,
-    targets (N, names) of 0 and 1. "numbers": measurements `names`, targets (N, names). A table without labels, of
-    splits and groups alone, has no names.
-    """
-
-    files: tuple[Path, ...]
-    kind: str
-    names: tuple[str, ...]
-    targets: Array
-    splits: tuple[str, ...] | None
-    groups: tuple[str, ...] | None
-    notes: tuple[str, ...] = ()
-
-    def rows_of(
-        self, split: str, names: Sequence[str], marks: Sequence[str], fold: int, folds: int | None, some: bool = True
-    ) -> Array:
-        """Row numbers of one split, as the table says or dealt out; DataError if there must be `some` and are none."""
-        if split == ALL:
-            return np.arange(len(names))
-        labels = self.targets if self.kind == "classes" and len(self.targets) else None
-        splits = self.splits or deal(names, labels, self.groups, marks, fold, folds)
-        rows = np.flatnonzero([own == split for own in splits])
-        if some and not rows.size:
-            raise DataError(f"no row is of split {split!r}; every one of {', '.join(SPLITS)} needs some")
-        return rows
-
-
-def labels_of(path: Path, folder: Path, kind: str | None, what: Samples) -> Table:
+def labels_of(path: Path, folder: Path, kind: str | None, what: Samples) -> Listing:
     """The table `path` about samples in `folder`, with labels and a note on them."""
     table = read_table(path, folder, kind)
-    if not table.names:
+    if not table.labels:
         raise DataError(f"{path}: has no column besides file, split and group; add one with labels")
     if other := [file for file in table.files if not what.fits(file)]:
         raise DataError([f"{file}: is no {what.noun.removesuffix('s')}; expected {what.formats}" for file in other])
     words = {"classes": "one class each", "tags": "tags that go together in any way", "numbers": "numbers to predict"}
     groups = f", {len(set(table.groups))} groups that stay together" if table.groups else ""
-    labels = f"labels {', '.join(table.names)[:200]}: {words[table.kind]}"
+    labels = f"labels {', '.join(table.labels)[:200]}: {words[table.kind]}"
     return replace(table, notes=(f"{len(table.files)} {what.noun} with {labels}{groups}",))
 
 
-def read_table(path: Path, folder: Path, kind: str | None = None) -> Table:
+def read_table(path: Path, folder: Path, kind: str | None = None) -> Listing:
     """The table `path` about files in `folder`; DataError with every row that cannot be used.
 
     The columns `file`, `split` (train, valid or test) and `group` (patient, slide) have these names; all others are
@@ -81,7 +45,7 @@ def read_table(path: Path, folder: Path, kind: str | None = None) -> Table:
     header, rows = _read(path)
     labels = [name for name in header if name not in _OWN]
     problems: list[str] = []
-    files = tuple(_find(folder, row["file"]) for row in rows)
+    files = tuple(folder / row["file"] for row in rows)
     seen: dict[Path, int] = {}
     for number, (row, file) in enumerate(zip(rows, files, strict=True), 2):
         where = f"{path}, row {number}"
@@ -101,8 +65,7 @@ def read_table(path: Path, folder: Path, kind: str | None = None) -> Table:
     chosen = kind or _kind(path, columns)
     if chosen not in KINDS:
         raise ValueError(f"labels of kind {kind!r} are unknown; choose one of {', '.join(KINDS)}")
-    names, targets = _targets(path, columns, chosen)
-    return Table(files, chosen, names, targets, splits, groups)
+    return Listing(files, below(folder, files), chosen, *_targets(path, columns, chosen), splits, groups)
 
 
 def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -124,10 +87,6 @@ def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     if short:
         raise DataError([f"{path}, row {number}: has not {len(header)} columns as the first row" for number in short])
     return header, [dict(zip(header, map(str.strip, row), strict=True)) for row in rows]
-
-
-def _find(folder: Path, name: str) -> Path:
-    return Path(name) if Path(name).is_absolute() else folder / name
 
 
 def _splits(path: Path, rows: list[dict[str, str]], problems: list[str]) -> tuple[str, ...]:
@@ -206,8 +165,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if np.isfinite(value) else None
-
-
-def relative(file: Path, folder: Path) -> str:
-    """The name of a file below its folder; all of it for a file elsewhere."""
-    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else str(file)

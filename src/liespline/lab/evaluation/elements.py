@@ -86,9 +86,9 @@ def copies_of(trained: Trained, few: bool = False) -> Elements:
 
 def _how(trained: Trained) -> str:
     """The name of the group that images are transformed by."""
-    if trained.config.moved == "affine" or trained.config.network.max_angle is not None:
+    if trained.config.transformation == "affine" or trained.config.network.max_angle is not None:
         return "a little"
-    return AS_DATA.get(trained.config.moved, str(trained.config.network.group))
+    return AS_DATA.get(trained.config.transformation, str(trained.config.network.group))
 
 
 def _a_little(more: float = 0.0) -> Elements:

@@ -16,8 +16,9 @@ from ..settings import Config, ConfigError, one_of
 from ..tasks import find_task
 from ..tasks.networks import Signature
 from .equivariance import first_images, layer_errors
-from .evaluate import best_device, score
-from .predict import OtherSizes
+from .evaluate import score
+from .inputs import OtherSizes
+from .scores import best_device
 
 AS_ANOTHER = "score the set as it is, as another one, with --split all"
 

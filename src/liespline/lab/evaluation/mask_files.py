@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +13,22 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ..data import DataError, as_float
+from ..data import DataError
 from ..data.arrays import Array
-from ..data.files import NAMED, replaced
+from ..data.files import replaced, some
 from ..data.large import Windows, open_windows, read_window
 from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
-from ..data.pair_files import read_image
-from ..data.pictures import SUFFIXES, strict_pillow
-from ..data.samples import in_colours
-from ..data.scans import Reading
 from ..data.scans.nifti import write_nifti
 from ..data.scans.read import stem
 from ..data.store import digest, file_key
 from ..data.value_range import statistics
 from ..runs.trained import Trained, model_files
-from ..segmentation import segmented, unlike_voxels
+from ..segmentation import segmented
 from ..tasks.networks import Signature
 from ..tiles import Tiling
+from .inputs import Prediction, fitted, read_inputs
 
-IMAGES = (*SUFFIXES, *SLIDES)
 WINDOWED = (".tif", ".tiff", *SLIDES)
 WRITTEN = (".png", ".tif", ".nii.gz")
 KINDS = (np.uint8, np.uint16, np.int16, np.int32, np.int64)
@@ -57,68 +53,58 @@ class MaskWriter:
         self.values = written_values(trained.signature)
         # What masks depend on besides the image.
         self.made = digest(f"{[file_key(file) for file in model_files(checkpoint)]} {side} {level}")
-        self._seen: list[tuple[int, Tensor]] = []
 
-    def write(self, file: Path, told: Progress) -> tuple[Path, str | None]:
-        """Write the mask of an image or a volume; where it is, and a warning of voxels unlike those of training."""
-        self._seen, d = [], len(self.trained.signature.space)
+    def write(self, file: Path, told: Progress) -> Iterator[Prediction]:
+        """Write the mask of an image or a volume, and say where it is."""
         told(0, 1)
-        if d == 2 and file.suffix.lower() in WINDOWED:
-            return self._windowed(file, told), None
-        with strict_pillow():
-            scan = read_image(file)
-        samples = scan.values
-        if samples.ndim - 1 != d:
-            raise DataError(f"{file}: has {samples.ndim - 1} dimensions; the network was trained on {d}")
-        if d == 3:
-            samples = Reading(self.trained.config.intensity_range, self.trained.signature.spacing).samples(scan)
-        images = self._fitting(torch.tensor(samples), file)
-        mask = self.values[segmented(self.trained, images, scan.values.shape[1:], scan.spacing, self.side)[1]]
-        if d == 2:
-            return write_flat(self.out / stem(file), mask), None
-        target = self.out / f"{stem(file)}.nii.gz"
-        write_nifti(target, mask, scan)
-        return target, unlike_voxels(self.trained.signature, scan.spacing)
+        if len(self.trained.signature.space) == 2 and file.suffix.lower() in WINDOWED:
+            yield self._windowed(file, told)
+            return
+        for one in read_inputs(file, self.trained):
+            image, scan = one.image.unsqueeze(0).to(self._device), one.scan
+            space, spacing = (scan.values.shape[1:], scan.spacing) if scan else (image.shape[2:], (1.0, 1.0))
+            mask = self.values[segmented(self.trained, image, space, spacing, self.side)[1]]
+            if scan:
+                target = self.out / f"{stem(file)}.nii.gz"
+                write_nifti(target, mask, scan)
+            else:
+                target = write_flat(self.out / stem(file), mask)
+            yield Prediction({"image": str(file), "mask": str(target)}, statistics(image), one.remark)
 
-    def statistics(self) -> Tensor:
-        """Minimum, mean and maximum of each channel of the last image, whatever pieces it was read in: (1, 3, C).
+    @property
+    def _device(self) -> torch.device:
+        return next(self.trained.parameters()).device
 
-        (0, 3, C) if nothing of it was left to read.
-        """
-        if not self._seen:
-            return torch.zeros(0, 3, self.trained.signature.in_channels)
-        samples = torch.tensor([count for count, _ in self._seen]).double()
-        low, mean, high = torch.cat([found for _, found in self._seen]).unbind(1)  # (pieces, C) each
-        mean = (mean * samples.unsqueeze(1)).sum(0) / samples.sum()
-        return torch.stack([low.amin(0), mean, high.amax(0)]).unsqueeze(0)
-
-    def _windowed(self, file: Path, told: Progress) -> Path:
+    def _windowed(self, file: Path, told: Progress) -> Prediction:
         """Write the mask of an image that may be larger than memory."""
-        target = self.out / f"{stem(file)}.tif"
+        target, seen = self.out / f"{stem(file)}.tif", list[tuple[int, Tensor]]()
+
+        def logits(samples: Array) -> Tensor:
+            piece = fitted(self.trained, torch.tensor(samples), str(file)).unsqueeze(0)
+            seen.append((math.prod(piece.shape[2:]), statistics(piece)))
+            found: Tensor = self.trained(piece.to(self._device))[0]
+            return found
+
         with open_windows(file, self.level) as source:
             tiling = self.trained.tiling(source.shape[1:], self.side)
-            key = f"{self.made} {file_key(file)}"
-            segment_large(source, target, lambda samples: self._logits(samples, file), tiling, key, told, self.values)
-        return target
+            segment_large(source, target, logits, tiling, f"{self.made} {file_key(file)}", told, self.values)
+        return Prediction({"image": str(file), "mask": str(target)}, _of_pieces(seen))
 
-    def _logits(self, samples: Array, file: Path) -> Tensor:
-        """Logits (K, *space) of samples (C, *space) as they are stored."""
-        logits: Tensor = self.trained(self._fitting(torch.tensor(samples), file))[0]
-        return logits
 
-    def _fitting(self, image: Tensor, file: Path) -> Tensor:
-        """An image or a piece of it as the network takes it: floats with its channels (1, C, *space)."""
-        fitting = in_colours(as_float(image.unsqueeze(0)), self.trained.signature.in_channels, str(file))
-        self._seen.append((math.prod(fitting.shape[2:]), statistics(fitting)))
-        return fitting.to(next(self.trained.parameters()).device)
+def _of_pieces(pieces: Sequence[tuple[int, Tensor]]) -> Tensor | None:
+    """The statistics (1, 3, C) of an image, by the number of samples and the statistics of each piece of it."""
+    if not pieces:
+        return None
+    samples = torch.tensor([count for count, _ in pieces]).double()
+    low, mean, high = torch.cat([found for _, found in pieces]).unbind(1)  # (pieces, C) each
+    return torch.stack([low.amin(0), samples @ mean / samples.sum(), high.amax(0)]).unsqueeze(0)
 
 
 def _check_names(files: Sequence[Path], out: Path) -> None:
     """Refuse masks that would be written one over the other, or over an image."""
     counts = Counter(map(stem, files))
     if twice := sorted(name for name, count in counts.items() if count > 1):
-        names = ", ".join(twice[:NAMED]) + ", …" * (len(twice) > NAMED)
-        raise DataError(f"{names}: two images of the same name; give them different names, or do one at a time")
+        raise DataError(f"{some(twice)}: two images of the same name; give them different names, or do one at a time")
     targets = {(out / f"{name}{suffix}").resolve() for name in counts for suffix in WRITTEN}
     if over := [file for file in files if file.resolve() in targets]:
         raise DataError(f"{over[0]}: a mask would take its place; name another folder with --out")

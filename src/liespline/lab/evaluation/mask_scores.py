@@ -17,6 +17,7 @@ from ..segmentation import scored
 from ..tasks import find_task
 from ..tasks.masks import MaskScores, confusions, dice
 from ..transforms import Scene, in_view
+from .invariance import defined
 
 ROTATED_IMAGES = {2: 50, 3: 8}
 
@@ -45,10 +46,11 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
     return results | {"per_image": pack(split.names, dice=torch.stack(single))}
 
 
-def rotated_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:
+def rotated_scores(trained: Trained, split: MaskSplit) -> dict[str, float | None]:
     """Mean Dice inside the disc in view: of unrotated images, of the same ones rotated by 45°, and of the two masks.
 
-    Networks for reflections are shown rotated images, and those reflected first.
+    None is undefined: no class but the first is there or predicted. Networks for reflections are shown rotated images,
+    and those reflected first.
     """
     device, d = next(trained.parameters()).device, len(split.space)
     reflected = trained.config.network.group in ("o2", "o3")
@@ -65,7 +67,7 @@ def rotated_scores(trained: Trained, split: MaskSplit) -> dict[str, float]:
             trained.in_tiles, images, masks, group, elements, len(split.classes)
         ).items():
             total[kind] = total.get(kind, torch.zeros(())) + torch.stack(found).sum(0)
-    return {"images": limit, **{kind: float(dice(table)[1:].nanmean()) for kind, table in total.items()}}
+    return {"images": limit, **{kind: defined(float(dice(table)[1:].nanmean())) for kind, table in total.items()}}
 
 
 @torch.no_grad()

@@ -17,7 +17,7 @@ from ... import export as as_plain
 from ..data import DataError
 from ..data.files import replacing
 from ..data.samples import GREY
-from ..data.scans.intensity import TAILS
+from ..data.scans.reading import TAILS
 from ..runs.trained import Trained, load
 
 CONSTANT = 1024

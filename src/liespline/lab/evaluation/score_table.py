@@ -44,11 +44,13 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     rows += change_rows(transformed)
     if rotated := results.get("rotated_masks"):
         these = f"in the part that stays in view, {rotated['images']:,} images"
-        rows.append((f"Dice unrotated, {these}", percent(rotated["upright"])))
-        rows.append((f"Dice rotated by 45°, {these}", percent(rotated["rotated"])))
-        rows.append(
-            ("how consistently masks rotate with their images (Dice)", percent(rotated["rotation_consistency"]))
-        )
+        kinds = {
+            f"Dice unrotated, {these}": "upright",
+            f"Dice rotated by 45°, {these}": "rotated",
+            "how consistently masks rotate with their images (Dice)": "rotation_consistency",
+        }
+        empty = "undefined: there is no class but the first"
+        rows += [(words, empty if rotated[kind] is None else percent(rotated[kind])) for words, kind in kinds.items()]
         rows += change_rows(rotated)
     return [*rows, ("parameters", f"{results['parameters']:,}")]
 

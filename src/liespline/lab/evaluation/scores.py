@@ -14,6 +14,7 @@ from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from ..data import Split, as_float
 from ..runs.trained import Trained
+from ..settings import Config
 from ..tasks import find_task
 
 BATCH = 256
@@ -22,9 +23,14 @@ MOST_VOXELS = 2**20
 SHOWN_MISTAKES = 12
 
 
+def best_device(config: Config) -> str:
+    """The device to evaluate on."""
+    return "cuda" if torch.cuda.is_available() and config.training.accelerator != "cpu" else "cpu"
+
+
 def at_once(space: Sequence[int], most: int) -> int:
-    """How many images make a batch: of volumes fewer, by how many voxels they have."""
-    return most if len(space) < 3 else max(1, min(most, MOST_VOXELS // math.prod(space)))
+    """How many images of this size make a batch."""
+    return max(1, min(most, MOST_VOXELS // math.prod(space)))
 
 
 def batches(split: Split, limit: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:

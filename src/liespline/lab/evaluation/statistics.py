@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from scipy.stats import binomtest
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import binomtest, bootstrap
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
 
@@ -79,24 +80,21 @@ def area_variance(area: float, m: float, n: float) -> float:
 def area_interval(area: float, m: int, n: int) -> list[float]:
     """All A' from which the area is less than z √variance(A') away: as Wilson's, with a width even at 0 and 1."""
 
-    def end(near: float, far: float) -> float:
-        for _ in range(50):
-            middle = (near + far) / 2
-            inside = (middle - area) ** 2 < Z * Z * area_variance(middle, m, n)
-            near, far = (middle, far) if inside else (near, middle)
-        return (near + far) / 2
+    def beyond(end: float) -> float:
+        return (end - area) ** 2 - Z**2 * area_variance(end, m, n)
 
-    return [end(area, 0.0), end(area, 1.0)]
+    inside = min(max(area, 1e-12), 1 - 1e-12)  # at 0 and 1 the variance is 0
+    return [brentq(beyond, 0.0, inside), brentq(beyond, inside, 1.0)]
 
 
 def success_interval(hits: Tensor) -> list[float]:
-    """The interval of the success rate, from which landmarks were found, (N, L): those of one image go together."""
-    return bootstrap(hits.double().mean(-1))
+    """The middle 95 % of success rates of images drawn with replacement, always the same draws.
 
-
-def bootstrap(values: Tensor) -> list[float]:
-    """The middle 95 % of the mean over images drawn with replacement, always the same draws."""
-    generator, count = torch.Generator().manual_seed(0), len(values)
-    steps = torch.arange(DRAWS).split(max(1, 4_000_000 // count))
-    means = [values[torch.randint(count, (len(step), count), generator=generator)].mean(-1) for step in steps]
-    return [float(torch.cat(means).quantile(q)) for q in (0.025, 0.975)]
+    `hits` (N, L) says which landmarks were found; those of one image go together.
+    """
+    rates = hits.double().mean(-1).numpy()
+    if len(rates) == 1:  # nothing else can be drawn
+        return [float(rates[0])] * 2
+    at_once = max(1, 4_000_000 // len(rates))
+    draws = bootstrap((rates,), np.mean, n_resamples=DRAWS, batch=at_once, method="percentile", rng=0)
+    return [float(draws.confidence_interval.low), float(draws.confidence_interval.high)]

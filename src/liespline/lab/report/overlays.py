@@ -51,17 +51,11 @@ def middle(image: Tensor, mask: Tensor, found: Tensor) -> tuple[Tensor, Tensor, 
 
 
 def coloured(grey: Pixels, mask: Tensor) -> Pixels:
-    """The image with its classes in colour, half transparent."""
+    """The image with its classes but the first in colour, half transparent."""
+    here = ((mask > 0) & (mask != IGNORE)).numpy()
     out = grey.copy()
-    for number in range(1, _top(mask) + 1):
-        here = (mask == number).numpy()
-        out[here] = 0.5 * out[here] + 0.5 * COLOURS[(number - 1) % len(COLOURS)]
+    out[here] = 0.5 * out[here] + 0.5 * COLOURS[(mask.numpy()[here] - 1) % len(COLOURS)]
     return out
-
-
-def _top(mask: Tensor) -> int:
-    known = mask[mask != IGNORE]
-    return int(known.max()) if len(known) else 0
 
 
 def errors(mask: Tensor, found: Tensor) -> Pixels:

@@ -57,7 +57,7 @@ def _points(rows: Rows, name: str) -> list[tuple[float, float]]:
     return [(row["epoch"] + 1, row[name]) for row in rows if name in row]
 
 
-def against_moves(results: Mapping[str, Mapping[str, Any]], names: tuple[str, ...] = ()) -> Section:
+def against_moves(results: Mapping[str, Mapping[str, Any]]) -> Section:
     """Accuracy of each network on rotated or scaled test images."""
     first = next(iter(results.values()))
     axis, labels = first["axis"], first["labels"]

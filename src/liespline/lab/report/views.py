@@ -15,6 +15,7 @@ from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
 from ...nn import GConv, Lift
 from ...testing.measure import compared, relative
 from ...testing.moving import interior
+from ...testing.probe import layer_outputs
 from ..data import Split, as_float
 from ..data.landmarks import locate
 from ..runs.trained import Trained
@@ -79,6 +80,7 @@ def _at(layer: GConv, axis: str, points: Tensor) -> Tensor:
     return basis(points, None if trained is None else basis.centres(trained.double().cpu()))
 
 
+@torch.no_grad()
 def turning_section(trained: Trained, image: Tensor) -> Section | None:
     """An image transformed by elements of the grid, a feature map of each, and the map transformed back."""
     layers = [m for m in trained.modules() if isinstance(m, Lift | GConv)]
@@ -91,7 +93,7 @@ def turning_section(trained: Trained, image: Tensor) -> Section | None:
     moves = group.product(elements[picked], group.inverse(elements[:1]))  # what leads from the first element there
     inside, around = in_disc(image.unsqueeze(0).to(device), magnification(group, moves))
     inputs = torch.cat([moved(inside, group, m) + around for m in moves])
-    maps = _features(trained, layers[min(1, len(layers) - 1)], inputs)  # (moves, channels, N_h, *space)
+    (maps,) = layer_outputs(trained, [layers[min(1, len(layers) - 1)]], inputs)  # (moves, channels, N_h, *space)
     reference = maps[0, :, 0]
     channel = int(reference.flatten(1).std(dim=1).argmax())
     followed = torch.stack([maps[i, channel, a] for i, a in enumerate(picked)])
@@ -160,17 +162,6 @@ def _picked(grid: Grid) -> list[int]:
     if isinstance(grid.group, O2 | O3 | Product | GL2):
         return [i * (len(grid) - 1) // max(count - 1, 1) for i in range(count)]
     return list(range(count))
-
-
-@torch.no_grad()
-def _features(trained: Trained, layer: nn.Module, inputs: Tensor) -> Tensor:
-    seen: list[Tensor] = []
-    hook = layer.register_forward_hook(lambda module, args, output: seen.append(output.detach()))
-    try:
-        trained(inputs)
-    finally:
-        hook.remove()
-    return seen[0]
 
 
 def _inner_error(maps: Tensor, group: Group, moves: Tensor) -> float:

@@ -1,1 +1,1 @@
-"""What a run leaves on the disk: its folder, its weights, its numbers."""
+"""What a run leaves on the disk: its folder, its parameters, its numbers."""

@@ -1,72 +1,34 @@
-"""The folder of a run: its configuration, where it came from, its metrics, and nobody else in it."""
+"""The folder of a run: its configuration, where it came from, its metrics and results, and nobody else in it."""
 
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..data.files import DataError, lock, replacing, write_text
+from ..data.files import DataError, existing, lock, replacing, write_text
 from ..data.manifest import Manifest
 from ..settings import Config, ConfigError
-from ..tasks.defaults import of_other_tasks
-from .results import read_metrics, read_results
+from ..tasks import of_other_tasks
+from .environment import environment
+from .old import results_renamed
 
-PACKAGES = ("liespline", "torch", "lightning", "torchmetrics", "numpy", "roma")
 
-
-@dataclass(frozen=True)
 class Run:
     """Where one run keeps its files."""
 
-    path: Path
-
-    @property
-    def config_file(self) -> Path:
-        """Everything needed to repeat the run."""
-        return self.path / "config.yaml"
-
-    @property
-    def metrics_file(self) -> Path:
-        """One line per epoch, each a JSON object."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def manifest_file(self) -> Path:
-        """Names, classes and fingerprints of all its images, split by split."""
-        return self.path / "data.json"
-
-    @property
-    def last_checkpoint(self) -> Path:
-        """The complete state after the last finished epoch, for `--resume`."""
-        return self.path / "checkpoints" / "last.ckpt"
-
-    @property
-    def best_checkpoint(self) -> Path:
-        """The same, of the epoch with the best validation score."""
-        return self.path / "checkpoints" / "best.ckpt"
-
-    @property
-    def model_file(self) -> Path:
-        """The best network, ready to use."""
-        return self.path / "model.safetensors"
-
-    @property
-    def results_file(self) -> Path:
-        """The final numbers; a run that has them is finished."""
-        return self.path / "results.json"
-
-    @property
-    def report_file(self) -> Path:
-        """The page that shows it all."""
-        return self.path / "report.html"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / "config.yaml"  # everything needed to repeat the run
+        self.manifest_file = path / "data.json"  # names, classes and fingerprints of all its images, split by split
+        self.metrics_file = path / "metrics.jsonl"  # one JSON object per epoch
+        self.last_checkpoint = path / "checkpoints" / "last.ckpt"  # the whole state after an epoch, for `--resume`
+        self.best_checkpoint = path / "checkpoints" / "best.ckpt"  # parameters of the best epoch by validation
+        self.model_file = path / "model.safetensors"  # the best network, ready to use
+        self.results_file = path / "results.json"  # the final numbers: a run that has them is finished
+        self.report_file = path / "report.html"  # the page that shows it all
 
     @property
     def finished(self) -> bool:
@@ -124,12 +86,17 @@ class Run:
         return Manifest.read(self.manifest_file) if self.manifest_file.exists() else None
 
     def read_results(self, *needed: str) -> dict[str, Any]:
-        """The final numbers of a finished run; DataError if they are no such numbers or lack a needed one."""
-        return read_results(self.results_file, *needed)
+        """The final numbers of a finished run, by their names of today; DataError if a needed one is not there."""
+        file = existing(self.results_file, "the results of a finished run")
+        results = results_renamed(_parsed(file.read_bytes(), str(file)))
+        if missing := [name for name in needed if name not in results]:
+            raise DataError(f"{file}: has no {missing[0]!r}; remove it and resume with --resume {self.path}")
+        return results
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The epochs' metrics; a line torn by a kill is left out."""
-        return read_metrics(self.metrics_file)
+        """The epochs' metrics; a last line torn by a kill, without its line break, is left out."""
+        lines = self.metrics_file.read_bytes().split(b"\n")[:-1] if self.metrics_file.exists() else []
+        return [_parsed(line, f"{self.metrics_file}, line {number}") for number, line in enumerate(lines, 1)]
 
     def keep_metrics_before(self, epoch: int) -> None:
         """Drop the lines of epochs that a resumed run is about to do again, so that none is there twice."""
@@ -158,55 +125,18 @@ def folds_in(path: Path) -> list[Path]:
     return [folder for folder in found if (folder / "config.yaml").is_file()]
 
 
-def environment() -> dict[str, Any]:
-    """The exact versions, commit and machine that a result came from."""
-    packages = {name: version(name) for name in PACKAGES}
-    return {
-        "packages": packages,
-        "python": sys.version.split()[0],
-        "commit": git_commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-    }
-
-
-STAMP = ".commit"
-"""The file at the root of a copy without `.git` that says its commit."""
-STAMP_COMMAND = f"git describe --always --abbrev=40 --exclude='*' --dirty=+changes > COPY/{STAMP}"
-"""What writes it, run where the copy came from."""
-
-
-def git_commit() -> str | None:
-    """The commit of the source in use, with `+changes` if files differ from it; None outside a checkout or a copy."""
-    here = Path(__file__).parents[2]  # the package
-    try:
-        # Installed into some other project's checkout, this file is there but not part of it.
-        _git(here, "ls-files", "--error-unmatch", __file__)
-        commit = _git(here, "rev-parse", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", ".")
-    except (OSError, subprocess.SubprocessError):
-        stamp = here.parents[1] / STAMP
-        return stamp.read_text(encoding="utf-8").strip()[:60] or None if stamp.is_file() else None
-    return commit + ("+changes" if changed else "")
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
-    )
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    import torch
-
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    return f"{torch.get_num_threads()} threads"
-
-
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder}: cannot be created ({error.strerror}); choose another folder") from error
+
+
+def _parsed(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{where}: is no JSON ({error}); it is truncated or damaged") from error
+    if not isinstance(values, dict):
+        raise DataError(f"{where}: holds {type(values).__name__}; expected names and values")
+    return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
 from ..data.pictures import scaled, scaling
-from ..data.value_range import Comparison, ValueRange, statistics
+from ..data.value_range import ValueRange
 from ..networks import build, multiple_of
 from ..settings import Config
 from ..tasks.networks import Signature
@@ -26,7 +24,7 @@ from .folder import Run, folds_in
 from .old import metric_of, renewed
 
 TILE = {1: 65536, 2: 512, 3: 96}
-ONE_ANSWER = ("classes", "tags", "numbers")
+ONE_OUTPUT = ("classes", "tags", "numbers")
 """What comes out once per image; points and masks are maps, of any size."""
 
 
@@ -40,9 +38,7 @@ class Trained(nn.Module):
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes, self.checkpoint_metric = signature.classes, metric
-        self._halo: int | None = None
-        self._no_halo = 0
-        """The network sees further than this."""
+        self._halos: dict[int, int | None] = {}
 
     def forward(self, images: Tensor) -> Tensor:
         """Outputs for images (B, C, *space): floats in [0, 1], or unsigned integers as stored."""
@@ -75,7 +71,7 @@ class Trained(nn.Module):
         """Probabilities of the classes (B, classes), of each tag, or of each pixel's classes (B, classes, *space)."""
         kind = self.signature.kind
         if kind in ("numbers", "points"):
-            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its answers")
+            raise ValueError(f"this network gives {kind}, which have no probabilities; call it for its output")
         logits = (self.in_tiles(images) if kind == "masks" else self(images)).float()
         return logits.sigmoid() if kind == "tags" else logits.softmax(1)
 
@@ -101,46 +97,37 @@ class Trained(nn.Module):
             return Tiling(side, 0, multiple)
         if (halo := self._halo_within(max(side, TILE[d]))) is None:
             raise ValueError(
-                f"the network sees so far that tiles of {side} samples change its answer: take larger ones, or a "
+                f"the network sees so far that tiles of {side} samples change its output: take larger ones, or a "
                 "network with fewer widths; one that averages over the whole image cannot be used in tiles"
             )
         return Tiling(side, halo, multiple)
 
     def _halo_within(self, side: int) -> int | None:
         """How far the network sees; None if that is too far for tiles of this side."""
-        d, most = len(self.signature.space), side * 3 // 8
-        if self._halo is None and most > self._no_halo:
+        if side not in self._halos:
+            channels, d = self.signature.in_channels, len(self.signature.space)
             multiple = multiple_of(self.config.network)
             try:
-                self._halo = halo_of(self.network, self.signature.in_channels, d, multiple, most)
+                self._halos[side] = halo_of(self.network, channels, d, multiple, side * 3 // 8)
             except ValueError:
-                self._no_halo = most
-        return self._halo
+                self._halos[side] = None
+        return self._halos[side]
 
     @property
     def value_range(self) -> ValueRange | None:
         """The range of values in training; None for older runs, and for volumes that are normalised each by itself."""
         return self.signature.value_range
 
-    def unlike(self, images: Tensor) -> str | None:
-        """What `predict` warns of: how many of the images (B, C, *space) lie outside the range of values in training.
-
-        None if at most a quarter of them does, or if the range is not known.
-        """
-        comparison = Comparison(self.value_range)
-        comparison.add(statistics(as_float(images)))
-        return comparison.remark
-
     @torch.no_grad()
     def check_size(self, space: tuple[int, ...], where: str, any_size: bool = False) -> None:
-        """Refuse images of another size than in training; with `any_size`, those that have no single answer."""
+        """Refuse images of another size than in training; with `any_size`, those without one output per image."""
         wanted = self.signature.space
         if tuple(space) == wanted:
             return
         said = f"{where}: is {_size(space)}; the network was trained on {_size(wanted)}"
         if len(space) != len(wanted):
             raise DataError(said)
-        if not any_size and self.signature.kind in ONE_ANSWER:
+        if not any_size and self.signature.kind in ONE_OUTPUT:
             raise DataError(
                 f"{said}, and another size may be another scale: --resize brings it to that size as --size does in "
                 "training, --any-size runs the network at the image's own size"
@@ -157,7 +144,7 @@ class Trained(nn.Module):
     def predict(self, images: Tensor) -> list[tuple[str, float]]:
         """The most likely class of each image and its probability."""
         if (kind := self.signature.kind) != "classes":
-            instead = "ask its probabilities" if kind in ("tags", "masks") else "call it for its answers"
+            instead = "call probabilities" if kind in ("tags", "masks") else "call it for its output"
             raise ValueError(f"this network gives {kind}, and predict is for classes; {instead}")
         confidence, index = self.probabilities(images).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
@@ -250,32 +237,15 @@ def described_network(
 ) -> tuple[nn.Module, Config, Signature]:
     """The network that a file describes, with the parameters in it, and what it is.
 
-    The description is not trusted: one that asks for a network of other parameters than the file holds is refused
-    before memory is taken for it. Nor does it say which folder code is imported from.
+    A description that asks for a network of other parameters is refused. Nor does it say which folder code is imported
+    from.
     """
     config = replace(Config.from_dict(about.get("config"), file), task_root=None)
     config, signature = renewed(about, config, Signature.from_dict(about.get("signature"), file))
     try:
-        with AtMost(sum(tensor.numel() for tensor in parameters.values())):
-            network = build(config, signature)
+        network = build(config, signature)
     except ValueError as error:
         raise DataError(f"{file}: does not describe a network of its parameters: {error}") from error
     check_fit(parameters, network.state_dict(), file)
     network.load_state_dict(parameters)
     return network, config, signature
-
-
-class AtMost(TorchFunctionMode):
-    """Refuse to make room for many more parameters than there are; some slack is for what is made on the way."""
-
-    def __init__(self, parameters: int) -> None:
-        super().__init__()
-        self.parameters, self.left = parameters, 2 * parameters + 10**6
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.empty:
-            shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
-            self.left -= math.prod(shape)
-            if self.left < 0:
-                raise DataError(f"a layer of shape {tuple(shape)}, but only {self.parameters:,} parameters")
-        return func(*args, **(kwargs or {}))

@@ -1,8 +1,9 @@
 """Every setting of a run, defined once: options, help, YAML, checks and documentation follow from it."""
 
+from . import renamed
 from .config import SETTINGS, Config
-from .counts import total, written
+from .kinds import total, written
 from .parts import Network, Training
 from .words import ConfigError, one_of
 
-__all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of", "total", "written"]
+__all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of", "renamed", "total", "written"]

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, model_validator
 
-from .counts import written
-from .definition import Setting, checked_settings, setting
-from .kinds import Interval, Number, Size
+from .definition import ADVANCED, LATER, SPECIAL, Setting, checked_settings, setting
+from .kinds import Interval, Number, Size, written
 from .old import FORMAT, translated
 from .parts import Network, Training
 from .words import ConfigError, shown
@@ -41,61 +40,62 @@ class Config:
     """A name, or `module:NAME`."""
     task_root: str | None = None
     """The folder that the task's module was imported from."""
-    data: str | None = setting(None, "Folder or file with the task's data.", metavar="PATH", later=True)
+    data: str | None = setting(None, "Folder or file with the task's data.", LATER, metavar="PATH")
     size: Size = setting(
-        None, "Side that images of mixed sizes are scaled to; of the box that each volume is put in the middle of.",
-        metavar="N|NxNxN", special=True,
+        None, "Side that images are scaled to; of the box around a volume.", SPECIAL,
+        metavar="N|NxNxN",
     )  # fmt: skip
     labels: str | None = setting(
-        None, "Table (CSV) with the columns file and label, or several labels, and if wanted split and group.",
-        metavar="FILE", later=True, special=True,
+        None, "CSV table: file, label or several, if wanted split and group.", SPECIAL,
+        LATER, metavar="FILE",
     )  # fmt: skip
     label_type: Literal["classes", "tags", "numbers"] | None = setting(
-        None, "What the labels of the table are, where it could be either.", special=True
+        None, "What the labels are, if unclear.", SPECIAL
     )
     folds: int | None = setting(
-        None, "K-fold cross-validation: train K times, each part of the data tests once.", ge=3, le=100, special=True,
+        None, "K-fold cross-validation: each part of the data tests once.", SPECIAL, ge=3, le=100,
+        metavar="K",
     )  # fmt: skip
     fold: int | None = setting(
-        None, "Train only the run that tests on this part, counted from 1.", ge=1, le=100,
-        special=True, advanced=True,
-    )  # fmt: skip
+        None, "Train only the run that tests on this part, counted from 1.", SPECIAL, ADVANCED, ge=1, le=100
+    )
     patch: int | None = setting(
-        None, "Side of the patches in samples; 96 for images, 32 for volumes.", ge=4, le=4096, special=True
+        None, "Side of the patches in samples; 96 for images, 32 for volumes.", SPECIAL, ge=4, le=4096, metavar="N"
     )
     intensity_range: Interval = setting(
-        None, "Intensities of volumes from LOW to HIGH become 0 to 1; else each volume is normalised by itself.",
-        metavar="LOW,HIGH", special=True,
+        None, "Intensities of volumes that become 0 to 1; else each volume is normalised by itself.",
+        SPECIAL, metavar="LOW,HIGH",
     )  # fmt: skip
     spacing: Number | None = setting(
-        None, "Side in mm that all voxels are resampled to; by default about as many as there are.", gt=0,
-        allow_inf_nan=False, special=True,
+        None, "Side in mm that voxels are resampled to; else about as stored.", SPECIAL, gt=0,
+        allow_inf_nan=False, metavar="MM",
     )  # fmt: skip
-    about: Literal["image", "mass"] = setting(
-        "image", "Digits are turned about the image's centre, or their own: then no offset tells what is up.",
-        special=True,
+    rotation_centre: Literal["image", "mass"] = setting(
+        "image", "Digits are rotated about the image's centre, or about their own: then no offset tells what is up.",
+        SPECIAL,
     )  # fmt: skip
-    moved: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
-        "rotated", "By any angle, a factor of 0.3 to 1, or both; affine: learned upright anywhere, tested moved.",
-        special=True,
+    transformation: Literal["rotated", "scaled", "rotated-scaled", "affine"] = setting(
+        "rotated", "By any angle, by a factor of 0.3 to 1, or both; affine: trained on upright digits at any position, "
+        "tested on transformed ones.", SPECIAL,
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
-        "paper", "As the text says, or as the released scripts did.", special=True
+        "paper", "As the text says, or as the released scripts did.", SPECIAL
     )
-    seed: int = setting(0, "Seed of everything random.", ge=0, lt=2**32)
+    seed: int = setting(0, "Seed of everything random.", ge=0, lt=2**32, metavar="N")
     network: Annotated[Network, BeforeValidator(_part(Network))] = field(default_factory=Network)
     training: Annotated[Training, BeforeValidator(_part(Training))] = field(default_factory=Training)
 
     @model_validator(mode="after")
     def _applies(self) -> Config:
-        if self.training.grid_jitter and self.network.group == "none":
-            raise ConfigError(
-                f"--grid-jitter {self.training.grid_jitter:g} with --group none: it has no grid to offset; leave it out"
-            )
-        if self.network.tta_grids > 1 and self.network.group == "none":
-            raise ConfigError(
-                f"--tta-grids {self.network.tta_grids} with --group none: it has no grid to offset; leave it out"
-            )
+        for name in ("grid_jitter", "tta_grids"):
+            if self.network.group == "none" and self[name] != SETTINGS[name].default:
+                raise ConfigError(
+                    f"{SETTINGS[name].option} {self[name]:g} with --group none: it has no grid to offset; leave it out"
+                )
+        if self.fold is not None and self.folds is None:
+            raise ConfigError(f"fold = {self.fold}: say --folds too, into how many parts the data are cut")
+        if (self.fold or 1) > (self.folds or 1):
+            raise ConfigError(f"fold = {self.fold}: with --folds {self.folds} it is at most {self.folds}")
         try:
             f"{self.data} {self.training.init_from} {self.task_root}".encode()
         except UnicodeEncodeError:
@@ -148,17 +148,13 @@ class Config:
 
     def to_yaml(self, without: Iterable[str] = ()) -> str:
         """The configuration as the text that is saved beside its results, `without` some settings."""
-        values = self.plain()
-        values["network"]["widths"] = list(self.network.widths)
-        for name in ("elements", "basis"):
-            if isinstance(values["network"][name], tuple):
-                values["network"][name] = written(values["network"][name])
-        values["size"] = written(self.size) if isinstance(self.size, tuple) else self.size
-        range_ = self.intensity_range
-        values["intensity_range"] = None if range_ is None else list(range_)
-        for name in without:
-            part = SETTINGS[name].part
-            del (values[part] if part else values)[name]
+        values, left_out = self.plain(), set(without)
+        for name, one in SETTINGS.items():
+            part = values[one.part] if one.part else values
+            if name in left_out:
+                del part[name]
+            elif isinstance(part[name], tuple):
+                part[name] = written(part[name]) if name in ("elements", "basis", "size") else list(part[name])
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

@@ -1,4 +1,4 @@
-"""What makes a class of settings: fields with their words and limits, checked by pydantic."""
+"""What makes a class of settings: fields with their words, marks and limits, checked by pydantic."""
 
 from __future__ import annotations
 
@@ -15,27 +15,17 @@ from pydantic.fields import FieldInfo
 from .words import ConfigError, choices, in_words
 
 T = TypeVar("T")
+SPECIAL = "special"
+"""For those tasks alone that name it among their options."""
+ADVANCED = "advanced"
+"""No option of the command line, but set by `--set NAME=VALUE` or in a file."""
+LATER = "later"
+"""May change when a run is resumed: how long it trains, and where it computes."""
 
 
-def setting(
-    default: Any,
-    about: str,
-    *,
-    special: bool = False,
-    advanced: bool = False,
-    machine: bool = False,
-    later: bool = False,
-    metavar: str | None = None,
-    **limits: Any,
-) -> Any:
-    """A field: its default, the words of `--help`, and limits as pydantic names them (ge, lt, min_length, …).
-
-    A `special` one is for those tasks alone that name it among their options. An `advanced` one is no option of the
-    command line, but set by `--set NAME=VALUE` or in a file. A setting of the `machine` changes how
-    fast numbers come, not which ones; these, and those marked `later`, may change when a run is resumed.
-    """
-    extra: Any = {"special": special, "advanced": advanced, "machine": machine}
-    extra |= {"later": later or machine, "metavar": metavar}
+def setting(default: Any, about: str, *marks: str, metavar: str | None = None, **limits: Any) -> Any:
+    """A field: its default, the words of `--help`, its marks, and limits as pydantic names them (ge, lt, …)."""
+    extra: Any = {"marks": marks, "metavar": metavar}
     return Field(default, description=about, json_schema_extra=extra, **limits)
 
 
@@ -74,31 +64,34 @@ class Setting:
     about: str
     default: Any
     kind: type
-    """The type of its values, None apart."""
+    """The type of its values, None apart; str for those that a reader of their own makes of text."""
     choices: tuple[str, ...]
+    metavar: str | None
     special: bool
     advanced: bool
-    machine: bool
     later: bool
-    metavar: str | None
 
     @staticmethod
     def of(name: str, part: str, field: FieldInfo) -> Setting:
         """Read it off the field."""
-        words = choices(field)
-        kind: Any = _bare(field.annotation)
-        kind = kind if kind in (int, float, bool) else str
         extra: Any = field.json_schema_extra
-        return Setting(name, part, str(field.description), field.default, kind, words, **extra)
+        marks, kind = extra["marks"], _bare(field.annotation)
+        return Setting(
+            name, part, str(field.description), field.default, kind if kind in (int, float, bool) else str,
+            choices(field), extra["metavar"], SPECIAL in marks, ADVANCED in marks, LATER in marks,
+        )  # fmt: skip
 
     @property
     def option(self) -> str:
         """Its name on the command line."""
         return f"--set {self.name}=…" if self.advanced else "--" + self.name.replace("_", "-")
 
-    def read(self, text: str) -> Any:
-        """The value that a text stands for, as in YAML: `--set stride=2`."""
-        if self.kind is str:
+    def read(self, text: str | bool) -> Any:
+        """The value that a text stands for, as in YAML: `--set stride=2`; what is none is left as text."""
+        if self.kind is str or isinstance(text, bool):
             return text
-        found = yaml.safe_load(text)
+        try:
+            found = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError):
+            return text
         return float(found) if self.kind is float and type(found) is int else found

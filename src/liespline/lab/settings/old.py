@@ -5,43 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import renamed
 from .words import ConfigError, shown
 
-FORMAT = 3
-"""What `Config.plain` writes. Format 2 was never released; before it, configurations named no format."""
+FORMAT = 4
+"""What `Config.plain` writes. Formats 2 and 3 were never released; before them, configurations named no format."""
 _BY_A_RUN = {"devices", "nodes", "precision"}
 """Settings of the training that every run of before wrote down, and that no person needs to."""
-
-RENAMED = {
-    "labels_are": "label_type", "window": "intensity_range",
-    "n_h": "elements", "n_k": "basis", "within": "max_angle", "weights": "parameters", "disc": "circular_mask",
-    "grids": "tta_grids",
-    "batch": "batch_size", "decay": "weight_decay", "shift": "grid_jitter", "share": "train_fraction",
-    "valid_too": "train_on_val", "start_from": "init_from",
-}  # fmt: skip
-"""Settings that were called otherwise before 0.3.0."""
-VALUES: dict[str, dict[Any, Any]] = {
-    "kernel": {"apart": "pointwise"},
-    "optimiser": {"adamw-modes": "spectral-adamw"},
-    "schedule": {"usual": "cosine"},
-    "grid_jitter": {True: 1.0, False: 0.0},
-}
-"""Values of settings, by their names of today."""
-AUGMENT = {
-    "turns": "rotate", "flips": "flip", "flips-turns": "rotate+flip", "flip-rotate": "rotate+flip",
-    "slant": "zoom-shear", "spin": "rotate-z+zoom-shear", "elastic-slant": "zoom-shear+elastic",
-}  # fmt: skip
-"""Augmentations that are called otherwise now."""
-_AUGMENT_OF_RUNS = AUGMENT | {"mirror": "mirror+zoom-shear", "elastic": "affine+elastic"}
-"""With the two names that mean less now than they did."""
-TASKS = {
-    "pcam": "studies.paper.pcam:PCAM",
-    "celeba": "studies.paper.celeba:CELEBA",
-    "rotmnist": "studies.digits:ROTMNIST",
-    "mnist": "studies.digits:MNIST",
-}
-"""Tasks that moved out of the package."""
-SHORT = {new: old for old, new in TASKS.items()}
+_AUGMENT_OF_RUNS = {"mirror": "mirror+zoom-shear", "elastic": "affine+elastic"}
+"""Augmentations that mean less now than they did."""
 NETWORKS = {"pcam": "pcam", "celeba": "celeba", "landmarks": "celeba", "segment": "unet"}
 """The network of a task, where the configuration only said: not a ResNet."""
 
@@ -55,16 +27,18 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     values = dict(values)
     found = values.pop("format", None)
     network, training = values.get("network"), values.get("training")
+    if isinstance(training, dict):
+        training = values["training"] = {name: value for name, value in training.items() if name not in renamed.GONE}
     if found is None and isinstance(training, dict) and training.keys() >= _BY_A_RUN:
         found = 1
-    if found not in (None, 1, 2, FORMAT) or isinstance(found, bool):
+    if found not in (None, *range(1, FORMAT + 1)) or isinstance(found, bool):
         raise ConfigError(f"{where}: is of format {shown(found)}; this version reads up to {FORMAT}: update it")
     if found == 1:
         if isinstance(network, dict):
             values["network"] = _elements_counted(network)
         if isinstance(training, dict) and isinstance(name := training.get("augment"), str):
             values["training"] = training | {"augment": _AUGMENT_OF_RUNS.get(name, name)}
-    if found in (1, 2):
+    if found is not None and found < FORMAT:
         values = _renamed(values)
         for part in ("network", "training"):
             if isinstance(values.get(part), dict):
@@ -76,18 +50,18 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _renamed(part: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of one part by their names and values of today."""
-    named = {RENAMED.get(name, name): value for name, value in part.items()}
-    for name in named.keys() & VALUES.keys():
+    named = {renamed.SETTINGS.get(name, name): value for name, value in part.items()}
+    for name in named.keys() & renamed.VALUES.keys():
         if isinstance(named[name], (str, bool)):
-            named[name] = VALUES[name].get(named[name], named[name])
+            named[name] = renamed.VALUES[name].get(named[name], named[name])
     return named
 
 
 def _refuse_old_words(values: Mapping[str, Any], where: str) -> None:
     for part in (values, values.get("network"), values.get("training")):
         for name in part if isinstance(part, Mapping) else ():
-            if name in RENAMED:
-                raise ConfigError(f"{where}: {name!r} is called {RENAMED[name]!r} now")
+            if name in renamed.SETTINGS:
+                raise ConfigError(f"{where}: {name!r} is called {renamed.SETTINGS[name]!r} now")
 
 
 def _placed(values: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +71,7 @@ def _placed(values: dict[str, Any]) -> dict[str, Any]:
         words = dict(network or {})
         if words.get("network", "classifier") == "classifier":
             values = {**values, "network": {**words, "network": NETWORKS[task]}}
-    return {**values, "task": TASKS[task]} if task in TASKS else values
+    return {**values, "task": renamed.TASKS[task]} if task in renamed.TASKS else values
 
 
 def _elements_counted(network: Mapping[str, Any]) -> dict[str, Any]:

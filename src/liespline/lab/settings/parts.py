@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from .counts import Counts, total, written
-from .definition import checked_settings, setting
-from .kinds import Number, Widths
+from .definition import ADVANCED, LATER, SPECIAL, checked_settings, setting
+from .kinds import Counts, Number, Widths, total, written
 from .words import ConfigError
 
 MOST_PAIRS = 2 * 10**7
@@ -22,70 +21,52 @@ class Network:
         "so2", "Group that the network is equivariant to."
     )
     network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
-        "classifier", "A chain of layers, or residual blocks.", special=True
+        "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
     )
     architecture: int = 1
     """The version of the function that makes it, of lab/networks.py."""
     elements: Counts = setting(
-        8,
-        "Elements of the group, N_h; o2, o3: half of them reflections; sim2: rotations x scales, such as 8x4; "
-        "gl2: rotations x zooms x stretches x stretches, such as 8x1x3x3.",
-        metavar="N|NxN",
-    )
+        8, "Elements of the group, N_h; half of o2 and o3 are reflections. sim2: rotations x scales, such as 8x4; "
+        "gl2: rotations x zooms x stretches x stretches, 8x1x3x3.", metavar="N|NxN",
+    )  # fmt: skip
     max_angle: Number | None = setting(
-        None,
-        "Only rotations of at most so many degrees; of sim2 and gl2 also only scales and stretches near 1.",
-        gt=0, le=180, metavar="DEGREES", special=True, advanced=True,
+        None, "Only rotations of at most so many degrees; of sim2 and gl2 also only scales and stretches near 1.",
+        SPECIAL, ADVANCED, gt=0, le=180, metavar="DEGREES",
     )  # fmt: skip
     kernel: Literal["dense", "local", "atrous", "deformable", "pointwise"] = setting(
-        "dense", "Kernel on the group; pointwise: each element sees itself alone, and all are pooled in the end."
+        "dense", "Kernel on the group; pointwise: each element sees itself alone, pooled over H in the end."
     )
     basis: Counts | None = setting(
         None, "Splines on the group, N_k, counted as elements; local: about the identity, and of o2 and o3 as many "
         "about the reflection.", metavar="N|NxN",
     )  # fmt: skip
     separable: bool = setting(
-        False,
-        "Kernels that are products of one in space and one on the group: faster, with fewer parameters.",
-        special=True,
-        advanced=True,
-    )
-    kernel_size: int = setting(5, "Side of the kernels in samples.", ge=1, le=101, special=True, advanced=True)
+        False, "Kernels that are products of one in space and one on the group: faster, with fewer parameters.",
+        SPECIAL, ADVANCED,
+    )  # fmt: skip
+    kernel_size: int = setting(5, "Side of the kernels in samples.", SPECIAL, ADVANCED, ge=1, le=101)
     stride: int = setting(
-        1, "Keep every n-th sample in the first layer, for large images.", ge=1, le=16, special=True, advanced=True
+        1, "Keep every n-th sample in the first layer, for large images.", SPECIAL, ADVANCED, ge=1, le=16
     )
     scale: Number = setting(
-        1.0,
-        "The smallest of the scales, and the only one of the 2-D network.",
-        gt=0,
-        le=16,
-        special=True,
-        advanced=True,
+        1.0, "The smallest of the scales, and the only one of the 2-D network.", SPECIAL, ADVANCED, gt=0, le=16
     )
     widths: Widths = setting(
-        (8, 12, 16, 24),
-        "Channels of each layer, such as 8,12,16.",
-        min_length=1,
-        max_length=64,
-        special=True,
-        advanced=True,
+        (8, 12, 16, 24), "Channels of each layer, such as 8,12,16.", SPECIAL, ADVANCED, min_length=1, max_length=64
     )
     parameters: int | None = setting(
-        None, "Scale the widths so that the network has about this many parameters.", ge=1, le=10**9, special=True
+        None, "Scale the widths to about this many parameters.", SPECIAL, ge=1, le=10**9, metavar="N"
     )
-    circular_mask: bool = setting(
-        False, "See the largest disc of the image alone: for tissue, or whatever else fills the corners.",
-        special=True,
-    )  # fmt: skip
+    circular_mask: bool = setting(False, "See only the largest disc of the image: where tissue fills it.", SPECIAL)
     tta_grids: int = setting(
-        1, "Average predictions over so many offsets of the grid: closer to equivariant, and so many times slower.",
-        ge=1, le=16, special=True,
+        1, "Average predictions over N offsets of the grid: N times slower.",
+        SPECIAL, ge=1, le=16, metavar="N",
     )  # fmt: skip
     ensemble: int = setting(
         1, "Train so many networks side by side and average their predictions; parameters are counted over all.",
-        ge=1, le=16, advanced=True,
+        ADVANCED, ge=1, le=16,
     )  # fmt: skip
-    dropout: Number = setting(0.3, "Dropout of the last features.", ge=0, lt=1, special=True, advanced=True)
+    dropout: Number = setting(0.3, "Dropout of the last features.", SPECIAL, ADVANCED, ge=0, lt=1)
 
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
@@ -101,74 +82,58 @@ class Network:
 class Training:
     """How it is trained."""
 
-    epochs: int = setting(20, "Times to go through the images.", ge=1, le=10**9, later=True)
-    batch_size: int = setting(64, "Images per batch, over all devices.", ge=1, le=10**9)
+    epochs: int = setting(20, "Times to go through the images.", LATER, ge=1, le=10**9, metavar="N")
+    batch_size: int = setting(64, "Images per batch, over all devices.", ge=1, le=10**9, metavar="N")
     optimiser: Literal["adamw", "spectral-adamw", "sgd"] = setting(
-        "adamw", "Optimiser; spectral-adamw steps in the modes of the splines, for data that come rotated."
+        "adamw", "spectral-adamw: in the modes of the splines, for rotated data."
     )
-    lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False)
-    weight_decay: Number = setting(0.01, "Decoupled weight decay.", ge=0, allow_inf_nan=False, advanced=True)
+    lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False, metavar="X")
+    weight_decay: Number = setting(0.01, "Decoupled weight decay.", ADVANCED, ge=0, allow_inf_nan=False)
     schedule: Literal["cosine", "one-cycle"] = setting(
-        "cosine",
-        "Learning rate: warm-up and cosine (sgd: halved every 12 % of the epochs), or torch's OneCycleLR.",
-        advanced=True,
-    )
+        "cosine", "Learning rate: warm-up and cosine (sgd: halved every 12 % of the epochs), or torch's OneCycleLR.",
+        ADVANCED,
+    )  # fmt: skip
     ema: Number = setting(
-        0.0, "Keep and score a moving average of the parameters with this decay, such as 0.99; 0: none.",
-        ge=0, lt=1, advanced=True,
+        0.0, "Keep and score a moving average of the parameters with this decay, such as 0.99; 0: none.", ADVANCED,
+        ge=0, lt=1,
     )  # fmt: skip
     label_smoothing: Number = setting(
-        0.0, "Share of the target that is spread over all classes.", ge=0, lt=1, special=True, advanced=True
+        0.0, "Share of the target that is spread over all classes.", SPECIAL, ADVANCED, ge=0, lt=1
     )
     grid_jitter: Number = setting(
-        0.0, "Offset all grids of the network by one random element per step, up to this share of half a step of the "
-        "grid: augmentation over the group. 0: none; 1: all of it.", ge=0, le=1,
+        0.0, "Offset all grids per step by one random element, of up to this share of half a step of the grid: "
+        "augmentation over the group, 0 to 1.", ge=0, le=1, metavar="α",
     )  # fmt: skip
     augment: str = setting(
-        "none", "Augmentation: rotate, flip, zoom-shear, joined by + (affine is rotate+zoom-shear); of images also "
-        "mirror and elastic, of volumes rotate-z. pcam: rot90, no-rot90 or rotate; celeba and landmarks: zoom.",
-        metavar="WORDS",
+        "none", "rotate, flip, zoom-shear, joined by + (affine: rotate+zoom-shear); images also mirror, elastic; "
+        "volumes rotate-z. landmarks: zoom.", metavar="WORDS",
     )  # fmt: skip
     train_fraction: Number = setting(
-        1.0,
-        "Train on this fraction of the training images, of each class alike.",
-        gt=0,
-        le=1,
-        special=True,
-        advanced=True,
+        1.0, "Train on this fraction of the training images, of each class alike.", SPECIAL, ADVANCED, gt=0, le=1
     )
     train_on_val: bool = setting(
-        False,
-        "Train on the validation images too, and keep the last epoch: none is picked.",
-        special=True,
-        advanced=True,
+        False, "Train on the validation images too, and keep the last epoch: none is picked.", SPECIAL, ADVANCED
     )
     class_weights: bool = setting(
-        False, "Weigh each class by one over its number of images in the loss.", special=True, advanced=True
+        False, "Weigh each class by one over its number of images in the loss.", SPECIAL, ADVANCED
     )
     patience: int | None = setting(
         None,
         "Stop after this many epochs without a better one: a higher validation score, or the same with a lower loss.",
-        ge=1,
-        le=10**9,
-        later=True,
-        advanced=True,
-    )
-    init_from: str | None = setting(None, "Begin with the parameters of this run (its folder or file).", metavar="RUN")
+        LATER, ADVANCED, ge=1, le=10**9,
+    )  # fmt: skip
+    init_from: str | None = setting(None, "Begin with the parameters of this run, a folder or file.", metavar="RUN")
     precision: Literal["32-true", "bf16-mixed", "16-mixed", "64-true"] = setting("32-true", "Number format.")
-    accelerator: Literal["auto", "cpu", "gpu"] = setting("auto", "Where to compute.", machine=True)
-    devices: int = setting(1, "Processes (GPUs) on this machine.", ge=1, le=1024, machine=True, advanced=True)
-    nodes: int = setting(1, "Machines, when started by torchrun or srun.", ge=1, le=10_000, machine=True, advanced=True)
-    workers: int = setting(0, "DataLoader workers; 0 loads between steps.", ge=0, le=512, machine=True, advanced=True)
-    compile: bool = setting(False, "Compile the network with torch.compile.", machine=True)
+    accelerator: Literal["auto", "cpu", "gpu"] = setting("auto", "Where to compute.", LATER)
+    devices: int = setting(1, "Processes (GPUs) on this machine.", LATER, ADVANCED, ge=1, le=1024)
+    nodes: int = setting(1, "Machines, when started by torchrun or srun.", LATER, ADVANCED, ge=1, le=10_000)
+    workers: int = setting(0, "DataLoader workers; 0 loads between steps.", LATER, ADVANCED, ge=0, le=512)
+    compile: bool = setting(False, "Compile the network with torch.compile.", LATER)
     deterministic: bool | None = setting(
-        None, "The same numbers every time, at some cost; by default on CPUs only.", machine=True, advanced=True
-    )
-    nan_guard: bool = setting(
-        True, "Stop at the first value that is not finite, and keep its batch.", machine=True, advanced=True
+        None, "The same numbers every time, at some cost; by default on CPUs only.", LATER, ADVANCED
     )
     logger: Literal["tensorboard", "wandb", "mlflow"] = setting(
-        "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", machine=True, advanced=True
+        "tensorboard", "Where the curves go; wandb and mlflow are installed separately.", LATER, ADVANCED
     )
 
     @model_validator(mode="after")

@@ -9,6 +9,8 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from .renamed import VALUES
+
 KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
 KINDS |= {"tuple": "a list of whole numbers, such as 8,12,16", "dataclass": "'name: value' lines"}
 
@@ -60,7 +62,14 @@ def suggestion(value: str, choices: Iterable[str]) -> str:
 
 
 def unknown(name: str, value: object, choices: Iterable[str]) -> str:
-    """The message that a word is not one of the choices, with the nearest one."""
+    """The message that a word is not one of the choices: what it is called now, or all of them and the nearest.
+
+    The name is that of a setting, and may say more behind it: `augment (task images)`.
+    """
+    choices = list(choices)
+    now = VALUES.get(name.split()[0], {}).get(value) if isinstance(value, str) else None
+    if now is not None and set(now.split("+")) <= {*choices}:
+        return f"{name} {shown(value)} is called {now!r} now"
     return f"{name} {shown(value)} is unknown; choose one of {', '.join(choices)}.{suggestion(str(value), choices)}"
 
 

@@ -20,8 +20,9 @@ from .study import Study
 Report = Callable[[str, str], None]
 NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
 """The engines, and the library that each needs (extra `cluster`)."""
+POLL = 0.2  # seconds between two looks
 MAY_DIFFER = [name for name, setting in SETTINGS.items() if setting.later and name not in ("epochs", "patience")]
-"""What a sweep that goes on may change: where data are, and what the machine is like."""
+"""What a sweep that is resumed may change: where data are, and what the machine is like."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
 
     Every engine trains a run by `liespline train --resume FOLDER` in a process of its own, so that one that dies
     leaves the others alone. Folders must be on a disk that all machines see. An engine is a module: `submit(planned)`
-    gives a job with what is `said` of it, `done()` and, once it is, `problem()`; `cancel(jobs)` ends those under way.
+    gives a job with `done()`, `cancel()` and `result()`, which is what went wrong with a run that has ended, or None.
     """
-    module = find_engine(engine)
+    submit, at_once = find_engine(engine).submit, jobs or (1 if engine == "processes" else len(planned))
     left = [entry for entry in planned if not entry.run.complete]
     for entry in planned:
         if entry.run.complete:
@@ -68,21 +69,30 @@ def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engin
     running: dict[str, Any] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < (jobs or module.AT_ONCE or len(planned)):
+            while waiting and len(running) < at_once:
                 entry = waiting.pop(0)
-                running[entry.name] = module.submit(entry)
-                report(entry.name, running[entry.name].said)
-            time.sleep(module.POLL)
+                running[entry.name] = submit(entry)
+                report(entry.name, "resumes" if entry.run.last_checkpoint.exists() else "begins")
+            time.sleep(POLL)
             for name in [name for name, job in running.items() if job.done()]:
-                problem = running.pop(name).problem()
+                problem = problem_of(running.pop(name))
                 failed |= {name} if problem else set()
                 report(name, f"failed: {problem}" if problem else "done")
     except BaseException:  # Ctrl-C, or the end of a batch job's time
-        module.cancel(list(running.values()))
-        for name in running:
-            report(name, "stopped; it goes on when the sweep is started again")
+        for name, job in running.items():
+            job.cancel()
+            report(name, "stopped; start the sweep again to resume it")
         raise
     return [entry.name for entry in planned if entry.name in failed]
+
+
+def problem_of(job: Any) -> str | None:
+    """What went wrong with a run that has ended, if anything; its machine may have gone away."""
+    try:
+        problem: str | None = job.result()
+    except Exception as error:
+        problem = " ".join(str(error).split())[-500:]
+    return problem
 
 
 def find_engine(name: str) -> Any:

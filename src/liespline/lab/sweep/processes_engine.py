@@ -5,15 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from ..runs.folder import Run
-from .plan import Planned
+from .plan import POLL, Planned
 
-AT_ONCE = 1
-POLL = 0.2  # seconds between two looks
-ATTEMPTS = 2
 PATIENCE = 20  # seconds that a run has to end
 
 
@@ -21,15 +17,7 @@ class Process:
     """The run in a folder, trained by a process of its own; one that dies is begun again once."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.left, self._errors = run, ATTEMPTS, ""
-        self.said = "goes on" if run.last_checkpoint.exists() else "begins"
-        self._begin()
-
-    def _begin(self) -> None:
-        self.left -= 1
-        self.process = subprocess.Popen(
-            command(self.run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
-        )
+        self.run, self.process, self._again, self._errors = run, begin(run), True, ""
 
     def done(self) -> bool:
         """Whether it has come to an end; of status 2, a clear error, trying again would not help."""
@@ -37,39 +25,42 @@ class Process:
             _, self._errors = self.process.communicate(timeout=0.01)
         except subprocess.TimeoutExpired:
             return False
-        if self.left and self.problem() and self.process.returncode != 2:
-            self._begin()
+        if self._again and self.result() and self.process.returncode != 2:
+            self.process, self._again = begin(self.run), False
             return False
         return True
 
-    def problem(self) -> str | None:
+    def result(self) -> str | None:
         """What went wrong with the run, if anything."""
         status = self.process.returncode
         if status == 0 and self.run.complete:
             return None
         return " ".join(self._errors.split())[-500:] or f"exit status {status}"
 
+    def cancel(self) -> None:
+        """End it: a run that went on alone would keep its folder from the next sweep."""
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
 
 def submit(entry: Planned) -> Process:
-    """Begin a run, or go on with it."""
+    """Begin a run, or resume it."""
     return Process(entry.run)
 
 
-def cancel(processes: Sequence[Process]) -> None:
-    """End all: a run that went on alone would keep its folder from the next sweep."""
-    for one in processes:
-        one.left = 0
-        one.process.terminate()
-    for one in processes:
-        try:
-            one.process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            one.process.kill()
-            one.process.communicate()
+def begin(run: Run) -> subprocess.Popen[str]:
+    """A process that resumes a run; what it says of errors is kept."""
+    return subprocess.Popen(
+        command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+    )
 
 
 def command(run: Run) -> list[str]:
-    """The command that goes on with a run."""
+    """The command that resumes a run."""
     return [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(run.path), "--quiet"]
 
 
@@ -80,6 +71,6 @@ def train_run(folder: str) -> str | None:
         while not process.done():
             time.sleep(POLL)
     except BaseException:
-        cancel([process])
+        process.cancel()
         raise
-    return process.problem()
+    return process.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import ray
@@ -11,29 +10,25 @@ import ray
 from .plan import Planned
 from .processes_engine import train_run
 
-AT_ONCE = None  # as many as the cluster has room for
-POLL = 0.5
-
 
 class Task:
     """A run that was given to the cluster."""
 
-    said = "is given to the cluster"
-
-    def __init__(self, future: Any) -> None:
-        self.future = future
+    def __init__(self, reference: Any) -> None:
+        self.reference = reference
 
     def done(self) -> bool:
         """Whether it has come to an end."""
-        return bool(ray.wait([self.future], num_returns=1, timeout=0)[0])
+        return bool(ray.wait([self.reference], num_returns=1, timeout=0)[0])
 
-    def problem(self) -> str | None:
-        """What went wrong with the run, if anything."""
-        try:
-            problem: str | None = ray.get(self.future)
-        except ray.exceptions.RayError as error:  # its machine went away, and the second one too
-            return " ".join(str(error).split())[-500:]
+    def result(self) -> str | None:
+        """What went wrong with the run, if anything; an error if its machine went away, and the second one too."""
+        problem: str | None = ray.get(self.reference)
         return problem
+
+    def cancel(self) -> None:
+        """Take it back."""
+        ray.cancel(self.reference)
 
 
 def submit(entry: Planned) -> Task:
@@ -44,9 +39,3 @@ def submit(entry: Planned) -> Task:
     on_gpus = training.accelerator != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
     needs = {"num_cpus": 1 + training.workers, "num_gpus": training.devices if on_gpus else 0}
     return Task(ray.remote(train_run).options(**needs, max_retries=1).remote(str(entry.run.path.resolve())))
-
-
-def cancel(tasks: Sequence[Task]) -> None:
-    """Take all back."""
-    for task in tasks:
-        ray.cancel(task.future)

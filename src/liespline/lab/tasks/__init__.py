@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ..settings import Config, one_of
-from ..settings.old import TASKS
-from .defaults import SUMMARIES
+from ..settings import SETTINGS, Config, one_of, renamed
+from .defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from .base import Task
 
-__all__ = ["SUMMARIES", "find_task"]
+__all__ = ["find_task", "of_other_tasks"]
 OWN = "module:NAME"
 
 
@@ -26,11 +25,17 @@ def find_task(task: str | Config, root: str | None = None) -> Task:
         word, root, files = task.task, task.task_root, False
     else:
         word, files = task, True
-    word = TASKS.get(word, word)
+    word = renamed.TASKS.get(word, word)
     if ":" in word:
         from .outside import find_outside
 
         return find_outside(word, root, files=files)
-    one_of("task", word, [*SUMMARIES, OWN])
+    one_of("task", word, [*DEFAULTS, OWN])
     found: Task = importlib.import_module(f".{word}", __package__).TASK
     return found
+
+
+def of_other_tasks(config: Config) -> list[str]:
+    """The special settings that do nothing for a task, and that nobody changed: its runs do not write them down."""
+    takes = find_task(config).options
+    return [n for n, one in SETTINGS.items() if one.special and n not in takes and config[n] == one.default]

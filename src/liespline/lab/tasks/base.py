@@ -15,7 +15,6 @@ from ..data.augment import Augmentation, words_of
 from ..data.split import ALL, SPLITS, Joined
 from ..networks import build
 from ..settings import SETTINGS, Config, ConfigError, one_of
-from ..settings.old import AUGMENT
 from .defaults import takers
 from .networks import Signature
 from .objectives import Classification, Objective
@@ -53,6 +52,8 @@ class Task:
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
     fitting: Callable[[Config, Signature], Config] = lambda config, signature: config
     """What a configuration of the general classifier leaves to the data."""
+    remarks: Callable[[Config, Split], list[str]] = lambda config, train: []
+    """What is to be said of the images that are trained on."""
     objective: Callable[[Config, Signature], Objective] = classification
 
     @property
@@ -112,6 +113,4 @@ class Task:
         name, what = config.training.augment, f"{where}augment (task {self.name})"
         if self.augmentations is None:
             return Augmentation(words_of(name, (dimensions,) if dimensions else self.dimensions, what))
-        if (now := AUGMENT.get(name)) in self.augmentations:
-            raise ConfigError(f"{what} {name!r} is called {now!r} now")
         return self.augmentations[one_of(what, name, self.augmentations)](config)

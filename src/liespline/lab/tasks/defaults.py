@@ -1,14 +1,7 @@
 """What each task is, and its own defaults: light, so that `--help` can show them at once."""
 
-from ..settings import SETTINGS, Config
+from ..settings import Config
 
-SUMMARIES = {
-    "digits": "handwritten digits that ship with scikit-learn, 8×8 up-sampled; no download",
-    "images": "your own images, one folder per class",
-    "volumes": "your own volumes: NIfTI, DICOM or .npy, one folder per class; or an .npz file in MedMNIST's layout",
-    "segment": "your own images or volumes with masks, in folders images and masks",
-    "landmarks": "points of your own on images of one size, from a table (the paper's CelebA network)",
-}
 SIZED = (
     "max_angle", "separable", "kernel_size", "widths", "parameters", "tta_grids", "label_smoothing", "class_weights",
 )  # fmt: skip
@@ -42,12 +35,6 @@ DEFAULTS = {
         network="celeba", group="scale", elements=3, basis=1, kernel="local", epochs=40, batch_size=8, lr=0.004
     ),
 }
-
-
-def of_other_tasks(config: Config) -> list[str]:
-    """The special settings that do nothing for a task, and that nobody changed; a task of a module takes any."""
-    takes = OPTIONS.get(config.task, SETTINGS)
-    return [n for n, one in SETTINGS.items() if one.special and n not in takes and config[n] == one.default]
 
 
 def takers(setting: str) -> list[str]:

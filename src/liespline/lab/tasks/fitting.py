@@ -44,28 +44,27 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
 
-def with_notes(defaults: Network, config: Config, split: Split) -> Split:
-    """The training data, with remarks on what the defaults make of them."""
+def remarks(defaults: Network, config: Config, train: Split) -> list[str]:
+    """What is to be said of the images that are trained on, and of what the defaults make of them."""
     training, notes = config.training, []
-    a_step = min(training.batch_size, len(split))
-    an_epoch = len(split) // max(1, a_step)
-    steps = an_epoch * training.epochs
-    text = f"{len(split):,} for training, {a_step} per step: {steps:,} steps in {training.epochs} epochs"
+    a_step = min(training.batch_size, len(train))
+    an_epoch = len(train) // max(1, a_step)
+    steps, epochs = an_epoch * training.epochs, "1 epoch" if training.epochs == 1 else f"{training.epochs} epochs"
+    text = f"{len(train):,} for training, {a_step} per step: {steps:,} steps in {epochs}"
     if 0 < steps < FEWEST_STEPS:
         text += f"; few steps, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
     notes.append(text)
-    widths = fitting_widths(defaults, config.network, split.space)
+    widths = fitting_widths(defaults, config.network, train.space)
     if widths != config.network.widths and config.network.network == "classifier":
-        size = "×".join(map(str, split.space))
+        size = "×".join(map(str, train.space))
         notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
     network = config.network
-    if network.group in ROTATED and network.max_angle is None and not network.circular_mask and fills_corners(split):
+    if network.group in ROTATED and network.max_angle is None and not network.circular_mask and fills_corners(train):
         notes.append(
             "the images fill their corners, which come and go when they are rotated: if what counts is in the middle, "
             "--circular-mask keeps the predictions steadier"
         )
-    split.notes = (*split.notes, *notes)
-    return split
+    return notes
 
 
 def fills_corners(split: Split) -> bool:

@@ -9,7 +9,7 @@ from ..data.table import read_table
 from ..settings import Config, ConfigError, written
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import fitting, parts_of, with_notes
+from .fitting import fitting, parts_of, remarks
 from .labelled import by_labels
 
 NETWORK = DEFAULTS["images"].network
@@ -18,10 +18,9 @@ NETWORK = DEFAULTS["images"].network
 def load(config: Config, split: str) -> Split:
     """A split of the folder."""
     labels = Path(config.labels) if config.labels else None
-    found = images.load(
+    return images.load(
         Path(str(config.data)), split, side_of(config), *parts_of(config), labels=labels, kind=config.label_type
     )
-    return with_notes(NETWORK, config, found) if split == "train" else found
 
 
 def side_of(config: Config) -> int | None:
@@ -47,5 +46,6 @@ TASK = Task(
     load_split=load,
     options=OPTIONS["images"],
     fitting=partial(fitting, NETWORK),
+    remarks=partial(remarks, NETWORK),
     objective=by_labels,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..data.listing import given_splits
 from ..data.mask_split import MaskSplit
-from ..data.pairs import given_splits, load_pairs
+from ..data.pairs import NEEDED, load_pairs
 from ..data.scans import Reading
 from ..data.split import SPLITS
 from ..data.table import read_table
@@ -35,7 +36,7 @@ def load(config: Config, split: str) -> MaskSplit:
 
 def splits(config: Config) -> tuple[str, ...]:
     """The splits that folders or a table name; else all three are dealt out."""
-    given = set(given_splits(Path(str(config.data))))
+    given = set(given_splits(Path(str(config.data)), NEEDED))
     if config.labels is not None:
         given = set(read_table(Path(config.labels), Path(str(config.data)) / "images").splits or ())
     return tuple(split for split in SPLITS if split in given) or SPLITS

@@ -11,7 +11,7 @@ from ..data.table import labels_of
 from ..settings import SETTINGS, Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import fitting, parts_of, with_notes
+from .fitting import fitting, parts_of, remarks
 from .labelled import by_labels
 
 NETWORK = DEFAULTS["volumes"].network
@@ -23,17 +23,15 @@ def load(config: Config, split: str) -> Split:
     path = Path(str(config.data))
     if path.is_dir():
         fold, folds = parts_of(config)
-        found = load_scans(
+        return load_scans(
             path, split, Reading(config.intensity_range, config.spacing),
             labels=Path(config.labels) if config.labels else None, kind=config.label_type, size=config.size,
             fold=fold, folds=folds,
         )  # fmt: skip
-    else:
-        _only_for_folders(config, path)
-        if split == ALL:
-            return Joined({name: volumes.load(path, name, config.size) for name in SPLITS})
-        found = volumes.load(path, split, config.size)
-    return with_notes(NETWORK, config, found) if split == "train" else found
+    _only_for_folders(config, path)
+    if split == ALL:
+        return Joined({name: volumes.load(path, name, config.size) for name in SPLITS})
+    return volumes.load(path, split, config.size)
 
 
 def _only_for_folders(config: Config, path: Path) -> None:
@@ -60,5 +58,6 @@ TASK = Task(
     dimensions=(3,),
     options=OPTIONS["volumes"],
     fitting=partial(fitting, NETWORK),
+    remarks=partial(remarks, NETWORK),
     objective=by_labels,
 )

@@ -1,1 +1,1 @@
-"""From settings to trained weights, on Lightning."""
+"""From settings to trained parameters, on Lightning."""

@@ -92,9 +92,9 @@ class Learner(LightningModule):
         """Forget the losses of the epoch before."""
         self._losses = []
 
-    def mean_loss(self) -> Tensor:
-        """The mean loss of the epoch so far."""
-        return torch.stack(self._losses).mean()
+    def losses(self) -> Tensor:
+        """The loss of each step of the epoch so far."""
+        return torch.stack(self._losses)
 
     def on_validation_epoch_start(self) -> None:
         """Put the grids back, and look at the network as it will be used."""
@@ -201,7 +201,7 @@ class Batches(LightningDataModule):
 
 
 class EpochNumbers(DistributedSampler[Any]):
-    """Shuffled numbers that go on from epoch to epoch, for what is drawn anew every time."""
+    """Shuffled numbers that continue from epoch to epoch, for what is drawn anew every time."""
 
     def __iter__(self) -> Iterator[int]:
         count = len(self.dataset)  # type: ignore[arg-type]

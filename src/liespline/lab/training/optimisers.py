@@ -91,7 +91,7 @@ def rate(chosen: torch.optim.Optimizer, training: Training, steps_per_epoch: int
 
 
 class OneCycle(OneCycleLR):
-    """torch's one cycle; resumed with more epochs, it goes on at its place in the longer cycle."""
+    """torch's one cycle; resumed with more epochs, it continues at its place in the longer cycle."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over the step, and keep the length."""

@@ -20,8 +20,8 @@ def a_shift(network: nn.Module, seed: int, amplitude: float = 1.0) -> Tensor:
     return part_of_step(grid, amplitude * (torch.rand(len(grid.steps), generator=generator, dtype=torch.float64) - 0.5))
 
 
-def compiled_once(network: nn.Module, training: Training) -> bool:
-    """Whether one compiled graph serves all steps: squeezed windows change their size when the grids move."""
+def windows_stay(network: nn.Module, training: Training) -> bool:
+    """Whether windows have the same size at every step: squeezed ones change it when the grids move."""
     if not training.grid_jitter:
         return True
     seen = set()

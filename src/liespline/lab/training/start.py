@@ -17,7 +17,7 @@ from ..screen import Screen
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from .shifting import compiled_once
+from .shifting import windows_stay
 from .train import SHARED_FOLDER, is_first, validation_interval
 
 
@@ -86,7 +86,7 @@ def _patience(config: Config) -> float:
 
 
 def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:
-    """Refuse to go on with a run that was begun with other settings than these, but for some that may differ."""
+    """Refuse to resume a run that was begun with other settings than these, but for some that may differ."""
     _, config = Run.open(folder)
     if config.task != wanted.task:
         raise ConfigError(f"{folder}: is of task {config.task}, not {wanted.task}; choose another folder with --out")
@@ -128,7 +128,7 @@ def preflight(session: Session) -> list[str]:
             f"--tta-grids {config.network.tta_grids}: epochs are scored on one grid, the one that is trained; "
             "`evaluate` and `predict` take the mean over all of them"
         )
-    if config.training.compile and not compiled_once(network, config.training):
+    if config.training.compile and not windows_stay(network, config.training):
         remarks.append("--compile is left out: windows change their size as the grids move, and each would be compiled")
     return remarks
 

@@ -15,14 +15,15 @@ from lightning.pytorch import seed_everything
 from torch import distributed, nn
 
 from ..data import Split
-from ..evaluation.evaluate import evaluate_run, report_run
+from ..evaluation.evaluate import evaluate_run
+from ..report.run import report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.folder import Run
 from ..runs.trained import Trained, save_trained
 from ..screen import Screen
 from ..session import Session
 from .learner import Batches, Learner
-from .shifting import compiled_once
+from .shifting import windows_stay
 from .trainer import lightning_manners, make_trainer
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def train(session: Session, *, progress: bool = True) -> None:
     first, run = is_first(), session.run
     with run.locked() if first else nullcontext():
         if not run.finished:
-            with told_how_to_go_on(run, first), lightning_manners():
+            with told_how_to_resume(run, first), lightning_manners():
                 fit(session, progress=progress and first)
             if distributed.is_available() and distributed.is_initialized():
                 # The first process goes on alone to test and report; nothing may wait for the others then.
@@ -60,10 +61,11 @@ def fit(session: Session, *, progress: bool) -> None:
     network = session.network
     seed_everything(config.seed, verbose=False)
     learner = Learner(network, objective, config.training, config.seed, scored_whole(session))
-    if config.training.compile and compiled_once(network, config.training):
+    steady = windows_stay(network, config.training)
+    if config.training.compile and steady:
         learner.compile_network()
     every = validation_interval(session.train, session.valid)
-    trainer = make_trainer(session.settled, session.run, signature, f"valid_{objective.monitor}", progress, every)
+    trainer = make_trainer(session.settled, session.run, f"valid_{objective.monitor}", progress, every, steady)
     augment = session.task.augmentation(config, len(signature.space))
     batches = Batches({"train": session.train, "valid": session.valid}, augment, config.training, config.seed)
     begun = session.run.last_checkpoint
@@ -108,7 +110,7 @@ def is_first() -> bool:
 
 
 @contextmanager
-def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
+def told_how_to_resume(run: Run, first: bool) -> Iterator[None]:
     """If training is stopped, say how to continue; and let the processes that Lightning starts find the folder."""
     if first:
         os.environ[SHARED_FOLDER] = str(run.path)
@@ -117,7 +119,7 @@ def told_how_to_go_on(run: Run, first: bool) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         if first:
             again = f"liespline train --resume {shlex.quote(str(run.path))}"
-            Screen(stderr=True).print(f"Stopped. Go on with: {again}", soft_wrap=True)
+            Screen(stderr=True).print(f"Stopped. Resume with: {again}", soft_wrap=True)
         raise
     finally:
         if first:

@@ -12,14 +12,12 @@ from typing import Any, cast
 import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import RichProgressBar
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints, validated
 from ..runs.folder import Run
 from ..settings import Config
 from ..tasks import find_task
-from ..tasks.networks import Signature
 from .learner import Learner
 from .nan_guard import StopAtNaN
 from .shared_norm import ShareStatistics
@@ -36,22 +34,19 @@ BESIDE_THE_POINT = (
 
 
 def make_trainer(
-    config: Config, run: Run, signature: Signature, monitor: str, progress: bool, every: int = 1
+    config: Config, run: Run, monitor: str, progress: bool, every: int = 1, steady: bool = True
 ) -> Trainer:
-    """Lightning's trainer with the run's folder as its only place on disk; it validates `every` so many epochs."""
+    """Lightning's trainer with the run's folder as its only place on disk; it validates `every` so many epochs.
+
+    Where windows are not `steady`, cuDNN does not try its algorithms anew for each of their sizes.
+    """
     settings = config.training
     folder = run.last_checkpoint.parent
-    callbacks: list[Callback] = [EpochLog(run), Validated(every)]
-    if settings.nan_guard:
-        callbacks.insert(0, StopAtNaN())
+    callbacks: list[Callback] = [StopAtNaN(), EpochLog(run), Validated(every)]
     # The best epoch is kept before the last state: killed between the two, the epoch is simply done again.
     callbacks += [KeepBest(folder, monitor, settings.patience), KeepLast(folder)]
-    if progress:
-        callbacks.append(Bar(leave=False))
     on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     deterministic = not on_gpu if settings.deterministic is None else settings.deterministic
-    # cuDNN tries its algorithms and takes the fastest, but not where windows grow and shrink from step to step.
-    steady = not settings.grid_jitter or config.network.group not in ("scale", "sim2", "gl2")
     several = settings.devices * settings.nodes > 1
     images = find_task(config).epoch_images
     # Part of torch's deterministic mode that only guards against reading memory before it is written.
@@ -82,18 +77,8 @@ def make_logger(name: str, run: Run) -> Logger:
         return WandbLogger(name=run.path.name, save_dir=run.path, project="liespline")
     if name == "mlflow":
         return MLFlowLogger("liespline", run_name=run.path.name, save_dir=str(run.path / "mlruns"))
-    return TensorBoardLogger(run.path, name=None, version="tensorboard")
-
-
-class Bar(RichProgressBar):
-    """Lightning's bar with the loss and the score of the run, and nothing else."""
-
-    def get_metrics(
-        self, trainer: Trainer, pl_module: LightningModule
-    ) -> dict[str, int | str | float | dict[str, float]]:
-        """The numbers beside the bar."""
-        items = super().get_metrics(trainer, pl_module)
-        return {name: value for name, value in items.items() if name != "v_num"}
+    # Without a name and a version, it has a folder to itself, and the progress bar no `v_num`.
+    return TensorBoardLogger(run.path / "tensorboard", name="", version="")
 
 
 class Validated(Callback):
@@ -112,7 +97,7 @@ class EpochLog(Callback):
     """One JSON line per epoch: losses, scores, seconds, images per second, peak memory."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self._begun, self._seconds, self._images, self._memory = run, 0.0, 0.0, 0, 0.0
+        self.run, self._begun, self._seconds, self._images = run, 0.0, 0.0, 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget epochs that are about to be done again."""
@@ -121,17 +106,15 @@ class EpochLog(Callback):
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
-        self._begun, self._images = time.perf_counter(), 0
+        self._begun = time.perf_counter()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count images; the clock stops with the last batch, before validation."""
-        self._images += len(batch[0])
-        self._memory = max(self._memory, memory_in_use(trainer.strategy.root_device))
-        self._seconds = time.perf_counter() - self._begun
+        """Stop the clock with the last batch, before validation."""
         if trainer.is_last_batch:  # logging every step takes as long as a small network's step
-            loss = cast(Learner, pl_module).mean_loss()
+            self._seconds, self._images = time.perf_counter() - self._begun, len(batch[0]) * (batch_idx + 1)
+            loss = cast(Learner, pl_module).losses().mean()
             pl_module.log("train_loss", loss, on_step=False, on_epoch=True, sync_dist=True, prog_bar=True, batch_size=1)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -147,7 +130,7 @@ class EpochLog(Callback):
         speed = self._images * trainer.world_size / self._seconds
         row: dict[str, Any] = {"epoch": trainer.current_epoch, "step": trainer.global_step, **values}
         row |= {"lr": trainer.optimizers[0].param_groups[0]["lr"], "seconds": round(self._seconds, 3)}
-        row |= {"images_per_second": round(speed, 1), "memory_mib": self._memory}
+        row |= {"images_per_second": round(speed, 1), "memory_mib": memory_in_use(trainer.strategy.root_device)}
         self.run.append_metrics(row)
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pydicom
-from nibabel.affines import voxel_sizes
-from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
 
 from ..arrays import Array
 from ..files import DataError
+from .nifti import upright
 from .scan import Scan
 
 SUFFIXES = (".dcm", ".ima")
@@ -41,12 +40,7 @@ def read_dicom(folder: Path) -> Scan:
     affine = np.eye(4)
     affine[:3] = np.stack([down * between_rows, across * between_columns, normal * step, places[0]], 1)
     affine[:2] *= -1  # DICOM's axes point left and back, ours right and forward
-    values = np.stack([_pixels(file, dataset) for file, dataset in found], -1)  # (rows, columns, slices)
-    ras = axcodes2ornt(("R", "A", "S"))
-    order = np.argsort(io_orientation(affine)[:, 0])
-    upright = apply_orientation(values, ornt_transform(io_orientation(affine), ras))
-    spacing = voxel_sizes(affine)
-    return Scan(upright[None], tuple(float(spacing[axis]) for axis in order), affine, values.shape)
+    return upright(np.stack([_pixels(file, dataset) for file, dataset in found], -1), affine)
 
 
 def _read(file: Path) -> Any:

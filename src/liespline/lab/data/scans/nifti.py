@@ -1,55 +1,53 @@
 """NIfTI volumes by nibabel, with the voxel size and the orientation that they state."""
 
 import gzip
-import math
 from pathlib import Path
 from typing import Any
 
 import nibabel
 import numpy as np
+from nibabel.affines import voxel_sizes
 from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
+from nibabel.spatialimages import SpatialImage
 
 from ..arrays import Array
-from ..files import DataError, check_declared_size, replaced
+from ..files import DataError, replaced
 from .scan import Scan
 
 SUFFIXES = (".nii", ".nii.gz")
-_RAS = axcodes2ornt(("R", "A", "S"))
 
 
 def read_nifti(path: Path) -> Scan:
     """A volume (1, X, Y, Z), or (C, X, Y, Z) of a file whose fourth axis holds channels."""
     try:
         image: Any = nibabel.load(path)
-        header, affine = image.header, image.affine
-        codes = int(header["sform_code"]), int(header["qform_code"])
-        shape = tuple(int(n) for n in image.shape)
-        check_declared_size(path, math.prod(shape) * header.get_data_dtype().itemsize, f"a volume of {shape}")
-        _check(path, shape, codes, affine)
+        header, affine, shape = image.header, image.affine, image.shape
+        if not (int(header["sform_code"]) or int(header["qform_code"])):
+            raise DataError(
+                f"{path}: has no affine (sform_code and qform_code are 0), so the size and orientation of its voxels "
+                "are unknown; set it with the program that made the file"
+            )
+        if len(shape) not in (3, 4) or min(shape) < 1:
+            raise DataError(f"{path}: has shape {shape}; expected (X, Y, Z) or (X, Y, Z, channels)")
+        if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-12:
+            raise DataError(f"{path}: its affine cannot be inverted; set it with the program that made the file")
         values = np.asarray(image.dataobj)
     except DataError:
         raise
     except Exception as error:  # nibabel's readers raise almost anything on damaged files
-        raise DataError(f"{path}: cannot be read as NIfTI ({_line(error)}); it is damaged: fetch it again") from error
+        said = " ".join(str(error).split())[:200]
+        raise DataError(f"{path}: cannot be read as NIfTI ({said}); it is damaged: fetch it again") from error
     if values.dtype.kind not in "iuf":
         raise DataError(f"{path}: has voxels of kind {values.dtype}; save it as whole numbers or float32")
-    upright = apply_orientation(values, ornt_transform(io_orientation(affine), _RAS))
-    spacing = np.abs(nibabel.affines.voxel_sizes(affine))
-    order = np.argsort(io_orientation(affine)[:, 0])
-    channels = upright[None] if upright.ndim == 3 else np.moveaxis(upright, -1, 0)
-    return Scan(channels, tuple(float(spacing[axis]) for axis in order), affine, shape[:3], header)
+    return upright(values, affine, header)
 
 
-def _check(path: Path, shape: tuple[int, ...], codes: tuple[int, int], affine: Array) -> None:
-    if not any(codes):
-        raise DataError(
-            f"{path}: has no affine (sform_code and qform_code are 0), so the size and orientation of its voxels "
-            "are unknown; set it with the program that made the file"
-        )
-    if len(shape) not in (3, 4) or min(shape) < 1:
-        raise DataError(f"{path}: has shape {shape}; expected (X, Y, Z) or (X, Y, Z, channels)")
-    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-12:
-        raise DataError(f"{path}: its affine cannot be inverted; set it with the program that made the file")
+def upright(values: Array, affine: Array, header: Any = None) -> Scan:
+    """Voxels (X, Y, Z) or (X, Y, Z, C) as a file holds them, with their axes brought to right, forward and up."""
+    image: Any = nibabel.as_closest_canonical(SpatialImage(values, affine))
+    own = np.asarray(image.dataobj)
+    channels = own[None] if own.ndim == 3 else np.moveaxis(own, -1, 0)
+    return Scan(channels, tuple(map(float, voxel_sizes(image.affine))), affine, values.shape[:3], header)
 
 
 def write_nifti(path: Path, mask: Array, like: Scan) -> None:
@@ -58,11 +56,11 @@ def write_nifti(path: Path, mask: Array, like: Scan) -> None:
     A NIfTI file's header is kept: units, both affines with their codes, sizes of voxels, descriptions and extensions.
     What it says about values is the mask's: their type, scaling, range and intent.
     """
-    if like.stored is None:
-        affine, values = np.diag([*like.spacing, 1.0]), mask
+    affine, values = like.stored, mask
+    if affine is None:
+        affine = np.diag([*like.spacing, 1.0])
     else:
-        affine = like.stored
-        values = apply_orientation(mask, ornt_transform(_RAS, io_orientation(affine)))
+        values = apply_orientation(mask, ornt_transform(axcodes2ornt(("R", "A", "S")), io_orientation(affine)))
     image = _image(np.ascontiguousarray(values), affine, like.header)
     with replaced(path) as part, open(part, "wb") as stream:
         data = image.to_bytes()
@@ -82,7 +80,3 @@ def _image(values: Array, affine: Array, header: Any) -> Any:
     header.set_intent("none")
     kind = nibabel.Nifti2Image if isinstance(header, nibabel.Nifti2Header) else nibabel.Nifti1Image
     return kind(values, affine, header, dtype=values.dtype)
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]

@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..arrays import Array
-from .intensity import Intensity
+from ..files import DataError
 from .scan import Scan
-from .spacing import cubes, isotropic, resample
+from .spacing import cube_side, resample
+
+MOST_VOXELS = 2**30
+ALIKE = 0.01  # sides within one percent are called equal
+TAILS = (0.5, 99.5)  # percentiles
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How volumes become samples: the window of their intensities, and the side in millimetres of all voxels."""
+    """How volumes become samples: the window of their intensities, and the side in millimetres of all voxels.
+
+    With `window` = (low, high), v becomes (v − low) / (high − low), cut to [0, 1]; for CT, (−160, 240) shows soft
+    tissue. Without, as where the scanner's units mean nothing, v is cut to its percentiles 0.5 and 99.5 and becomes
+    (v − mean) / std, channel by channel.
+    """
 
     window: tuple[float, float] | None = None
     side: float | None = None
 
     def __post_init__(self) -> None:
-        Intensity(self.window)  # refuses a window that is none before anything is read
+        if self.window is not None and not self.window[0] < self.window[1]:
+            raise DataError(f"window {self.window}: the first number must be below the second")
 
     def for_all(self, spacings: Sequence[tuple[float, ...]]) -> Reading:
         """With the side as stated, or one that about keeps the number of voxels of the usual volume."""
-        return replace(self, side=self.side or round(isotropic(np.median(spacings, axis=0).tolist())[0], 3))
+        return replace(self, side=self.side or round(cube_side(np.median(spacings, axis=0).tolist()), 3))
 
     def samples(self, scan: Scan) -> Array:
         """What a network sees of a scan: float32 (C, *space) on cubes."""
-        return self.on_cubes(scan, Intensity(self.window)(scan.values))
+        return self.on_cubes(scan, self.normalised(scan.values))
+
+    def normalised(self, values: Array) -> Array:
+        """Voxels (C, *space) of any dtype as float32."""
+        floats = values.astype(np.float32)
+        if self.window is not None:
+            low, high = self.window
+            return np.clip((floats - low) / (high - low), 0, 1).astype(np.float32)
+        for channel in floats:
+            low, high = np.percentile(channel, TAILS)
+            np.clip(channel, low, high, out=channel)
+            least = 1e-6 * max(abs(high), 1e-30)  # a channel of one value becomes zeros
+            channel[...] = (channel - channel.mean(dtype=np.float64)) / max(channel.std(dtype=np.float64), least)
+        return floats
 
     def on_cubes(self, scan: Scan, values: Array, nearest: bool = False) -> Array:
         """Values (C, *space) on the grid of a scan, brought to the cubes; `nearest` is for masks."""
         if self.side is None or not self.resamples(scan.spacing):
             return values
-        return resample(values, *cubes(scan, self.side), nearest=nearest)
+        steps = [self.side / own for own in scan.spacing]
+        sizes = [max(1, round(n / step)) for n, step in zip(values.shape[1:], steps, strict=True)]
+        if math.prod(sizes) > MOST_VOXELS:
+            size = "×".join(map(str, sizes))
+            raise DataError(
+                f"spacing {self.side:g} mm: a volume would have {size} voxels, too many; choose larger ones"
+            )
+        return resample(values, sizes, steps, nearest=nearest)
 
     def on_own_grid(self, mask: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
         """A mask on the cubes, brought back to the grid of its scan: `space` voxels of this `spacing`."""
@@ -45,7 +76,7 @@ class Reading:
 
     def resamples(self, spacing: Sequence[float]) -> bool:
         """Whether voxels of this spacing are brought to others."""
-        return self.side is not None and isotropic(spacing, self.side)[1]
+        return self.side is not None and any(abs(own / self.side - 1) > ALIKE for own in spacing)
 
     @property
     def words(self) -> str:

@@ -6,25 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Array
-from ..files import DataError
-from .scan import Scan
-
-MOST_VOXELS = 2**30
-ALIKE = 0.01  # sides within one percent are called equal
 
 
 def cube_side(spacing: Sequence[float]) -> float:
     """The side of a cube as large as a voxel: the geometric mean of its sides."""
     return float(math.prod(spacing) ** (1 / len(spacing)))
-
-
-def isotropic(spacing: Sequence[float], target: float | None = None) -> tuple[float, bool]:
-    """The side of the cubes for voxels of this spacing, and whether anything is to be done.
-
-    The default keeps the number of voxels.
-    """
-    side = target or cube_side(spacing)
-    return side, any(abs(own / side - 1) > ALIKE for own in spacing)
 
 
 def resample(values: Array, sizes: Sequence[int], steps: Sequence[float], nearest: bool = False) -> Array:
@@ -45,13 +31,3 @@ def resample(values: Array, sizes: Sequence[int], steps: Sequence[float], neares
         weights = (weights / weights.sum(1, keepdims=True)).astype(np.float32)
         out = np.moveaxis(np.tensordot(out, weights, (axis, 1)), -1, axis)
     return np.ascontiguousarray(out)
-
-
-def cubes(scan: Scan, side: float) -> tuple[list[int], list[float]]:
-    """Sizes and steps for `resample` that give the scan voxels of this side."""
-    steps = [side / own for own in scan.spacing]
-    sizes = [max(1, round(n / step)) for n, step in zip(scan.values.shape[1:], steps, strict=True)]
-    if math.prod(sizes) > MOST_VOXELS:
-        size = "×".join(map(str, sizes))
-        raise DataError(f"spacing {side:g} mm: a volume would have {size} voxels, too many; choose larger ones")
-    return sizes, steps

@@ -1,0 +1,105 @@
+"""Names out of data are shown and never obeyed: in the report, in tables, in messages, on the terminal."""
+
+import html.parser
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from liespline.lab.cli import commands as cli
+from liespline.lab.screen import Screen, printable
+
+SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
+# The second one ends so that its files' paths read as closing marks: x[/bold].
+NAMES = ("\"><script>alert(1)<'&amp;", "[red]{{7*7}}:smile: x[", "\x1b[2J\x07plain")
+SHOWN = (*NAMES[:2], "�[2J�plain")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three classes with names to be escaped, and files of such names in them."""
+    root = tmp_path_factory.mktemp("images")
+    draw = np.random.default_rng(0)
+    for level, name in enumerate(NAMES):
+        (root / name).mkdir()
+        for i in range(8):
+            pixels = draw.integers(80 * level, 80 * level + 60, (16, 16), np.uint8)
+            Image.fromarray(pixels).save(root / name / f"bold]<b>{i}.png")
+        (root / name / "none]<i>.txt").touch()
+    return root
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser would take from the page: its elements, their attributes, and the text between them."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, folder):
+    out = tmp_path_factory.mktemp("run") / "[link=x]<u>["
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["liespline", "train", "images", "--data", str(folder), "--out", str(out), *SMALL])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+    assert not stop.value.code
+    return out
+
+
+def test_the_report_shows_them_as_text(run):
+    page = Page((run / "report.html").read_text())
+    assert not {"script", "i", "u"} & set(page.tags)
+    assert all(value.startswith("data:image/") for name, value in page.attributes if name == "src")
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    for name in NAMES[:2]:
+        assert name in page.text
+    assert "[link=x]<u>[" in page.text
+
+
+def test_tables_and_messages_show_them_as_text(liespline, run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)  # names short enough for one line of a table
+    files = [f"{name}/bold]<b>0.png" for name in NAMES]
+    status, text = liespline("predict", run, *files)
+    assert status == 0
+    assert "\x1b" not in text
+    for name in SHOWN:
+        assert f"{name}/bold]<b>0.png" in text
+
+    status, text = liespline("data", "check", "images", folder)
+    assert status == 0, text
+    assert f"classes {SHOWN[2]} 6, {SHOWN[0]} 6, {SHOWN[1]} 6" in text
+
+    status, text = liespline("predict", run, tmp_path / "[blink]\x1b]0;title\x07.png")
+    assert status == 2
+    assert "[blink]�]0;title�.png: does not exist" in text
+
+    status, text = liespline("train", "--resume", run)
+    assert status == 0
+    assert "[link=x]<u>[/report.html" in text
+
+
+def test_what_is_left_out_is_named_as_text(liespline, folder, tmp_path):
+    status, text = liespline(
+        "train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL, "--set", "widths=2,2"
+    )
+    assert status == 0, text
+    assert all(f"{name}/none]<i>.txt" in text for name in SHOWN)
+    assert "\x1b[2J" not in text
+
+
+def test_the_screen_prints_names_as_text(capsys):
+    """Rich would take them for markup that breaks, and a terminal for codes that it obeys."""
+    Screen().print(*NAMES)
+    assert capsys.readouterr().out.split("\n")[0].startswith(SHOWN[0])
+    assert printable("a\tb\u202ec\nd") == "a�b�c\nd"
