@@ -11,12 +11,11 @@ from pathlib import Path
 from record import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lab"))
-sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is
 from killed_work import WORKS
 from killing import Campaign
 
 # Of each sixty kills. Sweeps start a new Python for each run, so they get fewer.
-SHARES = {"training": 32, "sweep": 12, "tissue": 8, "decode": 8}
+SHARES = {"training": 36, "sweep": 12, "decode": 12}
 
 
 def main() -> None:

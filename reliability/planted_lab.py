@@ -200,7 +200,7 @@ TESTS = {
     "replaced pixels unseen": "lab/test_record::test_rows_of_one_file_have_marks_too",
     "swapped classes unseen": "lab/test_record::test_rows_of_one_file_have_marks_too",
     "split dealt anew by position": "lab/test_record::test_deleting_images_does_not_move_trained_ones_into_the_test",
-    "splits of other ranges accepted": "lab/test_data_check::test_colours_in_one_split_only",
+    "splits of other ranges accepted": "lab/test_data_check::test_splits_that_do_not_belong_together",
     "the same image in two classes unseen": "lab/test_data_check::test_copies_are_reported",
     "CelebA: coarse block unused": "core/test_models_parts",
     "CelebA: no skip connection": "core/test_models_parts",

@@ -79,7 +79,7 @@ FAULTS = [
     Fault("lab/runs/trained.py::last_layers", "if isinstance(network, Ensemble):", "if False:",
           "ensemble: one last layer alone begins anew", _ENSEMBLE),
     Fault("lab/runs/trained.py::ready", "config.network.tta_grids > 1", "config.network.tta_grids > 99",
-          "grids: one, whatever was asked for", "lab/test_grids"),
+          "grids: one, whatever was asked for", "lab/test_ensemble"),
     Fault("functional/border.py::disc_pad", "+ mean * (1 - F.pad(inside, sides))",
           "+ 0 * mean * (1 - F.pad(inside, sides))", "disc: zeros beyond its rim", _DISC),
     Fault("functional/border.py::_disc", "inside * (depth < RIM + 0.5)", "inside", "disc: the mean of all of it",

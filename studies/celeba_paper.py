@@ -26,7 +26,7 @@ def plain(scales: Iterable[float], numbers: Iterable[int] = range(1, 6)) -> dict
 
 STUDY = Study(
     task="celeba",
-    data="A folder made by `liespline data prepare celeba SRC OUT` from the official files.",
+    data="A folder made by `python -m studies.data.celeba_prepare SRC OUT` from the official files.",
     protocol="The paper's networks and settings: two to five scales with N_k = 1, 3 and N_h, and 2-D at five scales.",
     networks={**SCALED, **plain(PAPER_SCALES)},
 )

@@ -7,7 +7,7 @@ STUDY = Study(
     task="rotmnist",
     data=ROTATED,
     protocol="Rotated about their own mass: no offset tells what was up.",
-    recipe={**DIGITS, "about": "mass"},
+    recipe={**DIGITS, "rotation_centre": "mass"},
     networks=FULL,
     rows=[Row("so2-16", "plain", "rotated MNIST, rotated about their mass", short=False, error=True)],
 )

@@ -48,6 +48,18 @@ def test_a_gpu_takes_our_kernels_where_they_pay_and_only_where_nobody_transforms
         on_a_gpu(layer, forced="triton", transformed=True)
 
 
+def test_a_gpu_convolves_along_one_axis_plainly() -> None:
+    """A channels-last layout is for images and volumes."""
+    layer = ls.GConv(8, 8, 5, ls.uniform(ls.Scale(1), 3, spacing=0.5))
+    assert set(on_a_gpu(layer, triton=False).methods) == {"plain"}
+
+
+def test_tiles_waste_little_and_are_not_small() -> None:
+    counts = (8, 16, 20, 32, 40, 64, 80, 96)
+    assert [paths.triton.block(count) for count in counts] == [16, 16, 32, 32, 64, 64, 32, 32]
+    assert paths.triton.block(64, most=32) == 32
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_transforms_are_noticed() -> None:
     seen = []

@@ -129,3 +129,21 @@ def test_nothing_to_compare_is_not_equivariant(measure: Callable[..., object]) -
         measure(lift, ls.uniform(ls.Scale(2), 3, spacing=0.3), size=8)
     assert math.isnan(relative([]))
     assert math.isnan(relative([compared(torch.ones(1, 2, 9), torch.ones(1, 2, 9))])), "the same everywhere"
+
+
+def test_features_on_the_group_alone_have_one_sample() -> None:
+    """(B, C, N_h), the mean over space: its elements change places as those of a map do."""
+
+    class Pooled(nn.Module):
+        def __init__(self, order: list[int]) -> None:
+            super().__init__()
+            self.order = order
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mean((-2, -1))[:, :, self.order]
+
+    torch.manual_seed(0)
+    lift = ls.Lift(1, 3, 5, FOUR, dtype=torch.float64)
+    right, wrong = (nn.Sequential(lift, nn.ReLU(), Pooled(order)) for order in ([0, 1, 2, 3], [1, 0, 2, 3]))
+    assert equivariance_error(right, FOUR, size=9, elements=FOUR.elements) < 1e-12
+    assert equivariance_error(wrong, FOUR, size=9, elements=FOUR.elements) > 0.1

@@ -178,6 +178,12 @@ def test_repulsion_on_a_torus_beats_the_square_lattice():
     assert repulsion(torus, 16, seed=1) != grid
 
 
+def test_many_elements_on_a_torus_come_near_the_hexagonal_lattice():
+    """No sixty points have neighbours farther apart than √(2/√3 · area/60), which is less than a radian."""
+    hexagonal = math.sqrt(2 / math.sqrt(3) * math.tau**2 / 60)
+    assert 0.95 * hexagonal < closest(repulsion(Product(SO2(), SO2()), 60)) < hexagonal < 1
+
+
 def mean(basis: SplineBasis, n: int = 16) -> float:
     """The mean of the splines' sum over the group: Gauss' nodes for cos β, even angles α and γ, SciPy's rotations."""
     nodes, weights = np.polynomial.legendre.leggauss(n)

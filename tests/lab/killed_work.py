@@ -1,18 +1,24 @@
-"""The kinds of work that are killed: training, a sweep, synthesis, and decoding.
+"""The kinds of work that are killed: training, a sweep, and decoding one's own images.
 
 Usage: python killed_work.py FOLDER SEED NAME=KILLS…. Prints one JSON object: name -> what came of its kills.
 """
 
+import hashlib
+import io
 import json
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
-from killed_data import DATA, PLANTED, sha, stamped
 from killing import AGAIN, DONE, Campaign, Work
+from PIL import Image
 from small_runs import new_run, resumed_run
 
+from liespline.lab.data import images
+from liespline.lab.runs import checkpoint
 from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import Config, Network, Training
@@ -37,6 +43,15 @@ MOMENTS = (
     ("results.json.part", 1),
     ("report.html.part", 2),
 )
+
+
+def sha(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def stamped(folder: Path, pattern: str) -> dict[str, str]:
+    """Files with the moment they were written: one that is written again shows, even with the same bytes."""
+    return {str(p.relative_to(folder)): str(p.stat().st_mtime_ns) for p in folder.glob(pattern)}
 
 
 def train(folder: Path) -> int:
@@ -97,6 +112,21 @@ def broken_in_run(folder: Path) -> list[str]:
     return bad + ([f"metrics.jsonl counts {epochs}"] if len(set(epochs)) < len(epochs) else [])
 
 
+def train_in_place(folder: Path) -> int:
+    """A planted fault: checkpoints are written over the earlier ones, in two halves."""
+
+    @contextmanager
+    def replacing(path):
+        yield (stream := io.BytesIO())
+        raw = stream.getvalue()
+        for mode, part in (("wb", raw[: len(raw) // 2]), ("ab", raw[len(raw) // 2 :])):
+            with open(path, mode) as file:
+                file.write(part)
+
+    checkpoint.replacing = replacing
+    return train(folder)
+
+
 RECIPE = {"widths": (2, 2, 4), "augment": "rotate", "accelerator": "cpu", "epochs": 1, "batch_size": 256}
 TWO = Study("digits", {"one": {"elements": 2}, "two": {"group": "none", "elements": 1}}, RECIPE)
 
@@ -135,11 +165,31 @@ def finished(folder: Path) -> dict[str, str]:
     return stamped(folder, "runs/*/seed-0/results.json")
 
 
+def decode(folder: Path) -> int:
+    """Own images, decoded once into a cache beside them."""
+    if not (folder / "data" / "b" / "last").exists():
+        draw = np.random.default_rng(0)
+        for name in ("a", "b"):
+            (folder / "data" / name).mkdir(parents=True, exist_ok=True)
+            for i in range(40):
+                Image.fromarray(draw.integers(0, 256, (40, 40), np.uint8)).save(folder / "data" / name / f"{i}.png")
+        (folder / "data" / "b" / "last").touch()
+    images.load(folder / "data", "train")
+    return DONE
+
+
+def decoded(folder: Path) -> dict[str, str]:
+    data = images.load(folder / "data", "train")
+    return {"pixels": sha(data.__getitems__(range(len(data)))[0].numpy().tobytes())}
+
+
 WORKS = {
     "training": Work("training", train, end_of_run, kept_of_run, broken_in_run, moments=MOMENTS),
     "sweep": Work("sweep", sweep, over_runs(end_of_run), finished, over_runs(broken_in_run), one_by_one, seconds=12),
-    **DATA,
+    "decode": Work("decode", decode, decoded, lambda f: stamped(f, ".liespline-cache/*.items")),
 }
+# Each file is opened twice then: the second last.ckpt is half there.
+PLANTED = Work("planted", train_in_place, end_of_run, moments=(("last.ckpt", 4),), unkilled=train)
 
 
 def main(root: Path, seed: int, plan: list[str]) -> None:

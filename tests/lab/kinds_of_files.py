@@ -1,28 +1,28 @@
 """Honest files of every kind that the lab reads, and their readers."""
 
-import gzip
 import hashlib
-import struct
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-import h5py
 import numpy as np
 import torch
 from PIL import Image
 
 from liespline.lab.data import images, volumes
+from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.pictures import read_array, strict_pillow
+from liespline.lab.data.scans.read import read_scan
+from liespline.lab.data.table import read_table
 from liespline.lab.networks import build
 from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
-from studies.data import celeba, mnist, pcam
-from studies.data.synthetic import faces
+
+from .scan_files import dicom_series, nifti
 
 CONFIG = Config("digits", network=Network(elements=2, widths=(2, 2, 3)), training=Training(epochs=2, batch_size=64))
 SIGNATURE = Signature(1, (8, 8), tuple("0123456789"))
@@ -73,13 +73,6 @@ def read_config(folder: Path) -> object:
     return find_task(Config.load(folder / "config.yaml").task).name
 
 
-def make_pcam(folder: Path, **options) -> None:
-    rng = np.random.default_rng(0)
-    for part, shape in (("x", (6, 96, 96, 3)), ("y", (6, 1, 1, 1))):
-        with h5py.File(folder / pcam.file_name("train", part), "w") as file:
-            file.create_dataset(part, data=rng.integers(0, 2, shape, np.uint8), **(options if part == "x" else {}))
-
-
 def make_volumes(folder: Path) -> None:
     rng = np.random.default_rng(0)
     arrays = {}
@@ -87,16 +80,6 @@ def make_volumes(folder: Path) -> None:
         arrays[f"{split}_images"] = rng.integers(0, 256, (6, 5, 5, 5), np.uint8)
         arrays[f"{split}_labels"] = np.arange(6).reshape(-1, 1) % 2
     np.savez_compressed(folder / "v.npz", **arrays)
-
-
-def idx(shape: tuple[int, ...], body: bytes) -> bytes:
-    return struct.pack(f">4B{len(shape)}I", 0, 0, 8, len(shape), *shape) + body
-
-
-def make_mnist(folder: Path) -> None:
-    for name in ("train", "t10k"):
-        for part, raw in (("images-idx3", idx((6, 28, 28), bytes(6 * 784))), ("labels-idx1", idx((6,), bytes(6)))):
-            (folder / f"{name}-{part}-ubyte.gz").write_bytes(gzip.compress(raw))
 
 
 def make_images(folder: Path) -> None:
@@ -123,13 +106,28 @@ def read_picture(name: str) -> Callable[[Path], object]:
     return read
 
 
-def make_faces(folder: Path) -> None:
-    faces.synthesize(folder / "src", identities=6, pictures=2, seed=1)
+def make_scan(folder: Path) -> None:
+    nifti(folder / "scan.nii.gz", np.arange(60, dtype=np.int16).reshape(3, 4, 5), np.diag([1.0, 1.0, 2.0, 1.0]))
 
 
-def make_prepared(folder: Path) -> None:
-    faces.synthesize(folder / "src", identities=8, pictures=4, seed=1)
-    celeba.prepare(folder / "src", folder / "out")
+def read_volume(path: Path) -> object:
+    scan = read_scan(path)
+    return scan.values.ndim, scan.values.dtype.kind in "iuf"  # sizes are the file's own affair
+
+
+def make_pairs(folder: Path) -> None:
+    draw = np.random.default_rng(0)
+    for part, top in (("images", 256), ("masks", 2)):
+        (folder / "set" / part).mkdir(parents=True)
+        for i in range(7):
+            pixels = draw.integers(0, top, (12, 16), np.uint8)
+            Image.fromarray(pixels).save(folder / "set" / part / f"{i}.png")
+
+
+def make_table(folder: Path) -> None:
+    make_picture("a.png")(folder)
+    make_picture("b.png")(folder)
+    (folder / "labels.csv").write_text("file,label\na.png,cat\nb.png,dog\n")
 
 
 def batch(split, rows=(0, 1)) -> object:
@@ -138,33 +136,19 @@ def batch(split, rows=(0, 1)) -> object:
     return tuple(pictures.shape), str(pictures.dtype), tuple(targets.shape), len(split), len(split.classes)
 
 
-def read_faces(folder: Path) -> object:
-    problems = celeba.check(folder / "src")
-    if problems:
-        raise images.DataError(problems)
-    return "sound"
-
-
-CHUNKS = {"chunks": (2, 96, 96, 3)}
-X = pcam.file_name("train", "x")
 KINDS = {
     "checkpoint": Kind(make_checkpoint, "last.ckpt", read_checkpoint),
     "model": Kind(make_model, "model.safetensors", read_model),
     "config": Kind(make_run, "config.yaml", read_config),
-    "pcam": Kind(make_pcam, X, lambda f: batch(pcam.load(f, "train"))),
-    "pcam labels": Kind(make_pcam, pcam.file_name("train", "y"), lambda f: batch(pcam.load(f, "train"))),
-    "pcam packed": Kind(
-        lambda f: make_pcam(f, compression="gzip", **CHUNKS), X, lambda f: batch(pcam.load(f, "train"))
-    ),
     "volumes": Kind(make_volumes, "v.npz", lambda f: batch(volumes.load(f / "v.npz", "train"))),
-    "mnist": Kind(make_mnist, "train-images-idx3-ubyte.gz", lambda f: batch(mnist.load(f, "train", "upright"))),
     "images": Kind(make_images, "data/a/0.png", lambda f: batch(images.load(f / "data", "train"))),
+    "table": Kind(make_table, "labels.csv", lambda f: len(read_table(f / "labels.csv", f).labels)),
+    "pairs": Kind(make_pairs, "set/masks/1.png", lambda f: batch(load_pairs(f / "set", "train", patch=8))),
+    "scan": Kind(make_scan, "scan.nii.gz", lambda f: read_volume(f / "scan.nii.gz")),
+    "slice": Kind(
+        lambda f: dicom_series(f / "ct", np.zeros((3, 4, 5), int)), "ct/037.dcm", lambda f: read_volume(f / "ct")
+    ),
     "png": Kind(make_picture("p.png"), "p.png", read_picture("p.png")),
     "jpeg": Kind(make_picture("p.jpg"), "p.jpg", read_picture("p.jpg")),
     "tiff": Kind(make_picture("p.tif"), "p.tif", read_picture("p.tif")),
-    "landmarks": Kind(make_faces, "src/list_landmarks_celeba.txt", read_faces),
-    "identities": Kind(make_faces, "src/identity_CelebA.txt", read_faces),
-    "prepared index": Kind(make_prepared, "out/index.csv", lambda f: batch(celeba.load(f / "out", "train"))),
-    "prepared images": Kind(make_prepared, "out/images.npy", lambda f: batch(celeba.load(f / "out", "train"))),
-    "prepared summary": Kind(make_prepared, "out/prepared.json", lambda f: batch(celeba.load(f / "out", "train"))),
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,67 +58,69 @@ def desk(tmp_path_factory):
 UNEXPLAINED = re.compile(r"Traceback|Warning|warn\(|File \"|Error\b.*Error|NoneType|tensor\(|\bnan\b|0x[0-9a-f]{6}")
 
 
-def run(desk, *words, fails=False):
+@pytest.fixture
+def typed(desk, liespline, monkeypatch):
     """Type a command at the desk; what it printed."""
-    command = [sys.executable, "-m", "liespline.lab.cli", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=desk, timeout=500)
-    assert (done.returncode == 2) == fails, done.stdout + done.stderr
-    assert not UNEXPLAINED.search(done.stdout + done.stderr), done.stdout + done.stderr
-    return (done.stdout if "--csv" in words else " ".join(done.stdout.split())), done.stderr
+    monkeypatch.chdir(desk)
+
+    def run(line, fails=False):
+        status, said = liespline(*line.split())
+        assert status == (2 if fails else 0), said
+        assert not UNEXPLAINED.search(said), said
+        return " ".join(said.split())
+
+    return run
 
 
-def test_a_strangers_afternoon(desk):
+def test_a_strangers_afternoon(desk, typed):
     # The first try says what is missing, and with that it works.
-    _, said = run(desk, "data", "check", "images", "cells", fails=True)
+    said = typed("data check images cells", fails=True)
     assert "--size" in said
     assert len(said) < 1000, "one line for hundreds of files"
-    out, _ = run(desk, "data", "check", "images", "cells", "--size", "24")
-    assert re.search(r"train: 420 of 3×24×24, uint16, values 0.\d+ to 1, classes long 140, round 140, thin 140", out), (
-        out
+    said = typed("data check images cells --size 24")
+    assert re.search(
+        r"train: 420 of 3×24×24, uint16, values 0.\d+ to 1, classes long 140, round 140, thin 140", said
+    ), said
+    assert "Thumbs.db" in said
+    said = typed(
+        "train images --data cells --size 24 --elements 4 --parameters 3000 --epochs 6 --batch-size 16 "
+        "--out run --quiet"
     )
-    assert "Thumbs.db" in out
-    out, _ = run(
-        desk, "train", "images", "--data", "cells", "--size", "24", "--elements", "4", "--parameters", "3000",
-        "--epochs", "6", "--batch-size", "16", "--out", "run", "--quiet",
-    )  # fmt: skip
-    assert "report: run/report.html" in out
+    assert "report: run/report.html" in said
     for words in ("accuracy", "balanced accuracy", "sensitivity, thin", "the same 90 images"):
-        assert words in out
+        assert words in said
 
     # The folder moves to another disk and a few images are lost on the way: the run does not go on as if nothing had.
-    shutil.copytree(desk / "cells", desk / "moved")
+    shutil.copytree("cells", "moved")
     lost = sorted((desk / "moved" / "thin").iterdir())[:2]
     for file in lost:
         file.unlink()
-    _, said = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet", fails=True)
+    said = typed("train --resume run --data moved --epochs 7 --quiet", fails=True)
     assert "2 removed" in said
     assert all(f"thin/{file.name}" in said for file in lost)
     for file in lost:
         shutil.copy(desk / "cells" / "thin" / file.name, file)
-    out, _ = run(desk, "train", "--resume", "run", "--data", "moved", "--epochs", "7", "--quiet")
+    typed("train --resume run --data moved --epochs 7 --quiet")
     assert len((desk / "run" / "metrics.jsonl").read_text().splitlines()) == 7
 
     # A colleague's images, all of them.
-    _, said = run(desk, "evaluate", "run", "--data", "external", fails=True)
-    assert "--split all" in said
-    out, said = run(desk, "evaluate", "run", "--data", "external", "--split", "all")
-    assert "the same 60 images" in out
+    assert "--split all" in typed("evaluate run --data external", fails=True)
+    said = typed("evaluate run --data external --split all")
+    assert "the same 60 images" in said
     assert "there in training" not in said
 
-    # Answers for a spreadsheet.
-    out, _ = run(desk, "predict", "run", "unsorted", "--csv")
-    (desk / "answers.csv").write_text(out)
-    rows = list(csv.DictReader(out.splitlines()))
+    # Predictions for a spreadsheet.
+    typed("predict run unsorted --out predicted.csv --quiet")
+    rows = list(csv.DictReader((desk / "predicted.csv").read_text().splitlines()))
     assert len(rows) == len(list((desk / "unsorted").iterdir()))
     assert {"image", "class", "confidence", "p(long)", "p(round)", "p(thin)"} == rows[0].keys()
     right = sum(Path(row["image"]).name.startswith(row["class"]) for row in rows)
     assert right > len(rows) / 2, "better than guessing one of three"
 
     # For another program, and for a reader.
-    run(desk, "export", "run", "--onnx", "cells.onnx")
-    session = onnxruntime.InferenceSession(desk / "cells.onnx")
-    logits = session.run(None, {"images": np.zeros((2, 3, 24, 24), np.float32)})[0]
-    assert logits.shape == (2, 3)
+    typed("export run --onnx cells.onnx")
+    session = onnxruntime.InferenceSession("cells.onnx")
+    assert session.run(None, {"images": np.zeros((2, 3, 24, 24), np.float32)})[0].shape == (2, 3)
     page = (desk / "run" / "report.html").read_text()
     for words in ("balanced accuracy", "sensitivity, thin", "majority-class accuracy", "intervals"):
         assert words in page

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from liespline.lab.data import DataError, Split, digits
-from liespline.lab.data.augment import Augmentation, Draws
 
 
 def test_digits_upright_and_turned():
@@ -47,25 +46,6 @@ def test_generated_digits_are_the_same_on_other_processors():
     ]
     assert said[0] == said[1]
     assert len(set(said[0])) == 2
-
-
-@pytest.mark.parametrize("shape", [(4, 1, 9, 9), (4, 1, 9, 9, 9)])
-def test_rotation_about_the_centre(shape):
-    images = torch.zeros(shape, dtype=torch.uint8)
-    images[(slice(None), 0, *[4] * (len(shape) - 2))] = 255  # the centre, which stays
-    images[(slice(None), 0, *[4] * (len(shape) - 3), 8)] = 255
-    labels = torch.arange(4)
-    rotate = Augmentation({"rotate"})
-    out, same = rotate(images, labels, Draws(torch.Generator().manual_seed(0)))
-    again, _ = rotate(images, labels, Draws(torch.Generator().manual_seed(0)))
-    assert torch.equal(out, again)
-    assert torch.equal(same, labels)
-    assert out[(slice(None), 0, *[4] * (len(shape) - 2))].min() > 0.95
-    assert len({tuple(x.flatten().round(decimals=3).tolist()) for x in out}) == 4, "each image its own turn"
-    plain, _ = Augmentation()(images, labels)
-    assert torch.equal(plain, images.float() / 255)
-    with pytest.raises(ValueError, match="expected "):
-        rotate(torch.zeros(2, 3, 4), labels)
 
 
 def test_split_refuses_mismatched_targets():

@@ -117,15 +117,6 @@ def test_without_displacement_it_is_the_affine_one_and_colour_moves_in():
     assert (bent[..., 0, :] - 0.3).abs().max() < 0.05
 
 
-def test_each_process_bends_its_images_as_one_process_would():
-    x = torch.from_numpy(strokes(6)).float().unsqueeze(1)
-    module = Augmentation({*AFFINE, "elastic"})
-    whole = module(x, torch.zeros(6), draws())[0]
-    for rank in (0, 1):
-        own = Draws(torch.Generator().manual_seed(0), 2, rank)
-        assert torch.allclose(module(x[rank::2], torch.zeros(3), own)[0], whole[rank::2], atol=1e-5)
-
-
 def test_volumes_are_refused():
     with pytest.raises(ValueError, match=r"shape \(1, 1, 4, 4, 4\): elastic is for images"):
         Augmentation({"elastic"})(torch.zeros(1, 1, 4, 4, 4), torch.zeros(1))

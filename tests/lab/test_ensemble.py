@@ -1,6 +1,7 @@
-"""`--set ensemble=…`: networks that learn beside each other, each as it would alone, and answer with their mean."""
+"""`--set ensemble=…` and `--tta-grids`: means over networks trained side by side, and over grids."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -16,16 +17,24 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
-from liespline.nn import Ensemble
+from liespline.nn import Ensemble, shift
 
-CONFIG = find_task("digits").defaults.updated(
-    elements=4, widths=(2, 4), ensemble=3, epochs=1, batch_size=128, ema=0.9, accelerator="cpu"
-)
+SMALL = find_task("digits").defaults.updated(elements=4, widths=(2, 4), epochs=1, batch_size=128, accelerator="cpu")
+ENSEMBLE = SMALL.updated(ensemble=3, ema=0.9)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return new_run(CONFIG, tmp_path_factory.mktemp("ensemble") / "run")
+def runs(tmp_path_factory):
+    """On one grid, over two grids, and of three networks."""
+    folder = tmp_path_factory.mktemp("means")
+    configs = {"one": SMALL, "grids": SMALL.updated(tta_grids=2), "networks": ENSEMBLE}
+    return {name: new_run(config, folder / name) for name, config in configs.items()}
+
+
+@pytest.fixture
+def images(runs):
+    signature = load(runs["one"].path).signature
+    return torch.rand(3, signature.in_channels, *signature.space)
 
 
 def test_each_has_the_gradient_that_it_would_have_alone():
@@ -41,44 +50,58 @@ def test_each_has_the_gradient_that_it_would_have_alone():
         assert torch.allclose(member.weight.grad, one.weight.grad, atol=1e-14)
 
 
-def test_a_run_answers_with_the_mean_of_networks_that_differ(run):
+def test_an_ensemble_gives_the_mean_of_networks_that_differ(runs, images):
+    run = runs["networks"]
     trained, (weights, _) = load(run.path), read_weights(run.model_file)
-    one = find_task("digits").make(CONFIG.updated(ensemble=1), trained.signature).eval()
-    x = torch.rand(4, trained.signature.in_channels, *trained.signature.space)
-    answers = []
+    one = find_task("digits").make(SMALL, trained.signature).eval()
+    outputs = []
     for number in range(3):
         prefix = f"networks.{number}."
         one.load_state_dict({k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)})
-        answers.append(one(x).detach())
-    assert torch.allclose(trained(x), sum(answers) / 3, atol=1e-6)
-    assert min((a - b).abs().max() for a, b in zip(answers, answers[1:] + answers[:1], strict=True)) > 1e-2
+        outputs.append(one(images).detach())
+    assert torch.allclose(trained(images), sum(outputs) / 3, atol=1e-6)
+    assert min((a - b).abs().max() for a, b in zip(outputs, outputs[1:] + outputs[:1], strict=True)) > 1e-2
     assert "The mean of 3 networks, together of " in run.report_file.read_text()
     assert run.read_results()["parameters"] == 3 * sum(p.numel() for p in one.parameters())
 
 
-def test_the_mean_is_what_is_exported(run, tmp_path):
-    trained = load(run.path)
-    x = torch.rand(1, trained.signature.in_channels, *trained.signature.space)
-    export_onnx(run.path, tmp_path / "net.onnx")
+def test_a_network_over_grids_is_trained_on_one_and_changes_less(runs, images):
+    one, two = runs["one"], runs["grids"]
+    assert one.model_file.read_bytes()[-1000:] == two.model_file.read_bytes()[-1000:]
+    assert one.read_results()["parameters"] == two.read_results()["parameters"]
+    assert one.read_metrics()[0]["valid_loss"] == two.read_metrics()[0]["valid_loss"]
+    network = load(one.path)
+    with torch.no_grad():
+        expected = network(images) / 2
+        with shift(network, torch.tensor([math.pi / 4])):
+            expected = expected + network(images) / 2
+        assert torch.allclose(load(two.path)(images), expected, atol=1e-6)
+        assert not torch.allclose(network(images), expected, atol=1e-3)
+    change = [run.read_results()["transformed"]["relative_output_change"] for run in (one, two)]
+    assert change[1] < 0.8 * change[0]
+
+
+@pytest.mark.parametrize("name", ["grids", "networks"])
+def test_the_mean_is_what_is_exported(runs, images, name, tmp_path):
+    export_onnx(runs[name].path, tmp_path / "net.onnx")
     session = InferenceSession(tmp_path / "net.onnx")
-    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
-    assert abs(torch.from_numpy(found) - trained(x).detach()).max() < 1e-4
+    (found,) = session.run(None, {session.get_inputs()[0].name: images[:1].numpy()})
+    assert abs(torch.from_numpy(found) - load(runs[name].path)(images[:1]).detach()).max() < 1e-4
 
 
-def test_weights_are_those_of_all_together():
+def test_parameters_are_those_of_all_together():
     task, signature = find_task("digits"), Signature(1, (24, 24), tuple("0123456789"))
-    nets = [task.make(CONFIG.updated(parameters=30_000, ensemble=count), signature) for count in (1, 3)]
-    one, three = (sum(p.numel() for p in net.parameters()) for net in nets)
-    assert three == pytest.approx(30_000, rel=0.1)
-    assert one == pytest.approx(30_000, rel=0.1)
+    nets = [task.make(ENSEMBLE.updated(parameters=30_000, ensemble=count), signature) for count in (1, 3)]
+    assert [sum(p.numel() for p in net.parameters()) for net in nets] == [pytest.approx(30_000, rel=0.1)] * 2
 
 
-def test_other_classes_begin_with_new_last_layers_in_each(run, tmp_path):
-    config = CONFIG.updated(init_from=str(run.path))
+def test_other_classes_begin_with_new_last_layers_in_each(runs):
+    run = runs["networks"]
+    config = ENSEMBLE.updated(init_from=str(run.path))
     fresh = find_task("digits").make(config, Signature(1, (24, 24), ("a", "b", "c")))
     own = copy.deepcopy(fresh.state_dict())
     assert warm_start(fresh, config)
-    learned, (weights, _) = fresh.state_dict(), read_weights(run.model_file)
+    taken, (weights, _) = fresh.state_dict(), read_weights(run.model_file)
     new = {name for name in own if own[name].shape != weights[name].shape}
     assert {name.split(".")[1] for name in new} == {"0", "1", "2"}
-    assert all(torch.equal(learned[name], own[name] if name in new else weights[name]) for name in own)
+    assert all(torch.equal(taken[name], own[name] if name in new else weights[name]) for name in own)

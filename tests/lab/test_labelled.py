@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 
 import numpy as np
 import onnxruntime
@@ -17,7 +16,7 @@ from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.labelled import Numbers, Tags
+from liespline.lab.tasks.objectives import Numbers, Tags
 
 DRAW = np.random.default_rng(0)
 
@@ -68,15 +67,6 @@ def by_patient(blobs):
     )
 
 
-def test_no_patient_is_in_two_splits(blobs, by_patient):
-    seen = {}
-    for split in ("train", "valid", "test"):
-        for name in images.load(blobs[0], split, labels=by_patient).names:
-            patient = int(name[6:8]) // 4
-            assert seen.setdefault(patient, split) == split
-    assert len(seen) == 15
-
-
 def test_every_fold_tests_its_share_of_a_rare_class(blobs):
     labels = table(blobs, "rare", ["label"], label=lambda r: "rare" if int(r["file"][6:8]) % 9 == 0 else "usual")
     found = [images.load(blobs[0], "test", fold=fold, folds=7, labels=labels) for fold in range(7)]
@@ -87,13 +77,6 @@ def test_every_fold_tests_its_share_of_a_rare_class(blobs):
 def test_images_of_another_size_are_read_anew(blobs, by_patient):
     for side in (8, 12, 8):
         assert images.load(blobs[0], "all", side, labels=by_patient).space == (side, side)
-
-
-def test_classes_of_a_table(blobs, by_patient, tmp_path):
-    run = new_run(settings(blobs, by_patient, epochs=3), tmp_path / "run")
-    results = run.read_results("scores", "transformed")
-    assert set(load(run.path).classes) == {"large", "small"}
-    assert results["images"] in range(6, 14)
 
 
 def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
@@ -119,24 +102,6 @@ def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
     session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
     found = session.run(["numbers"], {"images": images.float().numpy() / 255})[0]
     np.testing.assert_allclose(found[:, 0], answers, rtol=1e-3, atol=1e-4)
-
-
-def test_tags(blobs, tmp_path, liespline):
-    tags = {"big": lambda r: int(r["size"] > 4), "bright": lambda r: int(r["light"] > 150)}
-    labels = table(blobs, "tags", list(tags), **tags)
-    run = new_run(settings(blobs, labels, epochs=4), tmp_path / "run")
-    assert run.read_results("scores")["scores"]["auc"] > 0.7
-    trained = load(run.path)
-    assert trained.signature.kind == "tags"
-    with pytest.raises(ValueError, match="gives tags, and predict is for classes; call probabilities"):
-        trained.predict(torch.rand(1, 1, 24, 24))
-    name = blobs[0] / blobs[1][0]["file"]
-    status, said = liespline("predict", run.path, name, "--json")
-    assert status == 0, said
-    with torch.no_grad():
-        logits = trained(torch.tensor(np.asarray(Image.open(name)))[None, None])[0].tolist()
-    expected = {tag: 1 / (1 + math.exp(-logit)) for tag, logit in zip(tags, logits, strict=True)}
-    assert json.loads(said[said.index("[\n") :])[0]["values"] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("shift", [0.0, -5.0], ids=["all in [0, 1]", "below"])
@@ -187,20 +152,6 @@ def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liesplin
     assert found == pytest.approx(1 - results["scores"]["accuracy"]), "what was right is wrong by the other table"
 
 
-@pytest.mark.filterwarnings("ignore:.*falls outside the 5×5 window")
-def test_points_of_ones_own(blobs, tmp_path):
-    columns = {"spot_row": lambda r: r["row"], "spot_column": lambda r: r["column"]}
-    labels = table(blobs, "points", list(columns), **columns)
-    found = load_points(blobs[0], labels, "train")
-    at = {row["file"]: (row["row"], row["column"]) for row in blobs[1]}
-    assert found.classes == ("spot",)
-    for name, points in zip(found.names, found.targets, strict=True):
-        assert points[0].tolist() == pytest.approx(at[name], abs=1e-4)
-    run = new_run(settings(blobs, labels, "landmarks", elements=2, epochs=2), tmp_path / "run")
-    assert run.read_results("scores")["scores"]["success"] > 0.5
-    assert "Landmarks" in run.report_file.read_text()
-
-
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -215,51 +166,29 @@ def test_points_that_are_none(blobs, columns, says):
 
 
 def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_path, liespline):
-    arguments = [
-        "train",
-        "images",
-        "--data",
-        blobs[0],
-        "--labels",
-        by_patient,
-        "--folds",
-        3,
-        "--out",
-        tmp_path / "runs",
-    ]
-    small = [
-        "--epochs",
-        1,
-        "--elements",
-        2,
-        "--set",
-        "widths=2,2",
-        "--kernel",
-        "dense",
-        "--quiet",
-        "--accelerator",
-        "cpu",
-    ]
+    runs = tmp_path / "runs"
+    arguments = ["train", "images", "--data", blobs[0], "--labels", by_patient, "--folds", 3, "--out", runs]
+    small = "--epochs 1 --elements 2 --set widths=2,2 --kernel dense --quiet --accelerator cpu".split()
     status, said = liespline(*arguments, *small)
     assert status == 0, said
     tested, accuracy = [], []
     for number in (1, 2, 3):
-        folder = tmp_path / "runs" / f"fold-{number}"
+        folder = runs / f"fold-{number}"
         record = json.loads((folder / "data.json").read_text())
         tested += record["splits"]["test"]
         accuracy.append(json.loads((folder / "results.json").read_text())["scores"]["accuracy"])
     assert sorted(tested) == sorted(row["file"] for row in blobs[1])
-    found = json.loads((tmp_path / "runs" / "results.json").read_text())
+    found = json.loads((runs / "results.json").read_text())
     assert found["scores"]["accuracy"] == pytest.approx(np.mean(accuracy))
     assert found["deviation"]["accuracy"] == pytest.approx(np.std(accuracy, ddof=1))
-    assert "Standard deviation" in (tmp_path / "runs" / "report.html").read_text()
-    before = (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns
+    assert "Standard deviation" in (runs / "report.html").read_text()
+    before = (runs / "fold-1" / "results.json").stat().st_mtime_ns
     assert liespline(*arguments, *small)[0] == 0
-    assert (tmp_path / "runs" / "fold-1" / "results.json").stat().st_mtime_ns == before
-    status, said = liespline("train", "--resume", tmp_path / "runs")
+    assert (runs / "fold-1" / "results.json").stat().st_mtime_ns == before
+    status, said = liespline("train", "--resume", runs)
     assert status
-    assert f"such as {tmp_path / 'runs' / 'fold-1'}" in "".join(said.split("\n"))
-    status, said = liespline("evaluate", tmp_path / "runs")
+    assert f"such as {runs / 'fold-1'}" in "".join(said.split("\n"))
+    status, said = liespline("evaluate", runs)
     assert status
     assert "tested on images of their own" in " ".join(said.split())
     for other, says in ((("--lr", 0.3), "not 0.3; choose another folder"), (("--folds", 4), "folds = 3, not 4")):
@@ -269,9 +198,9 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
     (blobs[0] / "elsewhere").mkdir(exist_ok=True)
     status, said = liespline(*(blobs[0] / "elsewhere" if part == blobs[0] else part for part in arguments), *small)
     assert status, "other images under the same names are other data"
-    assert json.loads((tmp_path / "runs" / "results.json").read_text()) == found
+    assert json.loads((runs / "results.json").read_text()) == found
     assert liespline(*arguments, *small, "--epochs", 2)[0] == 0
-    assert len((tmp_path / "runs" / "fold-3" / "metrics.jsonl").read_text().splitlines()) == 2, "longer goes on"
+    assert len((runs / "fold-3" / "metrics.jsonl").read_text().splitlines()) == 2, "longer goes on"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import liespline as ls
 from lab.small_runs import new_run, resumed_run
 from liespline.lab import load
 from liespline.lab.runs.checkpoint import SafeCheckpoints
-from liespline.lab.settings import Config, ConfigError, Network, Training
+from liespline.lab.settings import Config, ConfigError, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.masks import Segmentation
 from liespline.lab.tasks.networks import Signature
@@ -242,11 +242,6 @@ def test_processes_draw_the_same_shift(monkeypatch):
         monkeypatch.setattr(Learner, "global_rank", rank)
         learner.training_step((torch.randn(4, 1, 14, 14), torch.tensor([0, 1, 0, 1])), 0)
     assert seen[0] == seen[1]
-
-
-def test_a_network_without_a_group_has_nothing_to_move():
-    with pytest.raises(ConfigError, match="--grid-jitter 1 with --group none: it has no grid to offset"):
-        Config("digits", network=Network(group="none"), training=Training(grid_jitter=1.0))
 
 
 # ---- residual networks ----

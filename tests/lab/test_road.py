@@ -92,15 +92,11 @@ def trained(sixty):
     return counted(sixty, "train", "images", "--data", sixty / "data", "--out", sixty / "run", *SMALL)
 
 
-def test_training_opens_and_hashes_each_image_once(trained, sixty):
+def test_training_opens_and_hashes_each_image_once_and_builds_one_network(trained, sixty):
     files = {str(file) for file in (sixty / "data").rglob("*.png")}
     assert len(files) == 60
     assert trained["opened"] == dict.fromkeys(files, 1)
-    assert (trained["decoded"], trained["hashed"]) == (60, 60)
-
-
-def test_training_builds_one_network(trained):
-    assert len(trained["built"]) == 1
+    assert (trained["decoded"], trained["hashed"], len(trained["built"])) == (60, 60, 1)
 
 
 def test_training_runs_few_files_of_the_lab(trained):
@@ -110,18 +106,16 @@ def test_training_runs_few_files_of_the_lab(trained):
     assert not [name for name in trained["imported"] if name.rpartition(".")[2] in foreign]
 
 
-def test_training_on_opens_nothing_again(trained, sixty):
+@pytest.mark.usefixtures("trained")
+@pytest.mark.parametrize("command", ["train --resume run --epochs 2 --quiet", "evaluate run"])
+def test_afterwards_nothing_is_opened_again(sixty, command):
     """What was decoded is kept, and its fingerprints too: they say that the data are those of before."""
-    found = counted(sixty, "train", "--resume", sixty / "run", "--epochs", "2", "--quiet")
+    found = counted(sixty, *command.split())
     assert (found["opened"], found["hashed"], len(found["built"])) == ({}, 0, 1)
 
 
-def test_prediction_builds_one_network(trained, sixty):
+@pytest.mark.usefixtures("trained")
+def test_prediction_opens_each_image_once_and_builds_one_network(sixty):
     found = counted(sixty, "predict", sixty / "run", sixty / "data" / "a", "--csv", "--quiet")
     assert len(found["built"]) == 1
     assert set(found["opened"].values()) == {1}
-
-
-def test_evaluation_builds_one_network_and_opens_nothing(trained, sixty):
-    found = counted(sixty, "evaluate", sixty / "run")
-    assert (found["opened"], found["hashed"], len(found["built"])) == ({}, 0, 1)

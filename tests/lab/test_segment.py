@@ -124,7 +124,7 @@ def test_data_without_test_images_are_scored_on_those_that_there_are(tmp_path, l
     assert run.read_results()["split"] == "valid"
     status, said = liespline("evaluate", run.path)
     assert status == 2
-    assert "has no test images; --split names another part, such as valid" in " ".join(said.split())
+    assert "no row is of split 'test'" in " ".join(said.split())
     assert liespline("evaluate", run.path, "--split", "valid")[0] == 0
 
 

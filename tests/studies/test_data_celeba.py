@@ -140,18 +140,6 @@ def test_damage_behind_a_kill_is_found_by_checksum(tmp_path, monkeypatch):
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_a_second_process_is_refused_by_number(tmp_path):
-    source, out = official(tmp_path / "src", people=30), tmp_path / "out"
-    begun = [sys.executable, "-c", CHILD, source, out, "sizes"]
-    with subprocess.Popen(begun, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout.readline()
-        child.send_signal(signal.SIGSTOP)
-        with pytest.raises(DataError, match=f"process {child.pid} is working there"):
-            celeba.prepare(source, out)
-        child.send_signal(signal.SIGKILL)
-    assert celeba.prepare(source, out)["identities"] == 29
-
-
 def test_synthetic_faces_go_through_the_whole_chain(tmp_path):
     faces.synthesize(tmp_path / "a", identities=12, pictures=4, seed=5)
     faces.synthesize(tmp_path / "b", identities=12, pictures=4, seed=5, jobs=2)

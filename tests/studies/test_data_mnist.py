@@ -54,8 +54,7 @@ def test_generated_variants_move_the_digit_as_said(tmp_path, monkeypatch, varian
         data = mnist.load(tmp_path, split, variant)
         assert len(data) == count
         assert torch.equal(
-            data.__getitems__(range(count))[0],
-            mnist.load(tmp_path, split, variant).__getitems__(range(count))[0],
+            data.__getitems__(range(count))[0], mnist.load(tmp_path, split, variant).__getitems__(range(count))[0]
         )
         rows, columns = centres(data).T
         radii += np.hypot(rows, columns).tolist()
@@ -99,10 +98,7 @@ def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
 
 GZ = "train-images-idx3-ubyte.gz"
 IDX_FAULTS = {
-    "truncated gzip": (
-        lambda p: (p / GZ).write_bytes((p / GZ).read_bytes()[:-900]),
-        r"images.*cannot be unpacked",
-    ),
+    "truncated gzip": (lambda p: (p / GZ).write_bytes((p / GZ).read_bytes()[:-900]), r"images.*cannot be unpacked"),
     "no gzip": (lambda p: (p / GZ).write_bytes(b"hello"), r"images.*cannot be unpacked"),
     "no idx": (lambda p: (p / GZ).write_bytes(gzip.compress(b"hello")), r"begins with 68656c6c"),
     "short": (
@@ -113,14 +109,8 @@ IDX_FAULTS = {
         lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 28, 28), np.uint8)) + b"x")),
         r"holds more",
     ),
-    "shape": (
-        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 9, 9), np.uint8)))),
-        r"\(60, 9, 9\)",
-    ),
-    "lengths": (
-        lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((59, 28, 28), np.uint8)))),
-        r"for 59 images",
-    ),
+    "shape": (lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((60, 9, 9), np.uint8)))), r"\(60, 9, 9\)"),
+    "lengths": (lambda p: (p / GZ).write_bytes(gzip.compress(idx(np.zeros((59, 28, 28), np.uint8)))), r"for 59 images"),
     "a billion rows": (
         lambda p: (p / GZ).write_bytes(gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", 10**9, 28, 28))),
         r"declares shape \(1000000000, 28, 28\)",

@@ -78,6 +78,9 @@ def test_a_study_is_planned_seed_by_seed_and_names_its_networks(name, tmp_path):
     entries = plan(study, tmp_path, 2, {"epochs": 3, "data": "here"})
     assert [entry.config.seed for entry in entries] == [0] * len(study.networks) + [1] * len(study.networks)
     assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, "here")}
+    assert [entry.run.path for entry in entries] == [
+        tmp_path / "runs" / network / f"seed-{seed}" for seed in (0, 1) for network in study.networks
+    ]
     assert all(re.fullmatch(r"[\w-]+", network) for network in study.networks)
     assert {one for row in study.rows for one in (row.ours, row.other)} - {None} <= set(study.networks)
     assert all(row.results in report.stored() for row in study.rows if row.results)
@@ -134,12 +137,14 @@ def test_the_papers_studies():
     assert len(runs) == 25
     pairs = {(c.network.kernel, c.network.elements, c.network.basis, c.training.augment) for c in runs.values()}
     assert len(pairs) == 25
+    assert ("local", 16, 3, "rot90") in pairs
     assert {p for p in pairs if p[3] == "no-rot90"} == {("dense", 1, 1, "no-rot90"), ("dense", 12, 12, "no-rot90")}
     paper, whole = STUDIES["pcam_whole"].configs({}).values()
     assert whole == paper.updated(kernel_size=7)
     celeba = STUDIES["celeba_paper"].configs({})
     grouped = [c for c in celeba.values() if c.network.group == "scale"]
     assert {(c.network.elements, c.network.basis) for c in grouped} == {(n, k) for n in range(2, 6) for k in (1, 3, n)}
+    assert {c.training.augment for c in grouped} == {"none"}
     for name, scales in (("celeba_paper", [1, 1.414, 2, 2.828, 4]), ("celeba_released", [1, 1.6, 2, 2.8, 4])):
         plain = [c for c in STUDIES[name].configs({}).values() if c.network.group == "none"]
         assert sorted(round(c.network.scale, 3) for c in plain) == sorted(2 * scales)
@@ -159,6 +164,8 @@ def test_a_short_study_is_balanced_wherever_it_stops():
     celeba = list(STUDIES["celeba_short"].configs({}).items())
     for start in range(0, 12, 3):  # three kernels of as many scales follow each other
         assert len({config.network.elements for _, config in celeba[start : start + 3]}) == 1
+    nets = [config.network for _, config in celeba[:12]]
+    assert len({(net.kernel, net.elements, net.basis) for net in nets}) == 12
     assert [name for name, _ in celeba[12:]] == ["plain-3", "plain-3-zoom", "plain-1", "plain-1-zoom"]
 
 

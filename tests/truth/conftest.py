@@ -9,18 +9,12 @@ from pathlib import Path
 import nibabel
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from lab.conftest import liespline
 from truth.road import Array, Road, boxed, normalised, pixels, train
 
 __all__ = ["liespline"]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
 
 
 def blob(draw: np.random.Generator, size: Sequence[int], width: float, light: float) -> Array:

@@ -17,9 +17,8 @@ from PIL import Image
 from safetensors import safe_open
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn import metrics
-from typer.testing import CliRunner
 
-from liespline.lab.cli.commands import app
+from truth.shell import command
 
 Array = NDArray[Any]
 NEAR = 2e-5  # float32 on two roads
@@ -27,10 +26,9 @@ NEAR = 2e-5  # float32 on two roads
 
 def liespline(*arguments: object) -> str:
     """What the command prints; it has to succeed."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exit_code:
-        raise AssertionError(f"liespline {' '.join(map(str, arguments))}: {result.output}") from result.exception
-    return result.stdout
+    status, out, errors = command(*arguments)
+    assert status == 0, f"liespline {' '.join(map(str, arguments))}: {errors}"
+    return out
 
 
 def train(task: str, data: Path, out: Path, **settings: object) -> Path:
@@ -90,6 +88,23 @@ class Road:
     def targets(self, names: Sequence[str]) -> Array:
         """The truth of these images."""
         return np.array([self.truth[name] for name in names])
+
+    def wanted(self, split: str) -> dict[str, float]:
+        """Loss and scores of a split, from the files."""
+        names = self.split(split)
+        outputs, truth = self.outputs(names), self.targets(names)
+        if truth.ndim == 1:
+            return of_classes(outputs, self.classes(), list(truth))
+        if truth.dtype.kind == "i":
+            return of_tags(outputs, truth)
+        return of_numbers(outputs, truth, self.targets(self.split("train")).std(0, ddof=0))
+
+    def hits(self, names: Sequence[str]) -> Array:
+        """Whether the highest pixel of each map is less than ten pixels from its landmark: (N, landmarks)."""
+        maps = self.outputs(names)
+        best = maps.reshape(*maps.shape[:2], -1).argmax(-1)
+        places = np.stack(np.unravel_index(best, maps.shape[2:]), -1)
+        return np.linalg.norm(places - self.targets(names), axis=-1) < 10
 
     def kept_epoch(self) -> int:
         """The epoch whose weights the run kept, as the file of the network says."""

@@ -16,7 +16,7 @@ def command(*arguments):
     out, err, status = io.StringIO(), io.StringIO(), 0
     with (
         mock.patch.object(sys, "argv", ["liespline", *map(str, arguments)]),
-        mock.patch.object(Screen, "size", ConsoleDimensions(1000, 50)),
+        mock.patch.object(Screen, "size", ConsoleDimensions(2000, 50)),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -5,7 +5,6 @@ Images are not square, names unsorted, classes uneven, the last batch not full.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
@@ -16,17 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 from torch import nn
-from typer.testing import CliRunner
 
-from liespline.lab.cli import app
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.trained import load
+from truth.conftest import write_pair, write_table
+from truth.road import Array, liespline
 
-Array = NDArray[Any]
 ANGLES = (0, 22.5, 30, 45, 60, 67.5, 90, 112.5, 120, 135, 150, 157.5, 180)
 GROUPS = {
     "four": ("--group", "so2", "--elements", 4, "--set", "widths=3,4,5"),
@@ -34,12 +31,6 @@ GROUPS = {
     "plain": ("--group", "none", "--set", "widths=6,8,10"),
 }
 SMALL = tuple("--epochs 4 --batch-size 8 --accelerator cpu --lr 0.02 --seed 1 --quiet".split())
-
-
-def liespline(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def drawing(draw: np.random.Generator, kind: int, size: tuple[int, int] = (22, 19)) -> Array:
@@ -228,21 +219,8 @@ def test_numbers_and_tags_are_measured_and_not_centred(folder, tmp_path):
         image = drawing(draw, int(i) % 3)
         Image.fromarray(image).save(tmp_path / "data" / f"{i}.png")
         rows.append((f"{i}.png", round(float(image[:11].mean()) - 50, 3)))
-    with open(tmp_path / "table.csv", "w", newline="") as stream:
-        csv.writer(stream).writerows([("file", "light"), *rows])
-    run = tmp_path / "run"
-    options = (
-        "--labels",
-        tmp_path / "table.csv",
-        "--group",
-        "so2",
-        "--elements",
-        4,
-        "--set",
-        "widths=3,4",
-        "--out",
-        run,
-    )
+    table, run = write_table(tmp_path / "table.csv", ("file", "light"), rows), tmp_path / "run"
+    options = ("--labels", table, "--group", "so2", "--elements", 4, "--set", "widths=3,4", "--out", run)
     liespline("train", "images", "--data", tmp_path / "data", *options, *SMALL)
     said = moves_of(run)
     assert "accuracy" not in said
@@ -282,16 +260,13 @@ def mirrored_around(image: Array, degrees: float) -> Array:
 def test_masks_are_measured_point_by_point(tmp_path):
     """Between copies brought back to where they lie: of a plain network more than of one of eight orientations."""
     draw = np.random.default_rng(2)
-    for part in ("images", "masks"):
-        (tmp_path / "data" / part).mkdir(parents=True)
     for i in draw.permutation(14):
         y, x = np.mgrid[: 36 + i % 3, :44] - np.array([18.0, 22]).reshape(2, 1, 1)
         angle = draw.uniform(-0.2, 0.2)
         bars = np.cos(0.9 * (x * math.cos(angle) + y * math.sin(angle))) > 0
         mask = (np.hypot(y, x) < draw.uniform(9, 15)) & bars
         image = (60 + 120 * ndimage.gaussian_filter(mask * 1.0, 0.8) + draw.normal(0, 3, mask.shape)).clip(0, 255)
-        Image.fromarray(image.astype(np.uint8)).save(tmp_path / "data" / "images" / f"{i}.png")
-        Image.fromarray(mask.astype(np.uint8)).save(tmp_path / "data" / "masks" / f"{i}.png")
+        write_pair(tmp_path / "data", f"{i}", image.astype(np.uint8), mask.astype(np.uint8))
     found = {}
     for group, sizes in (("so2", ("--elements", 8, "--set", "widths=2,3")), ("none", ("--set", "widths=6,8"))):
         options = ("--group", group, *sizes, "--patch", 24, "--augment", "none")

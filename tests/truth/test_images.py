@@ -17,11 +17,6 @@ from truth.road import NEAR, Road, answered, of_classes
 from truth.shell import command
 
 
-def scores_of(road: Road, split: str) -> dict[str, float]:
-    names = road.split(split)
-    return of_classes(road.outputs(names), road.classes(), [road.truth[name] for name in names])
-
-
 @pytest.fixture(params=["folders", "classes", "volumes"])
 def road(request) -> Road:
     return request.getfixturevalue(request.param)
@@ -34,16 +29,17 @@ def test_the_splits_are_those_of_the_folders(folders):
         assert {name: label for name, (label, _) in record[split].items()} == wanted
 
 
-def test_scores_of_every_split(road):
+@pytest.mark.parametrize("kind", ["folders", "classes", "volumes", "numbers", "tags"])
+def test_scores_of_every_split(kind, request):
+    road = request.getfixturevalue(kind)
     row = road.rows()[road.kept_epoch()]
     valid = {name.removeprefix("valid_"): value for name, value in row.items() if name.startswith("valid_")}
-    assert valid == pytest.approx(scores_of(road, "valid"), abs=NEAR)
-    results = road.results()
-    assert (results["split"], results["images"]) == ("test", len(road.split("test")))
-    assert results["scores"] == pytest.approx(scores_of(road, "test"), abs=NEAR)
-    trained = road.evaluated("train")
-    assert trained["scores"] == pytest.approx(scores_of(road, "train"), abs=NEAR)
-    assert trained["images"] == len(road.split("train"))
+    assert valid == pytest.approx(road.wanted("valid"), abs=NEAR, rel=NEAR)
+    results, trained = road.results(), road.evaluated("train")
+    assert results["split"] == "test"
+    for split, found in (("test", results), ("train", trained)):
+        assert found["images"] == len(road.split(split))
+        assert found["scores"] == pytest.approx(road.wanted(split), abs=NEAR, rel=NEAR)
 
 
 def test_the_size_of_batches_does_not_matter(folders, points, monkeypatch):
@@ -51,7 +47,7 @@ def test_the_size_of_batches_does_not_matter(folders, points, monkeypatch):
     whole = points.evaluated("train")
     assert whole["images"] % 5
     monkeypatch.setattr("liespline.lab.evaluation.scores.BATCH", 5)
-    assert folders.evaluated("test")["scores"] == pytest.approx(scores_of(folders, "test"), abs=NEAR)
+    assert folders.evaluated("test")["scores"] == pytest.approx(folders.wanted("test"), abs=NEAR)
     assert points.evaluated("train")["scores"] == pytest.approx(whole["scores"], abs=1e-6)
 
 
@@ -61,7 +57,7 @@ def test_another_folder_with_splits_has_its_own(folders, tmp_path):
     for name, own in (("train", "train"), ("valid", "test"), ("test", "valid")):
         shutil.copytree(data / own, other / name)
     found = folders.evaluated("test", "--data", other)
-    assert found["scores"] == pytest.approx(scores_of(folders, "valid"), abs=NEAR)
+    assert found["scores"] == pytest.approx(folders.wanted("valid"), abs=NEAR)
     assert found["train_overlap"] == found["images"] == 9
 
 
@@ -150,7 +146,7 @@ def test_the_interval_of_the_area(folders):
 
 
 def test_the_report_shows_the_numbers(folders):
-    page, wanted = (folders.run / "report.html").read_text(), scores_of(folders, "test")
+    page, wanted = (folders.run / "report.html").read_text(), folders.wanted("test")
     for name in ("accuracy", "balanced_accuracy", "auc"):
         assert f"{100 * wanted[name]:.1f} %" in page
     with safe_open(folders.run / "model.safetensors", framework="np") as file:

@@ -69,6 +69,28 @@ def predicted(run, files, out, *more):
     return [row["mask"] for row in json.loads(said)], errors
 
 
+def stored(path):
+    """The values in the file of a mask, by nibabel, tifffile or Pillow."""
+    if str(path).endswith(".nii.gz"):
+        return np.asarray(nibabel.load(path).dataobj)
+    return tifffile.imread(path) if str(path).endswith("tif") else np.asarray(Image.open(path))
+
+
+def check(run, root, out, values, ignored=()):
+    """Training, `evaluate` and the files that `predict` writes say the same of the validation images."""
+    row, found, names = picked(run), evaluated(run), names_of(run, "valid")
+    masks, _ = predicted(run, [next((root / "images").glob(f"{name}.*")) for name in names], out)
+    truth = next(root / part for part in ("labels", "masks") if (root / part).is_dir())
+    true = [stored(next(truth.glob(f"{name}.*"))) for name in names]
+    pairs = list(zip(map(stored, masks), true, strict=True))
+    by_others = dice(pairs, values, ignored)
+    assert 0.1 < by_others < 0.999, "a score that could be anything"
+    assert found["scores"]["dice"] == pytest.approx(by_others, abs=1e-6)
+    assert row["valid_dice"] == pytest.approx(by_others, abs=1e-6)
+    assert row["valid_loss"] == pytest.approx(found["scores"]["loss"], abs=1e-5)
+    return pairs, found
+
+
 # ---- volumes ----
 
 
@@ -101,19 +123,7 @@ def brain(tmp_path_factory):
 
 
 def check_volumes(run, root, out):
-    """Training, `evaluate` and the files that `predict` writes say the same of the validation volumes."""
-    row, found = picked(run), evaluated(run)
-    names = names_of(run, "valid")
-    masks, _ = predicted(run, [root / "images" / f"{name}.nii.gz" for name in names], out)
-    pairs = [
-        (nibabel.load(mask).dataobj, nibabel.load(root / "labels" / f"{name}.nii.gz").dataobj)
-        for mask, name in zip(masks, names, strict=True)
-    ]
-    by_nibabel = dice(pairs, (0, 4, 9))
-    assert 0.1 < by_nibabel < 0.999, "a score that could be anything"
-    assert found["scores"]["dice"] == pytest.approx(by_nibabel, abs=1e-6)
-    assert row["valid_dice"] == pytest.approx(by_nibabel, abs=1e-6)
-    assert row["valid_loss"] == pytest.approx(found["scores"]["loss"], abs=1e-5)
+    pairs, found = check(run, root, out, (0, 4, 9))
     each = [dice([pair], (0, 4, 9)) for pair in pairs]
     assert found["scores"]["dice_per_image"] == pytest.approx(np.mean(each), abs=1e-6)
     for number, value in ((1, 4), (2, 9)):
@@ -253,8 +263,10 @@ def test_no_mask_takes_the_place_of_another_or_of_an_image(coarse, brain, tmp_pa
 
 # ---- images ----
 
+VALUES = (0, 128, 255)
 
-def picture(root, name, size, draw, values=(0, 128, 255), dtype=np.uint8, suffix="png"):
+
+def picture(root, name, size, draw, values=VALUES, dtype=np.uint8, suffix="png"):
     """A disc and a bar in noise, and their mask with these values."""
     y, x = np.mgrid[: size[0], : size[1]]
     mask = np.full(size, values[0], np.int64)
@@ -267,23 +279,6 @@ def picture(root, name, size, draw, values=(0, 128, 255), dtype=np.uint8, suffix
         (root / part).mkdir(parents=True, exist_ok=True)
         Image.fromarray(array).save(root / part / f"{name}.{suffix if part == 'images' else 'png'}")
     return mask
-
-
-def flat_mask(path):
-    return tifffile.imread(path) if str(path).endswith("tif") else np.asarray(Image.open(path))
-
-
-def check_pictures(run, root, out, values=(0, 128, 255), ignored=()):
-    row, found, names = picked(run), evaluated(run), names_of(run, "valid")
-    files = [next((root / "images").glob(f"{name}.*")) for name in names]
-    masks, _ = predicted(run, files, out)
-    pairs = [(flat_mask(m), flat_mask(root / "masks" / f"{name}.png")) for m, name in zip(masks, names, strict=True)]
-    by_numpy = dice(pairs, values, ignored)
-    assert 0.1 < by_numpy < 0.999, "a score that could be anything"
-    assert found["scores"]["dice"] == pytest.approx(by_numpy, abs=1e-6)
-    assert row["valid_dice"] == pytest.approx(by_numpy, abs=1e-6)
-    assert row["valid_loss"] == pytest.approx(found["scores"]["loss"], abs=1e-5)
-    return pairs
 
 
 @pytest.fixture(scope="module")
@@ -304,19 +299,19 @@ def flat(cells, tmp_path_factory):
 
 
 def test_pictures_and_the_values_of_their_masks(flat, cells, tmp_path):
-    check_pictures(flat, cells, tmp_path)
+    check(flat, cells, tmp_path, VALUES)
 
 
 def test_pictures_in_tiles(cells, tmp_path, monkeypatch):
     monkeypatch.setitem(TILE, 2, 36)
     run = trained(cells, tmp_path / "run", *PLAIN, "--patch", 16, "--epochs", 4)
     assert load(run).tiling((45, 25)).halo > 0
-    check_pictures(run, cells, tmp_path / "out")
+    check(run, cells, tmp_path / "out", VALUES)
 
 
 def test_pictures_with_moved_grids_and_an_ensemble(cells, tmp_path):
     more = ("--group", "so2", "--elements", 4, "--grid-jitter", 1, "--set", "ensemble=2", "--patch", 16, "--epochs", 2)
-    check_pictures(trained(cells, tmp_path / "run", *TINY, *more), cells, tmp_path / "out")
+    check(trained(cells, tmp_path / "run", *TINY, *more), cells, tmp_path / "out", VALUES)
 
 
 def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
@@ -333,10 +328,10 @@ def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
         pixels = torch.from_numpy(np.asarray(Image.open(file)) / np.float32(255))
         answer = np.array([0, 128, 255])[one.in_tiles(pixels[None, None])[0].argmax(0).numpy()]
         pairs.append((answer, np.asarray(Image.open(cells / "masks" / f"{name}.png"))))
-    assert picked(run)["valid_dice"] == pytest.approx(dice(pairs, (0, 128, 255)), abs=1e-6)
+    assert picked(run)["valid_dice"] == pytest.approx(dice(pairs, VALUES), abs=1e-6)
     masks, _ = predicted(run, [next((cells / "images").glob(f"{name}.*")) for name in names], tmp_path / "out")
-    pairs = [(flat_mask(mask), true) for mask, (_, true) in zip(masks, pairs, strict=True)]
-    assert evaluated(run)["scores"]["dice"] == pytest.approx(dice(pairs, (0, 128, 255)), abs=1e-6)
+    pairs = [(stored(mask), true) for mask, (_, true) in zip(masks, pairs, strict=True)]
+    assert evaluated(run)["scores"]["dice"] == pytest.approx(dice(pairs, VALUES), abs=1e-6)
 
 
 def test_masks_of_nothing_but_background_have_no_consistency(flat, tmp_path):
@@ -369,14 +364,13 @@ def test_values_above_255_listed_classes_and_ignored_ones(tmp_path):
         Image.fromarray(mask).save(path)
     (root / "classes.csv").write_text("value,name\n7,glass\n2,ignore\n1000,bar\n300,disc\n")
     run = trained(root, tmp_path / "run", *PLAIN, "--patch", 16, "--epochs", 2)
-    pairs = check_pictures(run, root, tmp_path / "out", (7, 1000, 300), (2,))
+    pairs, checked = check(run, root, tmp_path / "out", (7, 1000, 300), (2,))
     assert {found.dtype for found, _ in pairs} == {np.dtype(np.uint16)}
-    scores = evaluated(run)["scores"]
     found, true = (np.concatenate([part.ravel() for part in parts]) for parts in zip(*pairs, strict=True))
     found, true = found[true != 2], true[true != 2]
     for name, value in (("bar", 1000), ("disc", 300)):
         expected = 2 * ((found == value) & (true == value)).sum() / ((found == value).sum() + (true == value).sum())
-        assert scores[f"Dice, {name}"] == pytest.approx(expected, abs=1e-6)
+        assert checked["scores"][f"Dice, {name}"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_memory_does_not_grow_with_the_folder(flat, tmp_path):
@@ -497,7 +491,7 @@ def test_models_of_before_write_class_numbers(flat, cells, tmp_path):
     old, _ = predicted(tmp_path / "old.safetensors", files, tmp_path / "old")
     new, _ = predicted(flat, files, tmp_path / "new")
     for one, other in zip(old, new, strict=True):
-        assert np.array_equal(np.array([0, 128, 255], np.uint8)[flat_mask(one)], flat_mask(other))
+        assert np.array_equal(np.array([0, 128, 255], np.uint8)[stored(one)], stored(other))
 
 
 def test_a_model_whose_values_are_not_those_of_its_classes_is_refused(flat, cells, tmp_path):

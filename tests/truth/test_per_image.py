@@ -63,11 +63,7 @@ def test_dice_of_each_image(kind, request, tmp_path):
 
 def test_the_share_of_landmarks_found_in_each_image(points):
     line, each = kept(points)
-    names = points.split("test")
-    maps = points.outputs(names)
-    places = np.stack(np.unravel_index(maps.reshape(*maps.shape[:2], -1).argmax(-1), maps.shape[2:]), -1)
-    hits = np.linalg.norm(places - points.targets(names), axis=-1) < 10
-    assert each["found"] == pytest.approx(hits.mean(1), abs=1e-3)
+    assert each["found"] == pytest.approx(points.hits(points.split("test")).mean(1), abs=1e-3)
     assert each["found"].mean() == pytest.approx(line["scores"]["success"], abs=1e-3)
 
 

@@ -20,46 +20,20 @@ import onnxruntime
 import pytest
 import torch
 from PIL import Image
-from rich.console import ConsoleDimensions
 
 import liespline as liespline_package
-from liespline.lab.cli import commands as cli
 from liespline.lab.evaluation import onnx_file
 from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.screen import Screen
+from truth.shell import command
 
 SMALL = "--elements 2 --set widths=2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 PLAIN = "--group none --set widths=2,3 --epochs 1 --batch-size 4 --accelerator cpu --quiet".split()
-GREY = np.array([0.299, 0.587, 0.114])
 DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 
 
-def run(*arguments):
-    """The command as from a shell: its exit status."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
-        patch.setattr(Screen, "size", ConsoleDimensions(2000, 50))
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return stop.code or 0
-    return 0
-
-
-@pytest.fixture
-def command(capsys):
-    """The same: exit status, output and errors, each message on one line."""
-    capsys.readouterr()
-    return lambda *arguments: (run(*arguments), *capsys.readouterr())
-
-
 def train(*arguments):
-    assert run("train", *arguments) == 0
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
+    assert command("train", *arguments)[0] == 0
 
 
 def rows_of(file):
@@ -69,10 +43,6 @@ def rows_of(file):
 
 def shares(row):
     return [float(value) for name, value in row.items() if name.startswith("p(")]
-
-
-def by_name(file):
-    return {Path(row["image"]).name: shares(row) for row in rows_of(file)}
 
 
 # ------------------------------------------------------------ the runs
@@ -204,7 +174,7 @@ def probabilities(run, images):
         return liespline_package.load(run)(torch.from_numpy(images)).double().softmax(1).numpy()
 
 
-def test_images_of_another_size_are_refused_scaled_or_taken_as_they_are(spots, command, tmp_path):
+def test_images_of_another_size_are_refused_scaled_or_taken_as_they_are(spots, tmp_path):
     for data, more in ((("predict", spots / "run", spots / "large"), ()), (
         ("evaluate", spots / "run", "--data", spots / "large"), ("--split", "all")
     )):  # fmt: skip
@@ -235,7 +205,7 @@ def test_images_of_another_size_are_refused_scaled_or_taken_as_they_are(spots, c
     assert np.abs(expected["--resize"] - expected["--any-size"]).max() > 1e-2, "the two are not the same"
 
 
-def test_images_of_the_size_of_training_are_left_alone(spots, mixed, command, tmp_path):
+def test_images_of_the_size_of_training_are_left_alone(spots, mixed, tmp_path):
     """Also where they come to it by the --size of training."""
     for run, data in ((spots / "run", spots / "alike"), (mixed / "colour", mixed / "deep")):
         answers = []
@@ -263,7 +233,7 @@ def labelled(folder, kind, columns, shape, draw):
 
 
 @pytest.mark.parametrize(("kind", "columns"), [("tags", ("old", "new")), ("numbers", ("mm", "kg"))])
-def test_tags_and_numbers_of_oblong_images(tmp_path, command, kind, columns):
+def test_tags_and_numbers_of_oblong_images(tmp_path, kind, columns):
     """Scaled to the size of training, written row by row, a bad file among them."""
     draw = np.random.default_rng(4)
     run = labelled(tmp_path, kind, columns, (15, 22), draw)
@@ -296,7 +266,7 @@ def statistics(files, top):
     return np.array([[v.min(), v.mean(), v.max()] for v in values])
 
 
-def test_images_unlike_those_of_training_are_said_once(spots, command, tmp_path):
+def test_images_unlike_those_of_training_are_said_once(spots, tmp_path):
     record = json.loads((spots / "run" / "data.json").read_text())
     trained_on = [spots / "data" / name for name in record["splits"]["train"]]
     low, high = np.quantile(statistics(trained_on, 255), (0.005, 0.995), axis=0)
@@ -322,7 +292,7 @@ def test_images_unlike_those_of_training_are_said_once(spots, command, tmp_path)
     assert (status, "unlike" in errors) == (0, False)
 
 
-def test_a_quarter_of_a_folder_may_be_odd(spots, command, tmp_path):
+def test_a_quarter_of_a_folder_may_be_odd(spots, tmp_path):
     (tmp_path / "new").mkdir()
     alike, inverted = (sorted((spots / kind).rglob("*.png")) for kind in ("alike", "inverted"))
     for i, file in enumerate([*alike[:9], *inverted[:3]]):
@@ -334,7 +304,7 @@ def test_a_quarter_of_a_folder_may_be_odd(spots, command, tmp_path):
     )
 
 
-def test_the_range_of_older_models(spots, command, tmp_path):
+def test_the_range_of_older_models(spots, tmp_path):
     weights, about = read_weights(spots / "run" / "model.safetensors")
     del about["signature"]["value_range"]
     save_weights(tmp_path / "old.safetensors", weights, about)
@@ -348,7 +318,7 @@ def test_the_range_of_older_models(spots, command, tmp_path):
     assert (status, "does not say what the network takes and gives" in errors) == (2, True)
 
 
-def test_a_test_folder_unlike_the_training_folder_is_said_before_training(spots, tmp_path, command):
+def test_a_test_folder_unlike_the_training_folder_is_said_before_training(spots, tmp_path):
     for split, kind in (("train", "data"), ("valid", "alike"), ("test", "inverted")):
         (tmp_path / "set" / split).parent.mkdir(exist_ok=True)
         (tmp_path / "set" / split).symlink_to(spots / kind)
@@ -358,7 +328,7 @@ def test_a_test_folder_unlike_the_training_folder_is_said_before_training(spots,
     assert "valid: 37 of 37" not in said
 
 
-def test_scans_are_compared_where_a_window_says_what_numbers_mean(scans, command):
+def test_scans_are_compared_where_a_window_says_what_numbers_mean(scans):
     for run, said in (("windowed", True), ("by-itself", False)):
         status, _, errors = command("predict", scans / run, scans / "alike")
         assert (status, "unlike" in errors) == (0, False)
@@ -375,7 +345,7 @@ def test_scans_are_compared_where_a_window_says_what_numbers_mean(scans, command
     assert known.high[2][0] < max(high) + 1e-3
 
 
-def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path, command):
+def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path):
     """Against the usual voxel in training, of 1.14 mm: micrometres or inches taken for millimetres, say."""
     values = ball(np.random.default_rng(9))
     for name, side in (("alike", 1.1), ("coarse", 3.0), ("fine", 0.1), ("finer", 0.02), ("huge", 25.0)):
@@ -391,7 +361,7 @@ def test_scans_with_voxels_of_another_size_are_warned_of(scans, tmp_path, comman
         assert len(rows_of(tmp_path / "a.csv")) == 1
 
 
-def test_masks_are_made_with_the_same_warning(tmp_path, command):
+def test_masks_are_made_with_the_same_warning(tmp_path):
     draw = np.random.default_rng(6)
     for i in range(18):
         image = blob(draw, (21 + i % 3, 26)).astype(np.uint8)
@@ -418,7 +388,7 @@ def test_masks_are_made_with_the_same_warning(tmp_path, command):
 # ------------------------------------------------------------ channels
 
 
-def test_volumes_with_three_channels_are_no_colours(scans, tmp_path, command):
+def test_volumes_with_three_channels_are_no_colours(scans, tmp_path):
     draw = np.random.default_rng(8)
     for i in range(6):
         folder = tmp_path / "set" / "ab"[i % 2]
@@ -450,7 +420,7 @@ def folder(spots, tmp_path):
     return tmp_path
 
 
-def test_a_bad_file_is_named_at_the_end_and_the_others_are_answered(spots, folder, command):
+def test_a_bad_file_is_named_at_the_end_and_the_others_are_answered(spots, folder):
     good = ("predict", spots / "run", spots / "alike", "--csv")
     known = {Path(row["image"]).name: row for row in csv.DictReader(command(*good)[1].splitlines())}
     out = folder / "out" / "answers.csv"
@@ -480,7 +450,7 @@ def test_a_bad_file_is_named_at_the_end_and_the_others_are_answered(spots, folde
     assert (status, "z-size.png" in errors, "i36.png" in output) == (1, True, True)
 
 
-def test_nothing_but_bad_files_is_an_error(spots, folder, command):
+def test_nothing_but_bad_files_is_an_error(spots, folder):
     out = folder / "answers.csv"
     out.write_text("older\n")
     bad = [folder / "new" / name for name in ("a-text.png", "i07-cut.png")]
@@ -501,7 +471,7 @@ def living(shape):
     return sum(images.values()) // (shape[0] * shape[1])
 
 
-def test_memory_does_not_grow_with_the_folder(spots, tmp_path, command, monkeypatch):
+def test_memory_does_not_grow_with_the_folder(spots, tmp_path, monkeypatch):
     """Counted: the images that live while the next one is read."""
     from liespline.lab.evaluation import inputs as module
 
@@ -528,7 +498,7 @@ def test_memory_does_not_grow_with_the_folder(spots, tmp_path, command, monkeypa
     assert most[480] == most[160] < 70
 
 
-def test_a_volume_file_is_read_row_by_row(tmp_path, command, monkeypatch):
+def test_a_volume_file_is_read_row_by_row(tmp_path, monkeypatch):
     """Of a file with many volumes, as of a folder with many files."""
     draw = np.random.default_rng(0)
     arrays = {}
@@ -597,7 +567,7 @@ def test_a_killed_predict_leaves_whole_rows_and_only_people_see_a_bar(spots, tmp
         assert {**row, "image": ""} == {**known, "image": ""}, "the same picture, all columns there"
 
 
-def test_no_bar_without_a_terminal_or_when_quiet(spots, command, tmp_path, monkeypatch):
+def test_no_bar_without_a_terminal_or_when_quiet(spots, tmp_path, monkeypatch):
     shown = []
     for quiet in (False, True):
         monkeypatch.setattr(Screen, "is_terminal", property(lambda screen: True))
@@ -608,7 +578,7 @@ def test_no_bar_without_a_terminal_or_when_quiet(spots, command, tmp_path, monke
     assert command("predict", spots / "run", spots / "alike", "--out", tmp_path / "a.csv")[2] == ""
 
 
-def test_a_full_disk_leaves_whole_rows(spots, tmp_path, command):
+def test_a_full_disk_leaves_whole_rows(spots, tmp_path):
     out = tmp_path / "answers.csv"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
@@ -639,7 +609,7 @@ def the_script():
 
 @pytest.mark.parametrize("network", ["colour", "grey"])
 @pytest.mark.parametrize("data", ["deep", "shallow"])
-def test_the_script_of_the_docs_reproduces_predict(mixed, network, data, command, tmp_path, monkeypatch):
+def test_the_script_of_the_docs_reproduces_predict(mixed, network, data, tmp_path, monkeypatch):
     """Mixed sizes, EXIF orientations, transparency, palettes, 16-bit grey; colours for grey and grey for colours."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cells").symlink_to(mixed / data)
@@ -655,7 +625,7 @@ def test_the_script_of_the_docs_reproduces_predict(mixed, network, data, command
         assert names["classes"][found[row["image"]].argmax()] == row["class"]
 
 
-def test_the_metadata_say_all_of_it(mixed, spots, scans, command, tmp_path):
+def test_the_metadata_say_all_of_it(mixed, spots, scans, tmp_path):
     def about(run):
         assert command("export", run, "--onnx", tmp_path / "net.onnx")[0] == 0
         return onnxruntime.InferenceSession(str(tmp_path / "net.onnx")).get_modelmeta().custom_metadata_map
@@ -669,7 +639,7 @@ def test_the_metadata_say_all_of_it(mixed, spots, scans, command, tmp_path):
     assert {"filter": "bicubic", "antialias": True}.items() <= json.loads(grey["resize"]).items()
     assert "white" in colour["background"]
     assert "EXIF" in colour["orientation"]
-    assert json.loads(grey["grey"]) == GREY.tolist()
+    assert json.loads(grey["grey"]) == [0.299, 0.587, 0.114]
     assert "grey" not in colour
     assert "resize" not in plain
     for found, run in ((colour, mixed / "colour"), (plain, spots / "run")):
@@ -684,7 +654,7 @@ def test_the_metadata_say_all_of_it(mixed, spots, scans, command, tmp_path):
     assert "training_range" not in alone
 
 
-def test_predict_brings_images_as_training_and_evaluate_do(mixed, command, tmp_path):
+def test_predict_brings_images_as_training_and_evaluate_do(mixed, tmp_path):
     """A set with 16-bit grey among 8 bits, scaled: the same answers one by one, and in the scores of evaluate."""
     whole = ("evaluate", mixed / "colour", "--data", mixed / "deep", "--split", "all", "--json")
     status, output, errors = command(*whole)

@@ -3,7 +3,6 @@
 Tables are not sorted, classes are uneven, and the last batch of validation and test is not full.
 """
 
-import csv
 import json
 
 import numpy as np
@@ -21,7 +20,8 @@ from sklearn.metrics import (
 
 from liespline.lab import load
 from liespline.lab.tasks.columns import MeanOver, areas, areas_of_classes, f1s, r2s
-from liespline.lab.tasks.labelled import Tags
+from liespline.lab.tasks.objectives import Tags
+from truth.conftest import write_table
 
 SMALL = "--elements 2 --set widths=2,2 --kernel dense --epochs 2 --batch-size 8 --accelerator cpu".split()
 SMALL += ["--quiet"]
@@ -45,11 +45,8 @@ def blobs(root, count, seed=0):
 
 def table(root, rows, **columns):
     """A table of these rows, in the order they have here; columns are functions of a row."""
-    with open(root / "labels.csv", "w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["file", *columns])
-        writer.writerows([row["file"], *(column(row) for column in columns.values())] for row in rows)
-    return root / "labels.csv"
+    values = ([row["file"], *(column(row) for column in columns.values())] for row in rows)
+    return write_table(root / "labels.csv", ["file", *columns], values)
 
 
 def thirds(row):

@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="B-spline group-equivariant CNNs: train, evaluate, look.\n\n"
+    help="B-spline group-equivariant CNNs: train, evaluate, predict.\n\n"
     "Begin with **liespline demo**: it needs no data and takes under four minutes. Then train on your "
     "own images, one folder per class: **liespline train images --data DIR --group so2**.",
 )
@@ -103,7 +103,7 @@ def train(
 
     if resume is not None:
         if extra := [name for name, value in (("task", task), ("--config", config), ("--out", out)) if value]:
-            raise ConfigError(f"--resume {resume} goes on with that run; leave out {extra[0]}")
+            raise ConfigError(f"--resume {resume} resumes that run; leave out {extra[0]}")
         session = reopened(resume, given)
     else:
         chosen = start_config(task, config, given)
@@ -153,7 +153,8 @@ def export(
     checkpoint: opt.Checkpoint,
     onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
     compact: Annotated[
-        bool, typer.Option("--compact", help="Sample the kernels in the graph: a file of about the weights' size.")
+        bool,
+        typer.Option("--compact", help="Sample the kernels in the graph: a file about as large as the parameters."),
     ] = False,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes."""

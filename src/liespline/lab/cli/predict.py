@@ -85,39 +85,37 @@ def show(lines: Iterable[str], style: str | None = None) -> None:
 
 
 def counted(found: Predictions, hidden: bool) -> Iterator[Row]:
-    """The rows as they are made, with a bar that counts files, or the tiles of an image, where somebody looks."""
-    with bar_on_stderr(hidden) as bar:
+    """The rows as they are made, with a bar that counts files, or the tiles of an image, where somebody looks.
+
+    The bar leaves the output alone: there is none if it is not wanted, or if the errors do not go to a terminal.
+    """
+    screen = Screen(stderr=True)
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    hidden = hidden or not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, redirect_stdout=False, disable=hidden) as bar:
         task = bar.add_task("files", total=len(found.files))
         found.told = lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
         yield from found
 
 
-def bar_on_stderr(hidden: bool) -> Progress:
-    """A bar that leaves the output alone: none if it is not wanted, or if the errors do not go to a terminal."""
-    screen = Screen(stderr=True)
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    hidden = hidden or not screen.is_terminal
-    return Progress(*columns, console=screen, transient=True, redirect_stdout=False, disable=hidden)
+def words_of(row: Row) -> dict[str, str]:
+    """The words of a row, by the names of their columns."""
+    return {name: str(row[name]) for name in ("image", "mask", "class") if name in row}
 
 
-def head_of(row: Row) -> list[str]:
-    """The names of the columns."""
-    if "mask" in row:
-        return ["image", "mask"]
-    if "values" in row:  # tags or numbers
-        return ["image", *row["values"]]
-    return ["image", "class", "confidence", *(f"p({name})" for name in row["probabilities"])]
+def numbers_of(row: Row) -> dict[str, float]:
+    """The numbers of a row, by the names of their columns: of tags or numbers, or the confidence and probabilities."""
+    confidence = {"confidence": row["confidence"]} if "confidence" in row else {}
+    return row.get("values") or confidence | {f"p({name})": p for name, p in row.get("probabilities", {}).items()}
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
     """The head and one line per row, as they come."""
     for number, row in enumerate(rows):
+        words, numbers = words_of(row), numbers_of(row)
         if number == 0:
-            yield csv_line(head_of(row))
-        numbers = row.get("values") or row.get("probabilities", {})
-        shares = ([row["confidence"]] if "confidence" in row else []) + list(numbers.values())
-        words = [row[name] for name in ("image", "mask", "class") if name in row]
-        yield csv_line([*words, *(f"{share:.6g}" for share in shares)])
+            yield csv_line([*words, *numbers])
+        yield csv_line([*words.values(), *(f"{value:.6g}" for value in numbers.values())])
 
 
 def csv_line(cells: Sequence[str]) -> str:
@@ -129,17 +127,14 @@ def csv_line(cells: Sequence[str]) -> str:
 
 def table_of(rows: Sequence[Row]) -> Table:
     """Rows for people: of many classes, the predicted one alone."""
-    head = head_of(rows[0])
-    if "values" in rows[0]:
-        table = Table(*head)
-        for row in rows:
-            table.add_row(str(row["image"]), *(f"{value:.4g}" for value in row["values"].values()))
-        return table
-    shown = head if len(rows[0]["probabilities"]) <= MOST_COLUMNS else head[:3]
-    table = Table()
-    for name in shown:
-        table.add_column(name, justify="left" if name in ("image", "class") else "right", overflow="fold")
+    names, shares, table = list(numbers_of(rows[0])), "probabilities" in rows[0], Table()
+    if shares and len(rows[0]["probabilities"]) > MOST_COLUMNS:
+        names = names[:1]
+    for name in words_of(rows[0]):
+        table.add_column(name, overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right", overflow="fold")
     for row in rows:
-        shares = [row["confidence"], *row["probabilities"].values()]
-        table.add_row(str(row["image"]), str(row["class"]), *(f"{100 * v:.1f} %" for v in shares[: len(shown) - 2]))
+        numbers = [numbers_of(row)[name] for name in names]
+        table.add_row(*words_of(row).values(), *(f"{100 * n:.1f} %" if shares else f"{n:.4g}" for n in numbers))
     return table

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from .arrays import Array
 from .files import DataError
@@ -16,7 +18,7 @@ def deal(
     names: Sequence[str],
     labels: Array | None,
     groups: Sequence[str] | None,
-    marks: Sequence[str],
+    marks: Sequence[str] | Array,
     fold: int = 0,
     folds: int | None = None,
 ) -> list[str]:
@@ -64,94 +66,67 @@ def assign(
     Without `folds`, five sevenths train, one validates and one tests. With them, standard K-fold cross-validation: part
     `fold` tests, and of the rest about a seventh validates. Over all folds each name is tested exactly once.
     """
-    units = list(groups or names)
+    units, what = np.array(groups or names), "groups" if groups else "files"
+    classes = np.zeros(len(names), np.int64) if labels is None else np.asarray(labels, np.int64)
+    part = _parts(classes, units, folds or PARTS, seed, what)
     if folds is None:
-        part = _parts(names, labels, units, PARTS, seed, "groups" if groups else "files")
         return [{0: "test", 1: "valid"}.get(int(number), "train") for number in part]
     if not 0 <= fold < folds:
         raise ValueError(f"fold {fold} is not one of 0 to {folds - 1}")
-    part = _parts(names, labels, units, folds, seed, "groups" if groups else "files")
     splits = np.where(part == fold, "test", "train").astype(object)
-    rest = np.flatnonzero(part != fold).tolist()
-    own_labels = None if labels is None else [labels[i] for i in rest]
-    chosen = _validation([names[i] for i in rest], own_labels, [units[i] for i in rest], seed)
-    splits[np.array(rest)[chosen]] = "valid"
+    rest = np.flatnonzero(part != fold)
+    splits[rest[_validation(classes[rest], units[rest], seed)]] = "valid"
     return [str(split) for split in splits]
 
 
-def _validation(names: Sequence[str], labels: Sequence[int] | None, units: Sequence[str], seed: int) -> Array:
+def _validation(classes: Array, units: Array, seed: int) -> Array:
     """Which of the images that a fold does not test validate it: about a seventh, with an image of every class.
 
     Where a seventh has not all classes, it is a sixth, and so on.
     """
-    wanted = set(labels or (0,))
-    for count in range(min(PARTS, len(set(units))), 1, -1):
-        part = _parts(names, labels, units, count, seed + 1)
+    groups = len(np.unique(units))
+    for count in range(min(PARTS, groups), 1, -1):
+        part = _parts(classes, units, count, seed + 1)
         for number in range(count):
-            if {label for label, own in zip(labels or [0] * len(names), part, strict=True) if own == number} == wanted:
-                chosen: Array = part == number
-                return chosen
-    raise DataError(
-        f"{len(set(units))} groups beside the test images: a class is in one of them only, and two are needed"
-    )
+            if set(classes[part == number]) == set(classes):
+                return np.asarray(part == number)
+    raise DataError(f"{groups} groups beside the test images: a class is in one of them only, and two are needed")
 
 
-def _parts(
-    names: Sequence[str],
-    labels: Sequence[int] | None,
-    units: Sequence[str],
-    parts: int,
-    seed: int,
-    what: str = "groups",
-) -> Array:
-    """The part of each name.
+def _parts(classes: Array, units: Array, parts: int, seed: int, what: str = "groups") -> Array:
+    """The part of each image, of those with these classes and units.
 
     Parts are filled greedily: each unit, in an order drawn by its name and the seed, largest first, goes to the part
     that has fewest of its classes.
     """
-    members: dict[str, list[int]] = {}
-    for row, name in enumerate(units):
-        members.setdefault(name, []).append(row)
-    if not min(3, parts) <= parts <= len(members):
+    names, unit_of = np.unique(units, return_inverse=True)
+    if not min(3, parts) <= parts <= len(names):
         raise DataError(
-            f"{len(members)} {what} cannot be cut into {parts} parts; from 3 to one part per group are possible"
+            f"{len(names)} {what} cannot be cut into {parts} parts; from 3 to one part per group are possible"
         )
-    classes = np.zeros(len(names), np.int64) if labels is None else np.unique(labels, return_inverse=True)[1]
-    count = int(classes.max(initial=0)) + 1
-    held = np.zeros((parts, count))
-    part_of = np.zeros(len(names), np.int64)
-    totals = np.bincount(classes, minlength=count)
-    order = sorted(members, key=lambda name: (-len(members[name]), _draw(seed, name)))
-    for name in order:
-        own = np.bincount(classes[members[name]], minlength=count)
-        part = _emptiest(held, own / totals)
-        held[part] += own / totals
-        part_of[members[name]] = part
-    return part_of
+    known, class_of = np.unique(classes, return_inverse=True)
+    shares = np.zeros((len(names), len(known)))
+    np.add.at(shares, (unit_of, class_of), 1)
+    shares /= np.bincount(class_of)
+    sizes, part_of, held = np.bincount(unit_of), np.zeros(len(names), np.int64), np.zeros((parts, len(known)))
+    for unit in sorted(range(len(names)), key=lambda unit: (-sizes[unit], _draw(seed, str(names[unit])))):
+        # The part that holds the smallest share of the unit's classes; of equal ones, of all classes.
+        part_of[unit] = np.lexsort((held.sum(1), (held * (shares[unit] > 0)).sum(1)))[0]
+        held[part_of[unit]] += shares[unit]
+    return part_of[unit_of]
 
 
-def together(names: Sequence[str], groups: Sequence[str] | None, marks: Sequence[str]) -> tuple[str, ...] | None:
+def together(
+    names: Sequence[str], groups: Sequence[str] | None, marks: Sequence[str] | Array
+) -> tuple[str, ...] | None:
     """The group of each image when exact copies, images of equal `marks`, join their groups; None if all are alone."""
-    units = list(groups or names)
-    first = dict(zip(units, units, strict=False))  # of each unit, the one that stands for all it is joined with
-
-    def root(unit: str) -> str:
-        while first[unit] != unit:
-            unit = first[unit]
-        return unit
-
-    seen: dict[str, str] = {}
-    for unit, mark in zip(units, marks, strict=True):
-        one, other = sorted((root(unit), root(seen.setdefault(mark, unit))))
-        first[other] = one  # by name: the order of a table does not matter
-    joined = tuple(root(unit) for unit in units)
-    return None if groups is None and len(set(joined)) == len(joined) else joined
-
-
-def _emptiest(held: Array, own: Array) -> int:
-    """The part that holds the smallest share of the classes that are to be added; of equal ones, of all classes."""
-    wanted = (held * (own > 0)).sum(1)
-    return int(np.lexsort((held.sum(1), wanted))[0])
+    units, unit_of = np.unique(list(groups or names), return_inverse=True)
+    copies, copy_of = np.unique(list(marks), return_inverse=True)
+    links = coo_array((np.ones(len(unit_of)), (unit_of, copy_of + len(units))), (len(units) + len(copies),) * 2)
+    joined_of = connected_components(links, directed=False)[1][: len(units)]
+    _, first = np.unique(joined_of, return_index=True)  # by name: the order of a table does not matter
+    joined = tuple(units[first[joined_of[unit]]] for unit in unit_of)
+    return None if groups is None and len(set(joined)) == len(joined) else tuple(map(str, joined))
 
 
 def _draw(seed: int, name: str) -> str:

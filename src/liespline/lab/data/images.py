@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
-from .files import DataError, some
-from .image_store import decoded
+import numpy as np
+
+from .arrays import Array
+from .files import DataError, collected, some
 from .listing import Samples
-from .pictures import SUFFIXES
+from .pictures import SUFFIXES, in_16_bits, read_picture, scaled, strict_pillow
 from .split import ALL, Split
-from .store import Store
+from .store import Item, Store, file_key, stored
 from .table import listed
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
+_BLOCK = 64
+"""Images that are decoded together."""
+
+
+class Kind(NamedTuple):
+    """What all images of a set must be alike in."""
+
+    space: tuple[int, int]
+    channels: int
+    dtype: str
+
+    @staticmethod
+    def of(image: Array) -> Kind:
+        """The kind of an image (H, W, C)."""
+        return Kind((image.shape[0], image.shape[1]), image.shape[2], image.dtype.name)
+
+    @property
+    def alike(self) -> tuple[int, str]:
+        """Only grey goes with RGB, and 8 with 16 bits."""
+        return 3 if self.channels == 1 else self.channels, np.dtype(self.dtype).kind
+
+    def __str__(self) -> str:
+        return f"{self.channels} channel{'s' * (self.channels > 1)} of {self.dtype}"
 
 
 def load(
@@ -38,10 +66,12 @@ def load(
     if size is not None and size < 1:
         raise ValueError(f"size {size} must be at least 1 pixel")
     found, problems = listed(path, split, PICTURES, labels, kind)
-    images, names = decoded(path, found, size, problems), found.names
+    names = found.names
+    keys = [f"{name.rpartition('/')[0]}/{file_key(file)}" for name, file in zip(names, found.files, strict=True)]
+    images = stored(path, "\n".join([*keys, str(size)]), lambda whole: _items(found.files, size), problems)
     if labels is None and found.splits and split != ALL:
         names = [name.partition("/")[2] for name in names]  # which split they are of is known
-    rows = found.rows_of(split, images.marks, fold, folds)
+    rows = found.rows_of(split, images.index["mark"], fold, folds)
     return Split(
         images, found.targets[rows], found.labels, rows=rows, channels_last=True, names=names,
         dealt=found.splits is None, kind=found.kind, notes=[*found.notes, *_shown(images, found.names)],
@@ -76,3 +106,58 @@ def _shown(images: Store, names: Sequence[str]) -> list[str]:
         count = "1 image has" if len(clear) == 1 else f"{len(clear)} images have"
         notes.append(f"{count} transparent parts, which are shown on white: {some(clear)}")
     return notes
+
+
+def _items(files: Sequence[Path], size: int | None) -> Iterator[tuple[int, Item]]:
+    """Each image as its file has it; then those again that other files make more of: colours, or 16 bits."""
+    kinds: dict[Path, Kind] = {}
+    problems: list[str] = []
+    with strict_pillow(), ThreadPoolExecutor() as pool:
+        for start in range(0, len(files), _BLOCK):
+            block = files[start : start + _BLOCK]
+            for row, reading in enumerate([pool.submit(_item, file, size) for file in block], start):
+                with collected(problems):
+                    item = reading.result()
+                    kinds[files[row]] = Kind.of(item.arrays["image"])
+                    yield row, item
+        problems += _unlike(kinds)
+        if problems or not kinds:
+            raise DataError(problems)
+        channels = max(kind.channels for kind in kinds.values())
+        dtype = np.result_type(*(kind.dtype for kind in kinds.values()))
+        for row, file in enumerate(files):
+            if kinds[file][1:] != (channels, dtype.name):
+                yield row, _item(file, size, channels, dtype == np.uint16)
+
+
+def _item(file: Path, size: int | None, channels: int = 1, deep: bool = False) -> Item:
+    """An image, with so many channels at least, and in 16 bits if `deep`."""
+    array, transparent = read_picture(file)
+    grey = array.ndim == 2
+    if deep:
+        array = in_16_bits(array)
+    if channels > 1 and grey:
+        array = np.repeat(array[..., None], channels, axis=-1)
+    if size is not None:
+        array = scaled(array, (size, size))
+    return Item.of(array if array.ndim == 3 else array[..., None], True, transparent=transparent, grey=grey)
+
+
+def _unlike(kinds: Mapping[Path, Kind]) -> list[str]:
+    """Which files have another size, other channels or other numbers than most."""
+    if not kinds:
+        return []
+    usual, count = Counter(kind.space for kind in kinds.values()).most_common(1)[0]
+    problems = [
+        f"{file}: is {kind.space[1]}×{kind.space[0]} where {count} images are {usual[1]}×{usual[0]}; "
+        "resize it, or choose a common size with --size"
+        for file, kind in kinds.items()
+        if kind.space != usual
+    ]
+    most, count = Counter(kind.alike for kind in kinds.values()).most_common(1)[0]
+    words = next(str(kind) for kind in kinds.values() if kind.alike == most)
+    return problems + [
+        f"{file}: has {kind} where {count} images have {words}; save all alike"
+        for file, kind in kinds.items()
+        if kind.alike != most
+    ]

@@ -44,7 +44,7 @@ class Listing:
     groups: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 
-    def rows_of(self, split: str, marks: Sequence[str], fold: int, folds: int | None) -> Array:
+    def rows_of(self, split: str, marks: Sequence[str] | Array, fold: int, folds: int | None) -> Array:
         """Row numbers of one split, as files and tables say or dealt out; `marks` are equal for exact copies."""
         if split == ALL:
             return np.arange(len(self.files))

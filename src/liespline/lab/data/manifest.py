@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
 
 from .files import DataError, existing, some, write_text
 from .split import ALL, SPLITS, Split
@@ -16,7 +18,6 @@ from .validate import size_words
 from .value_range import ValueRange
 
 FORMAT = 1
-MOST_BYTES = 200_000_000
 # Rows of one large file share fingerprints, so that the file stays small.
 MOST_ROWS = 20_000
 
@@ -65,20 +66,11 @@ class Manifest:
         """Read it back; a file that is no whole manifest is refused."""
         existing(path, "the images of a run (data.json)")
         try:
-            if path.stat().st_size > MOST_BYTES:
-                raise ValueError("it is too large")
-            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            splits = {
-                str(split): {str(name): Entry(str(label), str(mark)) for name, (label, mark) in entries.items()}
-                for split, entries in values["splits"].items()
-            }
-            classes, shape = tuple(map(str, values["classes"])), tuple(map(int, values["shape"]))
-            known = values.get("value_range")
-            value_range = None if known is None else ValueRange.from_dict(known, shape[0])
-            manifest = Manifest(bool(values["dealt"]), classes, shape, splits, value_range)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError) as error:
+            text = path.read_bytes()
+            manifest = TypeAdapter(Manifest).validate_json(text)
+        except (ValueError, OSError) as error:
             raise DataError(f"{path}: does not name the images of a run ({str(error)[:80]})") from error
-        if manifest.fingerprint != values.get("fingerprint"):
+        if manifest.fingerprint != json.loads(text).get("fingerprint"):
             raise DataError(f"{path}: was changed after the run wrote it; it does not say what the run was trained on")
         return manifest
 
@@ -100,24 +92,30 @@ class Manifest:
         known = {name for entries in then.splits.values() for name in entries}
         marks = {mark for split in then.splits for mark in then.marks(split)}
         for entries in present.splits.values():
-            found.added += [n for n, entry in entries.items() if n not in known and entry.mark not in marks]
+            found.images[ADDED] += [n for n, entry in entries.items() if n not in known and entry.mark not in marks]
         return found
+
+
+REMOVED, REPLACED, REGROUPED, RENAMED, ADDED = KINDS = (
+    "removed", "replaced by other pixels", "now in another class", "renamed", "added",
+)  # fmt: skip
 
 
 @dataclass
 class Changes:
-    """What differs between a manifest and the data now; names are of the manifest, or of the data for `added`."""
+    """What differs between a manifest and the data now; names are of the manifest, or of the data for "added"."""
 
     other: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    regrouped: list[str] = field(default_factory=list)
-    renamed: list[str] = field(default_factory=list)
-    added: list[str] = field(default_factory=list)
+    images: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
 
     def __bool__(self) -> bool:
         """Whether what the manifest names is no longer there as it was; images that were added harm nothing."""
-        return bool(self.other or self.removed or self.replaced or self.regrouped or self.renamed)
+        return bool(self.other) or any(self.images[kind] for kind in KINDS if kind != ADDED)
+
+    @property
+    def added(self) -> list[str]:
+        """Images that the manifest does not have."""
+        return self.images[ADDED]
 
     def add(self, then: Mapping[str, Entry], now: Mapping[str, Entry]) -> None:
         """What happened to the images of one split, looked for among those of now."""
@@ -130,22 +128,19 @@ class Changes:
             elsewhere = places.get(entry.mark, [])
             regrouped = next((other for other in elsewhere if now[other].label != entry.label), None)
             if regrouped is not None:
-                self.regrouped.append(f"{name}, {now[name].label}" if regrouped == name else f"{name} is {regrouped}")
+                said = f"{name}, {now[name].label}" if regrouped == name else f"{name} is {regrouped}"
+                self.images[REGROUPED].append(said)
             elif name in now:
-                self.replaced.append(name)
+                self.images[REPLACED].append(name)
             elif elsewhere:
-                self.renamed.append(f"{name} is {elsewhere[0]}")
+                self.images[RENAMED].append(f"{name} is {elsewhere[0]}")
             else:
-                self.removed.append(name)
+                self.images[REMOVED].append(name)
 
     @property
     def words(self) -> str:
         """All of it on one line."""
-        kinds = {
-            "removed": self.removed, "replaced by other pixels": self.replaced, "now in another class": self.regrouped,
-            "renamed": self.renamed, "added": self.added,
-        }  # fmt: skip
-        parts = [f"{len(names):,} {kind} ({some(names)})" for kind, names in kinds.items() if names]
+        parts = [f"{len(names):,} {kind} ({some(names)})" for kind, names in self.images.items() if names]
         return "; ".join([*self.other, *parts])
 
 

@@ -56,7 +56,7 @@ def load_pairs(
     items = MaskStore(kept.path, kept.index)
     if folds is not None:
         found = replace(found, splits=None)
-    rows = found.rows_of(split, items.marks, fold, folds)
+    rows = found.rows_of(split, items.index["mark"], fold, folds)
     return MaskSplit(items, names, rows, patch, [*notes, *_remarks(items, reading)], dealt=found.splits is None)
 
 

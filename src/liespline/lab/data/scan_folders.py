@@ -43,7 +43,7 @@ def load_scans(
     keys = [f"{name} {file_key(file)}" for name, file in zip(found.names, found.files, strict=True)]
     key = "\n".join([*keys, str(reading)])
     scans = stored(path, key, lambda whole: _items(path, found.files, reading, whole), problems)
-    rows = found.rows_of(split, scans.marks, fold, folds)
+    rows = found.rows_of(split, scans.index["mark"], fold, folds)
     sizes = [shape[1:] for shape in scans.shapes]
     space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
     side = float(scans.index["side"])

@@ -130,11 +130,6 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         return [fingerprint(target.numpy()) for target in self.targets]
 
     @property
-    def marks(self) -> list[str]:
-        """A fingerprint of the samples of each image, in the order of `names`: equal ones are exact copies."""
-        return self.seen.marks
-
-    @property
     def seen(self) -> Seen:
         """Fingerprints and ranges of values: from the time when images were decoded, else all are read, once."""
         kept: Seen | None = getattr(self._images, "seen", None)

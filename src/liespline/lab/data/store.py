@@ -22,8 +22,7 @@ from .value_range import STATISTICS, statistics
 
 FORMAT = 4
 """Of the files: what another version decoded is decoded anew."""
-SUFFIXES = (".items", ".npz", ".npy", ".marks", ".pairs")
-"""The last three are those of earlier versions."""
+SUFFIXES = (".items", ".npz")
 
 
 @dataclass(frozen=True)
@@ -104,12 +103,6 @@ class Store:
         """Of images that are all alike."""
         return np.dtype(str(self.index["image dtypes"][0]))
 
-    @property
-    def marks(self) -> list[str]:
-        """Fingerprints of the images as they were decoded."""
-        found: list[str] = self.index["mark"].tolist()
-        return found
-
     @cached_property
     def spacings(self) -> list[tuple[float, ...]]:
         """The size of each image's voxels in millimetres, as it is stored in its file; none where files state none."""
@@ -121,7 +114,7 @@ class Store:
         index = self.index
         if "mark" not in index:
             return None
-        return Seen(self.marks, torch.from_numpy(index["statistics"]), str(index["dtype"][0]))
+        return Seen(index["mark"].tolist(), torch.from_numpy(index["statistics"]), str(index["dtype"][0]))
 
     def array(self, row: int, window: Sequence[slice] = (), name: str = "image") -> Array:
         """One of an item's arrays, a view that must not be written to, cut to a window."""
@@ -132,12 +125,7 @@ class Store:
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:
         """Images that are all alike, in the order asked for, freshly allocated: (B, …)."""
-        shape, kind = self.shape[1:], self.dtype
-        starts, cut, mapped = self.index["image starts"], tuple(window), self._mapped()
-        out = np.empty((len(rows), *np.empty(shape, np.uint8)[cut].shape), kind)
-        for target, row in zip(out, rows, strict=True):
-            target[...] = np.ndarray(shape, kind, mapped, int(starts[row]))[cut]
-        return out
+        return np.stack([self.array(row, window) for row in rows])
 
     def _mapped(self) -> Array:
         if self._bytes is None:

@@ -134,29 +134,30 @@ def _kind(path: Path, columns: dict[str, list[str]]) -> str:
 
 
 def _targets(path: Path, columns: dict[str, list[str]], kind: str) -> tuple[tuple[str, ...], Array]:
+    """The labels, and the targets of each row."""
     if kind == "classes":
-        if not columns:
-            return (), np.zeros(0, np.int64)
-        if len(columns) > 1:
-            raise DataError(f"{path}: has the label columns {', '.join(columns)}; a class is one column")
-        (values,) = columns.values()
-        names = sorted(set(values), key=lambda name: (_number(name) is None, _number(name), name))
-        if len(names) < 2:
-            raise DataError(f"{path}: has one class only ({names[0]!r}); two or more are needed")
-        number_of = {name: number for number, name in enumerate(names)}
-        return tuple(names), np.array([number_of[value] for value in values], np.int64)
-    problems, table = [], np.zeros((len(next(iter(columns.values()), [])), len(columns)), np.float32)
-    for place, (name, column) in enumerate(columns.items()):
-        for row, value in enumerate(column):
-            number = _number(value)
-            if number is None or (kind == "tags" and number not in (0, 1)):
-                wanted = "0 or 1" if kind == "tags" else "a number"
-                problems.append(f"{path}, row {row + 2}: {name} is {value!r}; expected {wanted}")
-            else:
-                table[row, place] = number
+        return _classes(path, columns) if columns else ((), np.zeros(0, np.int64))
+    wanted = "0 or 1" if kind == "tags" else "a number"
+    problems = [
+        f"{path}, row {row}: {name} is {value!r}; expected {wanted}"
+        for name, column in columns.items()
+        for row, value in enumerate(column, 2)
+        if _number(value) is None or (kind == "tags" and _number(value) not in (0, 1))
+    ]
     if problems or not columns:
         raise DataError(problems or f"{path}: has no label column")
-    return tuple(columns), table
+    return tuple(columns), np.array([list(map(float, column)) for column in columns.values()], np.float32).T.copy()
+
+
+def _classes(path: Path, columns: dict[str, list[str]]) -> tuple[tuple[str, ...], Array]:
+    if len(columns) > 1:
+        raise DataError(f"{path}: has the label columns {', '.join(columns)}; a class is one column")
+    (values,) = columns.values()
+    names = sorted(set(values), key=lambda name: (_number(name) is None, _number(name), name))
+    if len(names) < 2:
+        raise DataError(f"{path}: has one class only ({names[0]!r}); two or more are needed")
+    number_of = {name: number for number, name in enumerate(names)}
+    return tuple(names), np.array([number_of[value] for value in values], np.int64)
 
 
 def _number(text: str) -> float | None:

@@ -14,7 +14,6 @@ from ..segmentation import unlike_voxels
 from ..session import Session, compared
 from ..settings import Config, ConfigError, one_of
 from ..tasks import find_task
-from ..tasks.networks import Signature
 from .equivariance import first_images, layer_errors
 from .evaluate import score
 from .inputs import OtherSizes
@@ -61,7 +60,8 @@ def score_file(
     if not len(split):
         raise DataError(f"{where}: has no {name} images; --split names another part, such as valid")
     split = fitting(split, trained, where, other_sizes)
-    remarks += unlike_remarks(split, trained.signature)
+    spacings = zip(split.names, split.spacings, strict=False)  # which images do not have
+    remarks += grouped([f"{n}: {text}" for n, side in spacings if (text := unlike_voxels(trained.signature, side))])
     results: dict[str, Any] = {"split": name, "images": len(split)}
     if remark := compared(trained.value_range, split).remark:
         remarks.append(f"Warning: {remark}")
@@ -77,22 +77,13 @@ def score_file(
     return results | ({"equivariance": layer_errors(trained, first_images(split))} if layers else {}), remarks
 
 
-def unlike_remarks(split: Split, signature: Signature) -> list[str]:
-    """Warnings of volumes whose voxels are of another size altogether than those of training."""
-    known = zip(split.names, split.spacings, strict=False)  # nothing for images
-    return grouped([f"{name}: {text}" for name, own in known if (text := unlike_voxels(signature, own))])
-
-
-def as_trained(config: Config, trained: Trained, other_sizes: OtherSizes = "refuse") -> Config:
+def as_trained(config: Config, trained: Trained, other_sizes: OtherSizes) -> Config:
     """With voxels and a box of the size in training, whatever the data at hand would have; images too if resized."""
-    signature = trained.signature
-    if signature.spacing is None:
-        return resized(config, signature.space) if other_sizes == "resize" else config
-    return config.updated(spacing=signature.spacing, size=signature.space if config.task == "volumes" else None)
-
-
-def resized(config: Config, space: tuple[int, ...]) -> Config:
-    """With the size of training as `--size`."""
+    signature, space = trained.signature, trained.signature.space
+    if signature.spacing is not None:
+        return config.updated(spacing=signature.spacing, size=space if config.task == "volumes" else None)
+    if other_sizes != "resize":
+        return config
     if "size" not in find_task(config).options:
         raise ConfigError(f"--resize: images of task {config.task} are not scaled; leave it out")
     if len(space) == 2 and len(set(space)) > 1:
@@ -101,15 +92,12 @@ def resized(config: Config, space: tuple[int, ...]) -> Config:
     return config.updated(size=space[0] if len(space) == 2 else space)
 
 
-def fitting(split: Split, trained: Trained, where: str, other_sizes: OtherSizes = "refuse") -> Split:
+def fitting(split: Split, trained: Trained, where: str, other_sizes: OtherSizes) -> Split:
     """The images as the network takes them: its classes, its colours, and a size it takes."""
-    if (split.side is None) != (trained.signature.spacing is None):
-        known, here = _source(trained.signature.spacing), _source(split.side)
+    sides = (trained.signature.spacing, split.side)
+    if (sides[0] is None) != (sides[1] is None):
+        known, here = ("arrays without a spacing" if side is None else "scans with a spacing" for side in sides)
         raise DataError(f"{where}: the network was trained on {known}, and these are {here}")
     split = split.among(trained.classes, where).in_colours(trained.signature.in_channels, where)
     trained.check_size(split.space, where, any_size=other_sizes == "any")
     return split
-
-
-def _source(side: float | None) -> str:
-    return "scans with a spacing" if side is not None else "arrays without a spacing"

@@ -20,6 +20,7 @@ from ..transforms import Scene, in_view
 from .invariance import defined
 
 ROTATED_IMAGES = {2: 50, 3: 8}
+COMPARED = ("upright", "rotated", "rotation_consistency")
 
 
 @torch.no_grad()
@@ -47,44 +48,39 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
 
 
 def rotated_scores(trained: Trained, split: MaskSplit) -> dict[str, float | None]:
-    """Mean Dice inside the disc in view: of unrotated images, of the same ones rotated by 45°, and of the two masks.
+    """Mean Dice inside the disc in view, of images rotated by 45°: see `under_rotations`.
 
     None is undefined: no class but the first is there or predicted. Networks for reflections are shown rotated images,
     and those reflected first.
     """
     device, d = next(trained.parameters()).device, len(split.space)
     reflected = trained.config.network.group in ("o2", "o3")
-    group = (O2() if reflected else SO2()) if d == 2 else O3() if reflected else SO3()
+    group: Group = (O2() if reflected else SO2()) if d == 2 else O3() if reflected else SO3()
     algebra = torch.tensor([[0.25]]) if d == 2 else torch.tensor([[0.25, 0, 0], [0, 0.25, 0], [0.15, -0.15, 0.15]])
     elements = group.exp(torch.pi * algebra.double())
     elements = group.product(elements, group.representatives(dtype=torch.float64).unsqueeze(1)).flatten(0, 1)
     limit = min(len(split), ROTATED_IMAGES[d])
-    total: dict[str, Tensor] = {}
+    tables = torch.zeros(len(COMPARED), len(split.classes), len(split.classes), dtype=torch.long)
     for index in range(limit):
-        image, mask = split[index * len(split) // limit]
-        images, masks = image[None].to(device), mask[None].to(device)
-        for kind, found in under_rotations(
-            trained.in_tiles, images, masks, group, elements, len(split.classes)
-        ).items():
-            total[kind] = total.get(kind, torch.zeros(())) + torch.stack(found).sum(0)
-    return {"images": limit, **{kind: defined(float(dice(table)[1:].nanmean())) for kind, table in total.items()}}
+        image, mask = (one.unsqueeze(0).to(device) for one in split[index * len(split) // limit])
+        tables += under_rotations(trained.in_tiles, image, mask, group, elements, len(split.classes)).sum(0)
+    means = dice(tables)[:, 1:].nanmean(1).tolist()
+    return {"images": limit} | {name: defined(mean) for name, mean in zip(COMPARED, means, strict=True)}
 
 
 @torch.no_grad()
 def under_rotations(
     network: Callable[[Tensor], Tensor], images: Tensor, masks: Tensor, group: Group, elements: Tensor, classes: int
-) -> dict[str, list[Tensor]]:
-    """Three tables (K, K) of voxels per rotation h, all counted inside the disc: rows truth, columns prediction.
+) -> Tensor:
+    """What is compared per rotation h, voxel by voxel inside the disc: tables of truth by prediction (H, 3, K, K).
 
     "upright": the prediction f(x) against the truth. "rotated": h⁻¹·f(h·x) against the truth.
     "rotation_consistency": h⁻¹·f(h·x) against f(x), the equivariance of the masks, which needs no truth.
     """
     inside, scene = in_view(images.shape[2:]).to(images.device), Scene.mirrored(images, group)
-    upright = network(images).argmax(1)
-    tables: dict[str, list[Tensor]] = {"upright": [], "rotated": [], "rotation_consistency": []}
+    upright, tables = network(images).argmax(1), []
     for element in elements:
         back = scene.maps(network, element).argmax(1)
         pairs = ((upright, masks), (back, masks), (back, upright))
-        for counted, (found, true) in zip(tables.values(), pairs, strict=True):
-            counted.append(confusions(found, true, classes, inside).cpu())
-    return tables
+        tables.append(torch.stack([confusions(found, true, classes, inside).cpu() for found, true in pairs]))
+    return torch.stack(tables)

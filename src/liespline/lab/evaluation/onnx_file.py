@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +15,7 @@ from ..data.files import replacing
 from ..data.samples import GREY
 from ..data.scans.reading import TAILS
 from ..runs.trained import Trained, load
+from ..screen import quiet
 
 CONSTANT = 1024
 """How many numbers a constant has at most that is computed when an ONNX file is written."""
@@ -71,20 +68,6 @@ def _of_scans(trained: Trained) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def _exporter_manners() -> Iterator[None]:
-    """Keep the exporter's remarks, which are about its own internals, off the screen."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
-
-
 def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
     """Write the network as an ONNX file of plain convolutions, whole or not at all; its size in bytes.
 
@@ -95,7 +78,7 @@ def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
     trained = load(checkpoint)
     plain = as_plain(trained.network, compact=compact)
     example = torch.zeros(2, trained.signature.in_channels, *trained.signature.space)
-    with _exporter_manners():
+    with quiet(["torch.onnx"], [""]):
         program = torch.onnx.export(
             plain,
             (example,),

@@ -16,14 +16,9 @@ from ..data.split import ALL, SPLITS, Joined
 from ..networks import build
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from .defaults import takers
+from .fitting import fitting_widths, remarks
 from .networks import Signature
-from .objectives import Classification, Objective
-
-
-def classification(config: Config, signature: Signature) -> Objective:
-    """The objective of every task that sorts images into classes."""
-    training = config.training
-    return Classification(signature.classes, training.class_weights, training.label_smoothing)
+from .objectives import Objective, by_kind
 
 
 @dataclass(frozen=True)
@@ -32,8 +27,8 @@ class Task:
 
     defaults: Config
     load_split: Callable[[Config, str], Split]
-    whole: bool = False
-    """Whether it also loads split "all", of data that need not come with splits; else all splits are joined."""
+    own: bool = False
+    """Whether data are a user's own, of any size, which need not come with splits: `load_split` knows "all" too."""
     augmentations: Mapping[str, Callable[[Config], nn.Module]] | None = None
     """The task's own words for `--augment`, each with a module that augments a batch; else those of all tasks."""
     dimensions: tuple[int, ...] = (2,)
@@ -50,11 +45,7 @@ class Task:
     """The splits that the data come with."""
     epoch_images: int | None = None
     """How many images one epoch has at most, drawn anew each time; None takes all of them."""
-    fitting: Callable[[Config, Signature], Config] = lambda config, signature: config
-    """What a configuration of the general classifier leaves to the data."""
-    remarks: Callable[[Config, Split], list[str]] = lambda config, train: []
-    """What is to be said of the images that are trained on."""
-    objective: Callable[[Config, Signature], Objective] = classification
+    objective: Callable[[Config, Signature], Objective] = by_kind
 
     @property
     def name(self) -> str:
@@ -81,24 +72,29 @@ class Task:
 
     def settled(self, config: Config, signature: Signature) -> Config:
         """A configuration with all that its network needs to be made again, without the task."""
-        network = config.network
+        network, usual = config.network, self.defaults.network
         one_of(f"network (task {self.name})", network.network, self.networks)
-        if network.network == "classifier":
-            return self.fitting(config, signature)
-        if network.network == "resnet" and network.widths == self.defaults.network.widths:
+        if network.network == "classifier" and self.own:
+            return config.updated(widths=fitting_widths(usual, network, signature.space))
+        if network.network == "resnet" and network.widths == usual.widths:
             return config.updated(widths=WIDTHS)  # the task's are those of a chain: a block has two layers
         return config
 
     def make(self, config: Config, signature: Signature) -> nn.Module:
-        """The network of a configuration, or an ensemble that has its weights together."""
+        """The network of a configuration, or an ensemble that has its parameters together."""
         return build(self.settled(config, signature), signature)
 
     def load(self, config: Config, split: str) -> Split:
         """A split of the task's data, or "all" of it; if `--data` is missing, the error says what it must be."""
         self.data_path(config)
-        if split != ALL or self.whole:
-            return self.load_split(config, split)
-        return Joined({name: self.load_split(config, name) for name in self.splits(config)})
+        if split == ALL and not self.own:
+            return Joined({name: self.load_split(config, name) for name in self.splits(config)})
+        return self.load_split(config, split)
+
+    def remarks(self, config: Config, train: Split) -> list[str]:
+        """What is to be said of the images that are trained on."""
+        said = self.own and config.network.network in ("classifier", "resnet")
+        return remarks(self.defaults.network, config, train) if said else []
 
     def data_path(self, config: Config) -> Path | None:
         """Where the data are, or None for a task that brings its own."""
@@ -108,9 +104,9 @@ class Task:
             raise ConfigError(f"task {self.name} needs --data: {self.data_help}")
         return Path(config.data)
 
-    def augmentation(self, config: Config, dimensions: int | None = None, where: str = "") -> nn.Module:
+    def augmentation(self, config: Config, dimensions: int | None = None) -> nn.Module:
         """The augmentation that the configuration names, for images of so many dimensions if that is known."""
-        name, what = config.training.augment, f"{where}augment (task {self.name})"
+        name, what = config.training.augment, f"augment (task {self.name})"
         if self.augmentations is None:
             return Augmentation(words_of(name, (dimensions,) if dimensions else self.dimensions, what))
         return self.augmentations[one_of(what, name, self.augmentations)](config)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 from ...models.kit import wide
 from ...nn.resample import kept
 from ..data import Split, as_float
-from ..settings import Config, ConfigError, Network
+from ..data.split import SPLITS
+from ..settings import Config, Network
 from ..transforms import radii
-from .networks import Signature
 
 ROTATED = ("so2", "o2", "sim2", "so3", "o3")
 """Groups that hold every rotation."""
@@ -18,18 +20,15 @@ LOOKED_AT = 64
 FEWEST_STEPS = 150
 
 
-def parts_of(config: Config) -> tuple[int, int | None]:
-    """Which part tests, counted from 0, and into how many parts the data are cut."""
-    if (config.fold or 1) > (config.folds or config.fold or 1):
-        raise ConfigError(f"fold = {config.fold}: with --folds {config.folds} it is at most {config.folds}")
-    if config.fold is not None and config.folds is None:
-        raise ConfigError(f"fold = {config.fold}: say --folds too, into how many parts the data are cut")
-    return (config.fold or 1) - 1, config.folds
+def table_and_fold(config: Config) -> dict[str, Any]:
+    """What every reader of a folder takes: the table of labels, and which of how many parts tests, counted from 0."""
+    labels = Path(config.labels) if config.labels else None
+    return {"labels": labels, "fold": (config.fold or 1) - 1, "folds": config.folds}
 
 
-def fitting(defaults: Network, config: Config, signature: Signature) -> Config:
-    """Of the default layers of the general classifier, as many as the images have room for."""
-    return config.updated(widths=fitting_widths(defaults, config.network, signature.space))
+def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The splits that a table or folders name, which may leave testing out; all three where they name none."""
+    return tuple(split for split in SPLITS if split in given) if given else SPLITS
 
 
 def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
@@ -46,25 +45,23 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
 
 def remarks(defaults: Network, config: Config, train: Split) -> list[str]:
     """What is to be said of the images that are trained on, and of what the defaults make of them."""
-    training, notes = config.training, []
+    training, network = config.training, config.network
     a_step = min(training.batch_size, len(train))
     an_epoch = len(train) // max(1, a_step)
     steps, epochs = an_epoch * training.epochs, "1 epoch" if training.epochs == 1 else f"{training.epochs} epochs"
     text = f"{len(train):,} for training, {a_step} per step: {steps:,} steps in {epochs}"
     if 0 < steps < FEWEST_STEPS:
         text += f"; few steps, --epochs {math.ceil(FEWEST_STEPS / an_epoch)} would be better"
-    notes.append(text)
-    widths = fitting_widths(defaults, config.network, train.space)
-    if widths != config.network.widths and config.network.network == "classifier":
+    said, widths = [text], fitting_widths(defaults, network, train.space)
+    if widths != network.widths and network.network == "classifier":
         size = "×".join(map(str, train.space))
-        notes.append(f"{size} has room for {len(widths)} layers of the default {len(config.network.widths)}")
-    network = config.network
+        said.append(f"{size} has room for {len(widths)} layers of the default {len(network.widths)}")
     if network.group in ROTATED and network.max_angle is None and not network.circular_mask and fills_corners(train):
-        notes.append(
+        said.append(
             "the images fill their corners, which come and go when they are rotated: if what counts is in the middle, "
             "--circular-mask keeps the predictions steadier"
         )
-    return notes
+    return said
 
 
 def fills_corners(split: Split) -> bool:

@@ -10,16 +10,14 @@ from ..data.images import load_points
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import parts_of
-from .objectives import Landmarks
+from .fitting import table_and_fold
 
 
 def load(config: Config, split: str) -> Split:
     """A split of the folder, or all of it."""
     if config.labels is None:
         raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
-    fold, folds = parts_of(config)
-    found = load_points(Path(str(config.data)), Path(config.labels), split, fold=fold, folds=folds)
+    found = load_points(Path(str(config.data)), split=split, **table_and_fold(config))
     if any(side % 2 for side in found.space):
         size = "×".join(map(str, reversed(found.space)))
         raise DataError(f"{config.data}: images of {size}; the network halves them: take even sides")
@@ -29,10 +27,9 @@ def load(config: Config, split: str) -> Split:
 TASK = Task(
     defaults=DEFAULTS["landmarks"],
     data_help="a folder of PNG, JPEG or TIFF images of one size, with --labels",
+    own=True,
     load_split=load,
-    whole=True,
     augmentations={"none": lambda config: Augmentation(), "zoom": lambda config: Zoom()},
     options=OPTIONS["landmarks"],
     networks=("celeba",),
-    objective=lambda config, signature: Landmarks(0.0),
 )

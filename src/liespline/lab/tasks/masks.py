@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torchmetrics import Metric, MetricCollection
 
 from ..data.samples import IGNORE
-from .objectives import Objective
+from .objectives import OfClasses
 
 SMOOTH = 1.0  # voxel: a class that is neither there nor predicted counts as found
 
@@ -79,20 +79,13 @@ class MaskScores(Metric):
         return {name: value for name, value in each if not math.isnan(value)}
 
 
-class Segmentation(Objective):
+class Segmentation(OfClasses):
     """A class for every voxel: cross-entropy plus one minus the mean Dice of all classes but the first.
 
-    `weighted`: in training, voxels of a class count 1/√(share of the class). `smoothing`: in training, that much of the
-    target of the cross-entropy is shared out over all classes.
+    Weighted, voxels of a class count 1/√(share of the class).
     """
 
     monitor = "dice"
-    weights: Tensor
-
-    def __init__(self, classes: Sequence[str], weighted: bool = False, smoothing: float = 0.0) -> None:
-        super().__init__()
-        self.classes, self.weighted, self.smoothing = tuple(classes), weighted, smoothing
-        self.register_buffer("weights", torch.ones(len(self.classes)), persistent=False)
 
     def look_at(self, targets: Tensor) -> None:
         """Choose the weights by how many voxels each class has: (images, K)."""
@@ -108,11 +101,11 @@ class Segmentation(Objective):
         if shown:
             share = self.smoothing if self.training else 0.0
             entropy = nn.functional.cross_entropy(output, target, weights, ignore_index=IGNORE, label_smoothing=share)
-        return entropy + 1 - soft_dice(output, target, range(1, len(self.classes))).mean()
+        return entropy + 1 - soft_dice(output, target, range(1, len(self.names))).mean()
 
     def scores(self) -> MetricCollection:
         """The mean Dice; evaluation tells each class apart."""
-        return MetricCollection({"dice": MaskScores(self.classes)})
+        return MetricCollection({"dice": MaskScores(self.names)})
 
 
 def balanced_weights(counts: Tensor) -> Tensor:

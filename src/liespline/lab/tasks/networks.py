@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from ..data import DataError, Split
 from ..data.value_range import ValueRange
+from ..settings.words import shown
 
 
 @dataclass(frozen=True)
 class Signature:
     """What goes into a network and what comes out."""
 
-    in_channels: int
-    space: tuple[int, ...]
-    classes: tuple[str, ...]
+    in_channels: Annotated[int, Field(ge=1, le=4096)]
+    space: Annotated[tuple[int, ...], Field(min_length=1, max_length=3)]
+    classes: Annotated[tuple[str, ...], Field(min_length=1)]
     spacing: float | None = None
     """For volumes of their own spacing: the side in millimetres that voxels were brought to."""
     kind: str = "classes"
@@ -31,6 +34,14 @@ class Signature:
     whole: tuple[int, ...] = ()
     """Sides of the stored images whose middle is what goes in; none where that is all of them."""
 
+    @model_validator(mode="after")
+    def _fits_together(self) -> Signature:
+        if self.values and len(self.values) != len(self.classes):
+            raise ValueError(f"{len(self.values)} values of masks for {len(self.classes)} classes")
+        if self.whole and (len(self.whole) != len(self.space) or any(map(int.__gt__, self.space, self.whole))):
+            raise ValueError(f"{self.space} cut out of {self.whole}")
+        return self
+
     @staticmethod
     def of(split: Split) -> Signature:
         """The signature that a split of data asks for."""
@@ -38,7 +49,7 @@ class Signature:
         if split.kind == "numbers":
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
-            scaling = tuple((float(mean), float(std)) for mean, std in zip(values.mean(0), spread, strict=True))
+            scaling = tuple(zip(values.mean(0).tolist(), spread.tolist(), strict=True))
         return Signature(
             split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling,
             split.values, split.voxels, whole=split.whole,
@@ -48,25 +59,8 @@ class Signature:
     def from_dict(values: Any, where: str) -> Signature:
         """Read it back from a file."""
         try:
-            space = tuple(int(size) for size in values["space"])
-            side = values.get("spacing")
-            classes = tuple(map(str, values["classes"]))
-            kind, scaling = str(values.get("kind", "classes")), values.get("scaling", ())
-            scaling = tuple((float(mean), float(std)) for mean, std in scaling)
-            held, voxels = tuple(int(value) for value in values.get("values", ())), values.get("voxels")
-            channels, known = int(values["in_channels"]), values.get("value_range")
-            whole = tuple(int(size) for size in values.get("whole", ()))
-            signature = Signature(
-                channels, space, classes, None if side is None else float(side), kind, scaling, held,
-                None if voxels is None else float(voxels),
-                None if known is None else ValueRange.from_dict(known, channels), whole,
-            )  # fmt: skip
+            known = values.get("value_range")
+            known = None if known is None else ValueRange.from_dict(known, values["in_channels"])
+            return Signature(**{**values, "value_range": known})
         except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise DataError(f"{where}: does not say what the network takes and gives ({error!r})") from error
-        if not 1 <= len(space) <= 3 or not 1 <= signature.in_channels <= 4096 or not signature.classes:
-            raise DataError(f"{where}: describes no images: {signature}")
-        if held and len(held) != len(classes):
-            raise DataError(f"{where}: describes no images: {signature}")
-        if whole and (len(whole) != len(space) or any(n > m for n, m in zip(space, whole, strict=True))):
-            raise DataError(f"{where}: describes {space} cut out of {whole}")
-        return signature
+            raise DataError(f"{where}: does not say what the network takes and gives ({shown(error)})") from error

@@ -8,23 +8,19 @@ from ..data.listing import given_splits
 from ..data.mask_split import MaskSplit
 from ..data.pairs import NEEDED, load_pairs
 from ..data.scans import Reading
-from ..data.split import SPLITS
 from ..data.table import read_table
 from ..networks import multiple_of
 from ..settings import Config, ConfigError
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import parts_of
+from .fitting import named_splits, table_and_fold
 from .masks import Segmentation
 
 
 def load(config: Config, split: str) -> MaskSplit:
     """A split of the folder, or all of it."""
-    fold, folds = parts_of(config)
-    found = load_pairs(
-        Path(str(config.data)), split, Reading(config.intensity_range, config.spacing),
-        labels=Path(config.labels) if config.labels else None, patch=config.patch, fold=fold, folds=folds,
-    )  # fmt: skip
+    reading = Reading(config.intensity_range, config.spacing)
+    found = load_pairs(Path(str(config.data)), split, reading, patch=config.patch, **table_and_fold(config))
     multiple = multiple_of(config.network)
     if any(side % multiple for side in found.space):
         raise ConfigError(
@@ -35,19 +31,18 @@ def load(config: Config, split: str) -> MaskSplit:
 
 
 def splits(config: Config) -> tuple[str, ...]:
-    """The splits that folders or a table name; else all three are dealt out."""
-    given = set(given_splits(Path(str(config.data)), NEEDED))
-    if config.labels is not None:
-        given = set(read_table(Path(config.labels), Path(str(config.data)) / "images").splits or ())
-    return tuple(split for split in SPLITS if split in given) or SPLITS
+    """Those that a table names, or folders."""
+    if config.labels is None:
+        return named_splits(tuple(given_splits(Path(str(config.data)), NEEDED)))
+    return named_splits(read_table(Path(config.labels), Path(str(config.data)) / "images").splits)
 
 
 TASK = Task(
     defaults=DEFAULTS["segment"],
     data_help="a folder with folders images and masks in it, with files of equal names",
-    load_split=load,
-    whole=True,
+    own=True,
     splits=splits,
+    load_split=load,
     dimensions=(2, 3),
     options=OPTIONS["segment"],
     networks=("unet",),

@@ -30,7 +30,7 @@ def start_config(task: str | None, file: Path | None, given: Mapping[str, Any]) 
         chosen = find_task(config)
         return chosen.configured(chosen.checked(config), **given)
     if task is None:
-        raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline tasks`")
+        raise ConfigError("name a task, such as `liespline train images --data DIR`; see `liespline train --help`")
     chosen = find_task(task)
     return chosen.configured(chosen.defaults, **given)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import psutil
@@ -16,6 +13,7 @@ from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, W
 
 from ..runs.checkpoint import KeepBest, KeepLast, SafeCheckpoints, validated
 from ..runs.folder import Run
+from ..screen import quiet
 from ..settings import Config
 from ..tasks import find_task
 from .learner import Learner
@@ -141,18 +139,6 @@ def memory_in_use(device: torch.device) -> float:
     return round(psutil.Process().memory_info().rss / 2**20, 1)
 
 
-@contextmanager
-def lightning_manners() -> Iterator[None]:
+def lightning_manners() -> AbstractContextManager[None]:
     """Keep Lightning's banners, tips and warnings that do not apply off the screen."""
-    loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            for message in BESIDE_THE_POINT:
-                warnings.filterwarnings("ignore", message)
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    return quiet(("lightning.pytorch", "lightning.fabric", "pytorch_lightning"), BESIDE_THE_POINT)

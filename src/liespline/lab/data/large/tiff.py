@@ -1,7 +1,9 @@
 """Windows of tiled, striped and pyramidal TIFF files, by tifffile: only the tiles that a window meets are decoded."""
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,13 @@ PLACE = (33550, 33922, 34264, 34735, 34736, 34737, 42113)
 def open_tiff(path: Path) -> tifffile.TiffFile:
     """The file, of which only the headers have been read."""
     try:
-        file = tifffile.TiffFile(path)
-    except Exception as error:  # tifffile raises almost anything on damaged files
-        raise DataError(f"{path}: cannot be read as TIFF ({error}); fetch it again") from error
-    try:
-        if file.series:
+        with ExitStack() as failed:
+            file = failed.enter_context(tifffile.TiffFile(path))
+            if not file.series:
+                raise ValueError("there is no image in it")
+            failed.pop_all()
             return file
-        raise ValueError("there is no image in it")
-    except Exception as error:
-        file.close()
+    except Exception as error:  # tifffile raises almost anything on damaged files
         raise DataError(f"{path}: cannot be read as TIFF ({error}); fetch it again") from error
 
 
@@ -50,8 +50,7 @@ class TiffWindows:
         self.shape = (sum(self._planes), int(first.imagelength), int(first.imagewidth))
         self.dtype: np.dtype[Any] = np.dtype(first.dtype)
         self.place: Mapping[int, tuple[Any, ...]] = self._place(first, levels[0].pages[0])
-        self._kept: OrderedDict[tuple[int, int], tuple[Array, tuple[int, int, int]]] = OrderedDict()
-        self._check()
+        self._segment = lru_cache(KEPT_BYTES // self._check() or 1)(self._decode)
 
     def _place(self, page: Any, finest: Any) -> dict[int, tuple[Any, ...]]:
         tags = {code: finest.tags[code] for code in PLACE if code in finest.tags}
@@ -62,20 +61,24 @@ class TiffWindows:
             place[33550] = (kind, count, (x * scale, y * scale, *rest))
         return place
 
-    def _check(self) -> None:
-        size, problems = self.path.stat().st_size, []
-        for page in self._pages:
-            segment = int(np.prod(page.chunks)) * self.dtype.itemsize
-            if segment > MOST_SEGMENT:
-                raise DataError(
-                    f"{self.path}: is stored in pieces of {segment >> 20:,} MiB; save it tiled, for instance with "
-                    "`vips tiffsave IN OUT --tile` or `gdal_translate -co TILED=YES IN OUT`"
-                )
-            ends = np.array(page.dataoffsets, np.int64) + np.array(page.databytecounts, np.int64)
-            for index in np.flatnonzero(ends > size):
-                problems.append(f"{self.path}, {self._name(page, int(index))}: lies beyond the end of the file")
-        if problems:
-            raise DataError([*problems, f"{self.path}: is truncated: fetch it again"])
+    def _check(self) -> int:
+        """The bytes of the largest tile; DataError if it cannot be held, or if tiles lie beyond the end of the file."""
+        segment = max(math.prod(page.chunks) for page in self._pages) * self.dtype.itemsize
+        if segment > MOST_SEGMENT:
+            raise DataError(
+                f"{self.path}: is stored in pieces of {segment >> 20:,} MiB; save it tiled, for instance with "
+                "`vips tiffsave IN OUT --tile` or `gdal_translate -co TILED=YES IN OUT`"
+            )
+        size = self.path.stat().st_size
+        beyond = [
+            f"{self.path}, {self._name(page, index)}: lies beyond the end of the file"
+            for page in self._pages
+            for index, part in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True))
+            if sum(part) > size
+        ]
+        if beyond:
+            raise DataError([*beyond, f"{self.path}: is truncated: fetch it again"])
+        return segment
 
     def check_shown(self) -> None:
         """Refuse an image whose samples are not what is seen: training reads small ones with all that says how."""
@@ -88,15 +91,6 @@ class TiffWindows:
                 "image this large is read window by window: save it upright, as grey or RGB of uint8, uint16 or float32"
             )
 
-    @staticmethod
-    def _name(page: Any, index: int) -> str:
-        if not page.is_tiled:
-            return f"strip {index}"
-        across = -(-page.imagewidth // page.tilewidth)
-        down = -(-page.imagelength // page.tilelength)
-        row, column = divmod(index % (across * down), across)
-        return f"tile in row {row}, column {column}"
-
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
         """The samples (C, bottom − top, right − left) of a window inside the image."""
         _, height, width = self.shape
@@ -104,9 +98,9 @@ class TiffWindows:
             raise ValueError(f"window {(top, left, bottom, right)} is not inside the image of {height}×{width}")
         out = np.zeros((self.shape[0], bottom - top, right - left), self.dtype)
         plane = 0
-        for page, planes in zip(self._pages, self._planes, strict=True):
+        for number, (page, planes) in enumerate(zip(self._pages, self._planes, strict=True)):
             for index in self._met(page, top, left, bottom, right):
-                segment, (sample, y, x) = self._segment(page, index)
+                segment, (sample, y, x) = self._segment(number, index)
                 inside = segment[max(top - y, 0) : bottom - y, max(left - x, 0) : right - x]
                 high, wide, samples = inside.shape
                 y, x, sample = max(y - top, 0), max(x - left, 0), plane + sample
@@ -114,39 +108,36 @@ class TiffWindows:
             plane += planes
         return out
 
-    def _met(self, page: Any, top: int, left: int, bottom: int, right: int) -> Iterator[int]:
+    def _met(self, page: Any, top: int, left: int, bottom: int, right: int) -> list[int]:
         """Numbers of the tiles or strips that a window meets, in each plane of a file with separate channels."""
-        high = page.tilelength if page.is_tiled else page.rowsperstrip
-        wide = page.tilewidth if page.is_tiled else page.imagewidth
-        down, across = -(-page.imagelength // high), -(-page.imagewidth // wide)
-        separate = page.samplesperpixel if page.planarconfig == 2 else 1
-        for plane in range(separate):
-            for row in range(top // high, -(-bottom // high)):
-                for column in range(left // wide, -(-right // wide)):
-                    yield (plane * down + row) * across + column
+        high, wide = self._sides(page)
+        grid = np.arange(len(page.dataoffsets)).reshape(-1, -(-page.imagelength // high), -(-page.imagewidth // wide))
+        return list(map(int, grid[:, top // high : -(-bottom // high), left // wide : -(-right // wide)].ravel()))
 
-    def _segment(self, page: Any, index: int) -> tuple[Array, tuple[int, int, int]]:
-        """A decoded tile (h, w, samples) and where it begins: plane, row, column."""
-        key = (page.offset, index)
-        if key not in self._kept:
-            self._kept[key] = self._decode(page, index)
-            while sum(tile.nbytes for tile, _ in self._kept.values()) > KEPT_BYTES and len(self._kept) > 1:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+    @staticmethod
+    def _sides(page: Any) -> tuple[int, int]:
+        """Height and width of tiles or strips."""
+        return (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
 
-    def _decode(self, page: Any, index: int) -> tuple[Array, tuple[int, int, int]]:
+    def _name(self, page: Any, index: int) -> str:
+        high, wide = self._sides(page)
+        across = -(-page.imagewidth // wide)
+        row, column = divmod(index % (-(-page.imagelength // high) * across), across)
+        return f"tile in row {row}, column {column}" if page.is_tiled else f"strip {index}"
+
+    def _decode(self, number: int, index: int) -> tuple[Array, tuple[int, int, int]]:
+        """A tile (h, w, samples) of a page and where it begins: plane, row, column."""
+        page = self._pages[number]
         offset, count = page.dataoffsets[index], page.databytecounts[index]
         try:
             page.parent.filehandle.seek(offset)
             data = page.parent.filehandle.read(count) if count else None  # a tile left out by the writer holds nothing
             values, (sample, _, y, x, _), shape = page.decode(data, index, jpegtables=page.jpegtables)
         except Exception as error:
-            raise self._undecoded(page, index, error) from error
+            if "imagecodecs" in str(error):
+                raise DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'") from error
+            raise DataError(
+                f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again"
+            ) from error
         held = np.full(shape, page.nodata, self.dtype) if values is None else np.asarray(values).reshape(shape)
         return held[0], (sample, y, x)
-
-    def _undecoded(self, page: Any, index: int, error: Exception) -> DataError:
-        if "imagecodecs" in str(error):
-            return DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'")
-        return DataError(f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again")
