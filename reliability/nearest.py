@@ -27,7 +27,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "paths/": ["core/test_paths_cuda", "core/test_decide", "core/test_paths", "core/test_layers"],
     "hopper/": ["core/test_hopper_tiles", "core/test_versions", "core/test_hopper"],
     "optim": ["core/test_optim"],
-    "_export/": ["core/test_export", "core/test_export_networks"],
+    "_export/": ["core/test_export", "core/test_export_networks", "core/test_properties_networks"],
     "models/celeba": ["core/test_models_parts", "core/test_models"],
     "models/pcam": ["core/test_models_parts", "core/test_models"],
     "models/classifier": ["core/test_ready_networks", "core/test_symmetries"],

@@ -16,7 +16,6 @@ from liespline.testing import equivariance_error
 X64 = torch.float64
 EIGHTH, STEP = math.pi / 4, 0.5 * math.log(2)
 SIM2, GL2 = ls.Product(ls.SO2(), ls.Scale(2)), ls.GL2()
-FIVE_SCALES = ls.uniform(ls.Scale(2), 5, spacing=STEP)
 
 
 def network(grid: ls.Grid, k: int, out: ls.Grid | None = None, width: int = 4, **given: object) -> nn.Sequential:
@@ -59,7 +58,7 @@ def test_flips_about_axes_at_22_degrees(k: int, centres: ls.Grid | None) -> None
 @pytest.mark.parametrize(("window", "centres"), [(5, ls.lattice(2, 5)), (3, ls.disc(3))])
 def test_what_scalings_cut_off_costs_equivariance_and_is_told(window: int, centres: ls.Grid) -> None:
     """The paper's 25 centres of degree 2 in 5×5, and nine in 3×3."""
-    grid = FIVE_SCALES
+    grid = ls.uniform(ls.Scale(2), 5, spacing=STEP)
     basis = ls.SplineBasis(centres, degree=2 if window == 5 else 3)
     ls.nn.arguments._told.clear()
     torch.manual_seed(0)

@@ -13,6 +13,7 @@ from own_group import Triangular
 SO2, SO3 = ls.uniform(ls.SO2(), 4), ls.uniform(ls.SO3(), 12)
 TWELVE, SCALES = ls.uniform(ls.SO2(), 12), ls.uniform(ls.Scale(2), 2, spacing=0.3)
 GROWING = ls.uniform(ls.Scale(2), 3, spacing=0.4)
+TINY = ls.Grid(ls.Scale(2), torch.tensor([[1e-25], [1.0]]).double(), torch.ones(2), 1.0)
 FAR = torch.tensor([[40.0, 40.0]])
 LIFT, GCONV = ls.Lift(2, 3, 5, SO2), ls.GConv(3, 4, 5, SO2)
 
@@ -103,6 +104,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         "no layer of this .* has a grid",
     ),
     (lambda: ls.nn.Ensemble([]), "Ensemble: no networks"),
+    (lambda: ls.Lift(1, 1, 3, TINY), r"Lift: 1/\|det h\| times the basis reaches 4e\+49"),
     (
         lambda: ls.GConv(1, 1, 5, ls.local(Triangular(), 7, 0.3))(torch.zeros(1, 1, 3, 9, 9)),
         r"expected \(B, 1, 7, S, S\)",

@@ -19,7 +19,6 @@ CUBE = ls.uniform(ls.SO3(), 12)
 
 def test_between_grids_and_without_space() -> None:
     sphere = ls.uniform(ls.Sphere(), 6)
-    same(nn.Sequential(Lift(1, 2, 3, sphere), nn.ReLU(), GConv(2, 2, 3, sphere)), torch.randn(2, 1, 6, 6, 6))
     functions = nn.Sequential(
         *(GConv(1, 2, None, sphere, out_grid=CUBE), nn.BatchNorm1d(2), nn.ReLU()),
         *(GConv(2, 3, None, CUBE), Project("max", CUBE)),

@@ -137,3 +137,17 @@ def test_grids_keep_their_own_copy_in_float64():
         grid.spacing = 2.0
     with pytest.raises(ValueError, match="Grid: elements"):
         Grid(Triangular(), torch.ones(1, 2, 2), torch.ones(1), 1.0)  # not triangular: Exp ∘ Log tells
+
+
+FINITE = [(O2(), 16), *((SO3(), n) for n in (12, 24, 60)), *((O3(), n) for n in (24, 48, 120))]
+
+
+@pytest.mark.parametrize(("group", "n"), FINITE, ids=name)
+def test_uniform_grids_are_groups(group, n):
+    elements = group.matrix(uniform(group, n).elements)
+    products = (elements.unsqueeze(1) @ elements).reshape(-1, 1, *elements.shape[1:])
+    nearest = (products - elements).abs().amax((-1, -2)).min(1)
+    assert float(nearest.values.max()) < 1e-14
+    assert torch.equal(nearest.indices.bincount(), torch.full((len(elements),), len(elements))), "a Latin square"
+    if n in (12, 24, 48):
+        assert set(elements.unique().tolist()) == {-1.0, 0.0, 1.0}, "signed permutations map lattices to themselves"

@@ -91,20 +91,6 @@ def test_haar_weights_count_every_component():
     assert (len(grid), float(grid.weights.sum())) == (24, pytest.approx(2 * math.tau * 3 * STEP))
 
 
-FINITE = [(O2(), 16), *((SO3(), n) for n in (12, 24, 60)), *((O3(), n) for n in (24, 48, 120))]
-
-
-@pytest.mark.parametrize(("group", "n"), FINITE, ids=name)
-def test_uniform_grids_are_groups(group, n):
-    elements = group.matrix(uniform(group, n).elements)
-    products = (elements.unsqueeze(1) @ elements).reshape(-1, 1, *elements.shape[1:])
-    nearest = (products - elements).abs().amax((-1, -2)).min(1)
-    assert float(nearest.values.max()) < 1e-14
-    assert torch.equal(nearest.indices.bincount(), torch.full((len(elements),), len(elements))), "a Latin square"
-    if n in (12, 24, 48):
-        assert set(elements.unique().tolist()) == {-1.0, 0.0, 1.0}, "signed permutations map lattices to themselves"
-
-
 def test_o2_flips_as_images_do():
     image = torch.arange(9.0).reshape(3, 3)
     y = torch.cartesian_prod(torch.arange(3.0) - 1, torch.arange(3.0) - 1)

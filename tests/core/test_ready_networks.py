@@ -91,14 +91,6 @@ def test_a_seed_gives_one_network_whatever_was_built_before() -> None:
     assert torch.equal(*drawn)
 
 
-def test_deformable_kernels_train_their_centres() -> None:
-    net = models.classifier(1, 2, TURNS, widths=(2, 3, 3), kernel="deformable")
-    centres = [p for name, p in net.named_parameters() if "centres" in name]
-    assert len(centres) == 2
-    net(torch.randn(4, 1, 16, 16)).square().sum().backward()
-    assert all(bool(p.grad.abs().sum() > 0) for p in centres)
-
-
 def test_the_pyramid_is_one_feature_map_per_stage() -> None:
     net = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True)
     shapes = [tuple(f.shape) for f in net(torch.randn(2, 2, 29, 32))]
