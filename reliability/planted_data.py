@@ -9,7 +9,7 @@ FAULTS = [
           "DICOM: front and back swapped", "lab/test_data_scans"),
     Fault("lab/data/scans/dicom.py::read_dicom", "found.sort(", "sorted(found,",
           "DICOM: slices in the order of their names", "lab/test_data_scans"),
-    Fault("lab/data/scans/spacing.py::resample", "/ max(1.0, step))", "/ 1.0)", "shrinking volumes skips voxels",
+    Fault("lab/data/scans/reading.py::resample", "/ max(1.0, step))", "/ 1.0)", "shrinking volumes skips voxels",
           "lab/test_data_scans"),
     Fault("lab/data/table.py::_groups", "if group and len(held) > 1:", "if group and len(held) > 2:",
           "a group in two splits is not seen", "lab/test_data_table"),

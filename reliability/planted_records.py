@@ -128,12 +128,15 @@ _RECORDS = [
         "affine digits leave the view",
     ),
     Fault(
-        "lab/data/resample.py::transformed", "np.ceil(reach - _ROUNDING)", "np.ceil(0 * reach)", "shrunk digits aliased"
+        "../../studies/data/resample.py::transformed",
+        "np.ceil(reach - _ROUNDING)",
+        "np.ceil(0 * reach)",
+        "shrunk digits aliased",
     ),
     Fault(
-        "lab/data/resample.py::transformed",
-        "images[rows].astype(np.float64)",
-        "images[rows].astype(np.float32)",
+        "lab/data/digits.py::load",
+        "digits.images[rows] / 16), rotations(torch.from_numpy(angles))",
+        "digits.images[rows] / 16).float(), rotations(torch.from_numpy(angles)).float()",
         "other digits on other processors",
     ),
     Fault(

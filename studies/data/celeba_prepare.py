@@ -22,7 +22,7 @@ from PIL import Image
 
 from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, lock, write_text
-from liespline.lab.data.pictures import picture, read_rgb, strict_pillow
+from liespline.lab.data.pictures import picture, strict_pillow
 
 from ..command import Target, console, progress_bar, run
 from .celeba_source import IDENTITY_FILE, LANDMARKS, LANDMARKS_FILE, Source, listed_and_present, read_source
@@ -169,7 +169,8 @@ def _picture(source: Source, rows: list[int]) -> NDArray[Any]:
     """The first of the images that can be read, scaled and padded; source −1 when none can."""
     for row in rows:
         try:
-            image = read_rgb(source.image(row))
+            with picture(source.image(row)) as stored:
+                image = stored.convert("RGB")
         except DataError:
             continue
         size, pad = _geometry(*image.size)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size
-from liespline.lab.data.resample import transformed
 from liespline.lab.data.split import SPLITS, Split, check_split
 
 from .matrices import Matrices, places
+from .resample import transformed
 
 CLASSES = tuple("0123456789")
 SIDE, WIDE = 28, 40

@@ -53,6 +53,7 @@ def test_yaml_is_what_a_person_would_write():
         ("task: images\nlabel_type: tag", ["choose one of classes, tags, numbers", "Did you mean 'tags'?"]),
         ("task: volumes\nintensity_range: '5'", ["intensity_range = '5': expected LOW,HIGH, such as -160,240"]),
         ("task: digits\ntraining: [1]", ["training", "'name: value' lines"]),
+        ("task: images\nfolds: 2", ["folds = 2: must be from 3 to 100"]),
         ("task: images\nfold: 2", ["fold = 2: say --folds too"]),
         ("task: images\nfolds: 4\nfold: 5", ["fold = 5: with --folds 4 it is at most 4"]),
         ("task: digits\nnetwork: {kernel: apart}", ["kernel 'apart' is called 'pointwise' now"]),

@@ -90,7 +90,7 @@ CHANGES = {
     "float labels": ({"train_labels": NINE.astype(float)}, r"train_labels is float64"),
     "flat images": (
         {"train_images": np.zeros((9, 28, 28, 3), np.uint8)},
-        r"\(9, 28, 28, 3\); expected one or more vol",
+        r"has shape \(28, 28, 3\); expected \(D, H, W\)",
     ),
     "64-bit images": ({"train_images": np.zeros((9, 6, 7, 8))}, r"dtype float64; expected uint8"),
     "not finite": ({"train_images": BAD}, r"train_images row 7: has values that are not finite"),

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 import torch
 from PIL import Image
-from sklearn.metrics import f1_score, r2_score, roc_auc_score
+from sklearn.metrics import r2_score
 
 from lab.small_runs import new_run
 from liespline.lab.data import DataError, images
@@ -16,7 +16,7 @@ from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.objectives import Numbers, Tags
+from liespline.lab.tasks.labelled import Numbers, Tags
 
 DRAW = np.random.default_rng(0)
 
@@ -104,19 +104,6 @@ def test_numbers_are_learned_in_their_own_units(blobs, tmp_path, liespline):
     np.testing.assert_allclose(found[:, 0], answers, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("shift", [0.0, -5.0], ids=["all in [0, 1]", "below"])
-def test_scores_of_tags_are_sklearns_wherever_the_logits_lie(shift):
-    draw = torch.Generator().manual_seed(0)
-    logits, target = torch.rand(40, 2, generator=draw) + shift, torch.randint(0, 2, (40, 2), generator=draw)
-    counters = Tags(("a", "b")).scores()
-    for part in range(0, 40, 16):
-        counters.update(logits[part : part + 16], target[part : part + 16].float())
-    found = {name: float(value) for name, value in counters.compute().items()}
-    guess = (logits.sigmoid() > 0.5).long().numpy()
-    known = {"auc": roc_auc_score(target, logits), "f1": f1_score(target, guess, average="macro", zero_division=0)}
-    assert found == pytest.approx(known)
-
-
 def test_losses_are_what_loops_give():
     output, target = torch.randn(5, 2), torch.randint(0, 2, (5, 2)).float()
     p = torch.sigmoid(output)
@@ -126,17 +113,6 @@ def test_losses_are_what_loops_give():
     apart = (output - target).abs() / torch.tensor([2.0, 0.5])
     expected = torch.where(apart < 1, apart**2 / 2, apart - 0.5).mean()
     assert torch.allclose(numbers.loss(output, target), expected)
-
-
-def test_two_numbers_count_alike_whatever_their_units():
-    draw = np.random.default_rng(1)
-    truth = draw.normal(0, (1.0, 100.0), (50, 2))
-    answers = truth + draw.normal(0, (0.9, 10.0), (50, 2))
-    scores = Numbers(("a", "b"), [(0.0, 1.0), (0.0, 100.0)]).scores()
-    scores.update(torch.tensor(answers), torch.tensor(truth))
-    each = [r2_score(truth[:, i], answers[:, i]) for i in range(2)]
-    assert each[1] - each[0] > 0.3
-    assert float(scores.compute()["r2"]) == pytest.approx(sum(each) / 2, rel=1e-5)
 
 
 def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liespline):
@@ -201,17 +177,3 @@ def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_
     assert json.loads((runs / "results.json").read_text()) == found
     assert liespline(*arguments, *small, "--epochs", 2)[0] == 0
     assert len((runs / "fold-3" / "metrics.jsonl").read_text().splitlines()) == 2, "longer goes on"
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--set", "fold=2"), "say --folds too"),
-        (("--folds", 4, "--set", "fold=5"), "it is at most 4"),
-        (("--folds", 2), "folds = 2"),
-    ],
-)
-def test_folds_that_are_none(blobs, by_patient, liespline, options, says):
-    status, said = liespline("train", "images", "--data", blobs[0], "--labels", by_patient, *options)
-    assert status
-    assert says in said

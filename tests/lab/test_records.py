@@ -11,7 +11,6 @@ from scipy import ndimage
 from lab.mnist_files import idx
 from lab.small_runs import new_run
 from liespline.lab.data import Split
-from liespline.lab.data.resample import transformed
 from liespline.lab.evaluation import evaluate
 from liespline.lab.runs.trained import load
 from liespline.lab.session import Session
@@ -21,6 +20,7 @@ from liespline.lab.tasks.networks import Signature
 from liespline.lab.training.train import keep_best
 from studies.data import mnist
 from studies.data.matrices import Matrices, places
+from studies.data.resample import transformed
 
 RNG = np.random.default_rng(0)
 

@@ -471,7 +471,7 @@ def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as patch:
         patch.setattr("liespline.lab.data.store.FORMAT", 1)
-        patch.setattr("liespline.lab.data.mask_store.MaskStore.own_mask", lambda self, row: self.mask(row))
+        patch.setattr("liespline.lab.data.patches.MaskStore.own_mask", lambda self, row: self.mask(row))
         evaluated(coarse)
     before = set((tmp_path / "cache").glob("*.items"))
     scores = evaluated(coarse)["scores"]

@@ -16,6 +16,14 @@ MOST_CHANNELS = 4
 """A last axis of at most so many is one of channels, a longer one of space."""
 
 
+def channels_first(where: object, values: Array) -> Array:
+    """A volume (C, D, H, W) of an array (D, H, W) or (D, H, W, C)."""
+    if values.ndim not in (3, 4) or (values.ndim == 4) != (values.shape[-1] <= MOST_CHANNELS) or not values.size:
+        expected = f"(D, H, W) or (D, H, W, channels ≤ {MOST_CHANNELS})"
+        raise DataError(f"{where}: has shape {values.shape}; expected {expected}")
+    return values[None] if values.ndim == 3 else np.moveaxis(values, -1, 0)
+
+
 def mapped_npy(path: Path) -> np.memmap[Any, Any]:
     """The array of a `.npy` file, mapped into memory: so a file that is shorter than it says is noticed at once."""
     existing(path, "an array in a .npy file")

@@ -14,8 +14,7 @@ from torch.utils.data import Dataset
 
 from .arrays import Array
 from .files import DataError
-from .mask_store import MaskStore
-from .patches import RandomPatches, cut
+from .patches import MaskStore, RandomPatches, cut
 from .scans import cube_side
 from .split import Split
 from .store import Seen

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 from . import channels
 from .arrays import Array
 from .channels import MOST_PIXELS
-from .files import DataError
+from .files import DataError, existing
 
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")
@@ -33,8 +33,7 @@ def strict_pillow() -> Iterator[None]:
 @contextmanager
 def picture(path: Path) -> Iterator[Image.Image]:
     """An opened image of which only the header has been read; anything wrong with it is a DataError."""
-    if path.exists() and not path.is_file():  # a pipe would keep us waiting
-        raise DataError(f"{path}: is not a plain file; repair or remove it")
+    existing(path, "PNG, JPEG or TIFF")
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
@@ -42,17 +41,9 @@ def picture(path: Path) -> Iterator[Image.Image]:
             yield image
     except DataError:
         raise
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: does not exist") from error
     except Exception as error:  # Pillow's decoders raise almost anything on damaged files
         advice = "repair or remove it" if path.suffix.lower() in SUFFIXES else "expected PNG, JPEG or TIFF"
         raise DataError(f"{path}: cannot be read as an image ({error}); {advice}") from error
-
-
-def read_rgb(path: Path) -> Image.Image:
-    """The whole image as 8-bit RGB, in the orientation it is stored in."""
-    with picture(path) as image:
-        return image.convert("RGB")
 
 
 def read_array(path: Path) -> Array:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .arrays import MOST_CHANNELS, Array, mapped_npy, opened_npz
+from .arrays import MOST_CHANNELS, Array, channels_first, mapped_npy, opened_npz
 from .centred import Centred, box_notes, box_of
 from .files import DataError
 from .split import Split, check_split
@@ -78,12 +78,11 @@ def _items(path: Path, key: str, count: int) -> Iterator[tuple[int, Item]]:
 
 def _rows(where: str, volumes: Array) -> Iterator[tuple[str, Array]]:
     """The volumes (C, D, H, W) of an array (N, D, H, W) or (N, D, H, W, C)."""
-    if volumes.ndim not in (4, 5) or (volumes.ndim == 5) != (volumes.shape[-1] <= MOST_CHANNELS) or not len(volumes):
-        expected = f"one or more volumes (N, D, H, W) or (N, D, H, W, channels ≤ {MOST_CHANNELS})"
-        raise DataError(f"{where}: has shape {volumes.shape}; expected {expected}")
+    if volumes.ndim not in (4, 5) or not len(volumes):
+        raise DataError(f"{where}: has shape {volumes.shape}; expected one or more volumes (N, D, H, W[, channels])")
     if volumes.dtype not in (np.uint8, np.uint16, np.float32):
         raise DataError(f"{where}: has dtype {volumes.dtype}; expected uint8, uint16 or float32")
     for row, volume in enumerate(volumes):
         if not np.isfinite(volume).all():
             raise DataError(f"{where} row {row}: has values that are not finite; repair it")
-        yield f"{where} row {row}", np.array(volume[None] if volume.ndim == 3 else np.moveaxis(volume, -1, 0))
+        yield f"{where} row {row}", np.array(channels_first(where, volume))

@@ -17,8 +17,9 @@ from ..networks import build
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from .defaults import takers
 from .fitting import fitting_widths, remarks
+from .labelled import by_kind
 from .networks import Signature
-from .objectives import Objective, by_kind
+from .objectives import Objective
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import MOST_CHANNELS, Array, mapped_npy, opened_npz
+from ..arrays import Array, channels_first, mapped_npy, opened_npz
 from ..files import DataError
 from .scan import Scan
 
@@ -18,16 +18,11 @@ def read_array_file(path: Path) -> Scan:
     along D, H and W; a bare array has cubic voxels.
     """
     values, spacing = (np.array(mapped_npy(path)), np.ones(3)) if path.suffix.lower() == ".npy" else _npz(path)
-    if values.ndim not in (3, 4) or (values.ndim == 4) != (values.shape[-1] <= MOST_CHANNELS) or not values.size:
-        raise DataError(
-            f"{path}: has shape {values.shape}; expected (D, H, W) or (D, H, W, channels ≤ {MOST_CHANNELS})"
-        )
     if values.dtype.kind not in "iuf":
         raise DataError(f"{path}: holds {values.dtype}; expected whole numbers or floats")
     if spacing.shape != (3,) or not (np.isfinite(spacing) & (spacing > 0)).all():
         raise DataError(f"{path}: spacing is {spacing.tolist()}; expected three positive numbers in millimetres")
-    channels = values[None] if values.ndim == 3 else np.moveaxis(values, -1, 0)
-    return Scan(channels, tuple(float(value) for value in spacing))
+    return Scan(channels_first(path, values), tuple(float(value) for value in spacing))
 
 
 def _npz(path: Path) -> tuple[Array, Array]:

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..transforms import resampled, rotations
-from .arrays import Array
+from liespline.lab.data.arrays import Array
+from liespline.lab.transforms import resampled
 
 _BLOCK_SAMPLES = 1 << 22
 _ROUNDING = 1e-6
@@ -36,12 +36,3 @@ def transformed(
             moved = torch.nn.functional.avg_pool2d(fine, int(times)) if times > 1 else fine
             out[rows] = (moved[:, 0].clamp(0, 1) * 255 + _ROUNDING).round().to(torch.uint8).numpy()
     return out
-
-
-def rotated(images: Array, angles: NDArray[np.float64], side: int, magnification: float = 1.0) -> NDArray[np.uint8]:
-    """Images (N, H, W) in [0, 1], magnified and rotated by `angles`, centred on black.
-
-    Counter-clockwise, about their centre: (N, side, side).
-    """
-    matrices = rotations(torch.from_numpy(angles)) / magnification
-    return transformed(images, matrices.numpy(), side)
