@@ -45,14 +45,14 @@ GRIDS: dict[str, Grid] = {
 every_grid = pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
 
 
-def deformable(grid: Grid) -> dict[str, SplineBasis]:
-    """Bases whose centres are learned and lie off the elements and samples."""
+def off_grid(grid: Grid, *, trainable: bool = True) -> dict[str, SplineBasis]:
+    """Bases whose centres lie off the elements and samples."""
     group, lattice = grid.group, ls.lattice(grid.group.space_dim, 2)
     moved = lattice.elements + 0.3 * _noise(len(lattice), group.space_dim)
-    x_basis = SplineBasis(Grid(lattice.group, moved, lattice.weights, 1.0), degree=3, trainable=True)
+    x_basis = SplineBasis(Grid(lattice.group, moved, lattice.weights, 1.0), degree=3, trainable=trainable)
     if group.dim == 0:
         return {"x_basis": x_basis, "h_basis": SplineBasis(grid)}
     moves = 0.2 * torch.tensor(grid.steps, dtype=torch.float64) * _noise(len(grid), group.dim)
     centres = Grid(group, group.product(grid.elements, group.exp(moves)), grid.weights, grid.spacing)
     wider = tuple(1.3 * step for step in grid.steps)
-    return {"x_basis": x_basis, "h_basis": SplineBasis(centres, scale=wider, trainable=True)}
+    return {"x_basis": x_basis, "h_basis": SplineBasis(centres, scale=wider, trainable=trainable)}

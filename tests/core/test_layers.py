@@ -9,7 +9,7 @@ import torch
 
 import liespline as ls
 import oracle
-from cases import GRIDS, deformable, every_grid
+from cases import GRIDS, every_grid, off_grid
 from liespline import functional
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
@@ -20,10 +20,11 @@ def close(found: torch.Tensor, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-10, rtol=0)
 
 
+@pytest.mark.parametrize("trainable", [False, True])
 @pytest.mark.parametrize("kind", [ls.Lift, ls.GConv])
 @every_grid
-def test_layers_are_the_formula(grid: ls.Grid, kind: type) -> None:
-    bases = deformable(grid)
+def test_layers_are_the_formula(grid: ls.Grid, kind: type, trainable: bool) -> None:
+    bases = off_grid(grid, trainable=trainable)
     if kind is ls.Lift:
         del bases["h_basis"]
     layer = kind(2, 2, 3, grid, padding=1, dtype=torch.float64, **bases)
@@ -34,11 +35,24 @@ def test_layers_are_the_formula(grid: ls.Grid, kind: type) -> None:
     close(layer(x), oracle.correlate(layer, x.numpy(), sampled))
 
 
+def test_the_sizes_of_windows_may_be_left_out() -> None:
+    """They save time where some are smaller than others, and change nothing."""
+    grid = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
+    first, second = (kind(2, 2, 3, grid, dtype=torch.float64) for kind in (ls.Lift, ls.GConv))
+    assert len(set(first.window.sizes)) > 1
+    x = torch.randn(1, 2, 14, 14, dtype=torch.float64)
+    options = [layer._options() | {"sizes": None} for layer in (first, second)]
+    lifted = functional.lift(x, first.weight, first.samples()[0][:, 0], first.bias, **options[0])
+    torch.testing.assert_close(lifted, first(x))
+    correlated = functional.correlate(lifted, second.weight, *second.samples(), second.bias, **options[1])
+    torch.testing.assert_close(correlated, second(lifted))
+
+
 @pytest.mark.parametrize("name", ["SO2", "Scale(2)", "SO3"])
 def test_gradients(name: str) -> None:
     grid = GRIDS[name]
     d = grid.group.space_dim
-    layer = ls.GConv(2, 2, 2 if d == 3 else 3, grid, dtype=torch.float64, **deformable(grid))
+    layer = ls.GConv(2, 2, 2 if d == 3 else 3, grid, dtype=torch.float64, **off_grid(grid))
     names = [n for n, _ in layer.named_parameters()]
     assert {"x_centres", "h_centres"} <= set(names)
     x = torch.randn(1, 2, len(grid), *(3, 3, 2)[:d], dtype=torch.float64, requires_grad=True)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import liespline as ls
-from cases import deformable, every_grid
+from cases import every_grid, off_grid
 from exported import same
 from liespline.nn import Depthwise, SeparableGConv
 from networks import CUBE, TURNS
@@ -19,7 +19,7 @@ EIGHT = ls.uniform(ls.SO2(), 8)
 
 
 @every_grid
-@pytest.mark.parametrize("bases", [lambda grid: {}, deformable], ids=["dense", "deformable"])
+@pytest.mark.parametrize("bases", [lambda grid: {}, off_grid], ids=["dense", "deformable"])
 def test_groups_are_layers_side_by_side(grid: ls.Grid, bases: Callable[[ls.Grid], dict]) -> None:
     """Against one layer without groups for each group of channels, which others compare with naive loops."""
     x_basis = {key: basis for key, basis in bases(grid).items() if key == "x_basis"}
@@ -73,9 +73,7 @@ def test_activations_keep_their_size(groups: int) -> None:
 def test_it_is_the_group_correlation_of_product_kernels(grid: ls.Grid, kind: str) -> None:
     """K(x, h) = k(x) M(h) through GConv, which is compared with naive loops elsewhere."""
     d = grid.group.space_dim
-    learned = deformable(grid)["h_basis"]
-    moved = ls.SplineBasis(learned.grid, scale=learned.scale, degree=learned.degree)
-    h_basis = moved if kind == "moved" else ls.SplineBasis(grid)
+    h_basis = off_grid(grid, trainable=False)["h_basis"] if kind == "moved" else ls.SplineBasis(grid)
     options = {"x_basis": ls.SplineBasis(ls.disc(3, d)), "h_basis": h_basis, "padding": 1}
     layer = SeparableGConv(2, 3, 3, grid, **options).double()
     whole = ls.GConv(2, 3, 3, grid, **options).double()

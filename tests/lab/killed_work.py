@@ -19,8 +19,9 @@ from small_runs import new_run, resumed_run
 
 from liespline.lab.data import images
 from liespline.lab.runs import checkpoint
-from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights
+from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.model_file import read_weights
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.sweep import plan as sweeping
 from liespline.lab.sweep.study import Study

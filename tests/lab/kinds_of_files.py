@@ -16,7 +16,8 @@ from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.data.scans.read import read_scan
 from liespline.lab.data.table import read_table
 from liespline.lab.networks import build
-from liespline.lab.runs.checkpoint import SafeCheckpoints, save_weights
+from liespline.lab.runs.checkpoint import SafeCheckpoints
+from liespline.lab.runs.model_file import save_weights
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task

@@ -8,8 +8,9 @@ from safetensors.torch import save_file
 
 from lab.damaged import Bomb
 from liespline.lab.data import DataError
-from liespline.lab.runs.checkpoint import SafeCheckpoints, read_weights, save_weights
+from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.model_file import read_weights, save_weights
 
 
 @pytest.fixture

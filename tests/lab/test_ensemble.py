@@ -10,7 +10,7 @@ from torch import nn
 
 from lab.small_runs import new_run
 from liespline.lab.evaluation.onnx_file import export_onnx
-from liespline.lab.runs.checkpoint import read_weights
+from liespline.lab.runs.model_file import read_weights
 from liespline.lab.runs.trained import load, warm_start
 from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task

@@ -14,7 +14,7 @@ from liespline.lab import load
 from liespline.lab.data import DataError
 from liespline.lab.data.augment import Augmentation
 from liespline.lab.evaluation.scores import predictions
-from liespline.lab.runs.checkpoint import read_weights
+from liespline.lab.runs.model_file import read_weights
 from liespline.lab.session import Session
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification

@@ -14,8 +14,8 @@ import yaml
 
 import liespline
 from liespline.lab import load
-from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.settings import Config, ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.training.start import start_config

@@ -19,7 +19,7 @@ from PIL import Image
 from scipy import ndimage
 from torch import nn
 
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import load
 from truth.conftest import write_pair, write_table
 from truth.road import Array, liespline

@@ -16,7 +16,7 @@ from lightning.pytorch.callbacks.progress.rich_progress import CustomProgress
 from PIL import Image
 
 from liespline.lab import load
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import TILE, last_layers
 from liespline.lab.training.learner import Learner
 from truth.shell import command

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from liespline.lab import load
-from liespline.lab.runs.checkpoint import read_weights, save_weights
 from liespline.lab.runs.folder import Run
+from liespline.lab.runs.model_file import read_weights, save_weights
 
 RESULTS = Path(__file__).parents[2] / "studies" / "results"
 SMALL = "--elements 2 --set widths=2,2,2 --epochs 1 --batch-size 100 --accelerator cpu --quiet".split()

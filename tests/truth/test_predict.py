@@ -23,7 +23,7 @@ from PIL import Image
 
 import liespline as liespline_package
 from liespline.lab.evaluation import onnx_file
-from liespline.lab.runs.checkpoint import read_weights, save_weights
+from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.screen import Screen
 from truth.shell import command
 

@@ -9,7 +9,7 @@ __all__ = ["Trained", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    # Only on demand: Lightning takes seconds to import, and `liespline --help` should not.
+    # Only on demand: torch takes a second or more to import, and `liespline --help` should not.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .runs import trained

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from lightning.pytorch import seed_everything
 from torch import Tensor, nn
 
 from .data import DataError, Split
@@ -198,7 +197,7 @@ class Session:
     def network(self) -> nn.Module:
         """As training begins with it: drawn by the seed, or with the parameters of another run."""
         settled = self.settled
-        seed_everything(self.config.seed, verbose=False)
+        torch.manual_seed(self.config.seed)
         network = build(settled, self.signature)
         self.remarks += warm_start(network, self.config)
         return network

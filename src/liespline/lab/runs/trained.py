@@ -19,8 +19,8 @@ from ..networks import build, multiple_of
 from ..settings import Config
 from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
-from .checkpoint import check_fit, read_weights, save_weights
 from .folder import Run, folds_in
+from .model_file import check_fit, read_weights, save_weights
 from .old import metric_of, renewed
 
 TILE = {1: 65536, 2: 512, 3: 96}

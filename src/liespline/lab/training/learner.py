@@ -15,7 +15,7 @@ from torchmetrics import MeanMetric
 from ...nn import Ensemble, shift
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
-from ..runs.checkpoint import check_fit
+from ..runs.model_file import check_fit
 from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
 from .averaging import Averaged
