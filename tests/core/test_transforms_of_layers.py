@@ -15,6 +15,7 @@ from torch.autograd import forward_ad
 from torch.autograd import functional as classic
 
 import liespline as ls
+from liespline import paths
 from liespline.hopper import depthwise
 from liespline.hopper import operators as hopper
 from liespline.paths import cudnn, decide, triton
@@ -130,12 +131,13 @@ def compare_batched(net: nn.Module, x: Tensor) -> None:
     torch.testing.assert_close(many, few)
 
 
-def test_higher_derivatives_where_fourier_is_chosen() -> None:
+def test_higher_derivatives_of_a_layer_by_fourier() -> None:
     torch.manual_seed(0)
     layer = ls.GConv(24, 24, 5, ls.uniform(ls.SO2(), 8)).double()
     x = torch.randn(2, 24, 8, 32, 32, dtype=X64)
-    assert decide.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
-    compare_batched(layer, x)
+    with paths.use("fourier"):
+        assert decide.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
+        compare_batched(layer, x)
 
 
 def refused() -> Iterator[tuple[str, Callable[[Tensor], Any], Tensor]]:

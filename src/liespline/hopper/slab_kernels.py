@@ -5,6 +5,13 @@
 `line_kernels` copies a line of samples once per line of the kernel. Here a step is one plane of the kernel and one
 span of 16 channels; its lines serve all KH·KW taps from shared memory. Two output lines make the columns of a product,
 PAIRS such pairs are the sums of a program. WIDE columns are copied, WT + KW − 1 of them are used.
+
+It is right where all 16 outputs of a line exist and are stored. With fewer, the mask of the store is known when it is
+compiled: the registers of the other columns are read by nobody. But products are written to registers asynchronously,
+and the instruction that waits for the last of them names none: such a register looks free from the last product on, and
+what is put there is overwritten. Measured on an H200: with 8 outputs the very last product of a tile was wrong in some
+sums, with whole numbers all else was exact (`reliability/gpu_volume.py`); that this is the cause is read, not shown.
+`tiles.slab` therefore gives it 16 outputs alone. To take fewer, store all columns, or hide OUT from the compiler.
 """
 
 from triton.experimental import gluon

@@ -195,4 +195,4 @@ def _convolve(x: Tensor, weight: Tensor, groups: int, stride: Size, padding: Siz
                 x, weight = x.contiguous(), weight.contiguous()
             return F.conv2d(x, weight, None, stride, padding, groups=groups)
         case _:
-            return F.conv3d(x, weight, None, stride, padding, groups=groups)
+            return cudnn.volumes(x, weight, stride, padding, groups)

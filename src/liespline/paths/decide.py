@@ -23,11 +23,12 @@ from .._check import Size
 from .._torch import is_autocast, traced, transformed
 from ..hopper import operators as hopper
 from ..hopper import tiles
-from . import fourier, triton
+from . import cudnn, fourier, triton
 from .plan import Part, Plan, distinct
 
 _PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
-_WORTH = 0.75  # of a direct convolution's cost, below which none of 110 measured shapes was slower by Fourier
+_WORTH = 0.55  # of a direct convolution's cost, below which no shape of `benchmarks/chosen.py` was slower by Fourier
+_PLANES = 1.25  # of the cost of a line whose channels lie innermost, as only those of images do for oneDNN
 
 
 class _Forced(threading.local):
@@ -44,7 +45,7 @@ def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
-    take; "triton" and "hopper" raise for inputs it does not take.
+    take; "triton" and "hopper" raise for inputs it does not take. A compiled network is compiled once for each path.
     """
     before, _forced.path = _forced.path, _known(name)
     try:
@@ -200,7 +201,14 @@ def _whole(q: Question, window: Size, elements: int) -> tuple[str, float]:
 
 def convolution(q: Question, inputs: int, outputs: int, window: Size) -> float:
     """One convolution by the vendor's library."""
-    return _lanes(outputs) * (_lanes(inputs) if q.cuda else inputs) * math.prod(window)  # cuDNN's are padded
+    times = _lanes(outputs) * (_lanes(inputs) if q.cuda else inputs) * math.prod(window)  # cuDNN's are padded
+    return times * (_PLANES if len(window) == 1 and not q.cuda else _volumes(q, inputs, window))
+
+
+def _volumes(q: Question, inputs: int, window: Size) -> int:
+    """How many volumes are convolved for each of the input: two, where a single one goes with an empty one."""
+    one = len(window) == 3 and not q.cuda and q.dtype == torch.float32
+    return 2 if one and cudnn.left_to_torch(q.batch, inputs, q.space, window) else 1
 
 
 def mixing(q: Question, fields: int) -> float:
@@ -217,9 +225,11 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
     # cuDNN's grouped convolutions are slow, so on a GPU the paths that use them wait for a single element.
     if q.forced in ("banded", "separable") or (q.forced == "auto" and (not q.cuda or elements == 1)):
         if q.forced != "separable" or not part.rank:  # a gather, then a grouped convolution
-            found["banded"] = inputs * (_lanes(group * outputs) * samples + _move(q))
+            both = _volumes(q, width * channels, part.window)
+            found["banded"] = inputs * both * (_lanes(group * outputs) * samples + _move(q))
         if q.forced != "banded" and part.rank:  # the gather, a convolution along other axes, a product along the first
-            first = inputs * (_lanes(part.rank * group * outputs) * (samples // part.window[0]) + _move(q))
+            both = _volumes(q, width * channels, (1, *part.window[1:]))
+            first = inputs * both * (_lanes(part.rank * group * outputs) * (samples // part.window[0]) + _move(q))
             found["separable"] = first + elements * outputs * part.rank * (q.space[0] + 2 * _move(q))
     if q.triton and group == 1 and not q.transformed and (not part.window or part.window[-1] <= triton.MOST_TAPS):
         # The blocks alone, read where they are, in whole tiles; and launches, which a compiled network does not pay.
