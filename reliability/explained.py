@@ -1,7 +1,5 @@
 """What became of random changes of the core that no test saw: why they are none, or which test sees them now."""
 
-_COST = "an estimate of cost: it chooses how a sum is taken, not what it is"
-
 EXPLAINED = {
     "paths/banded.py: at_once = _at_once( kernel,fields, groups)": "how many groups one call takes changes no sum",
     "grids/repulsion.py: steepest = 7 if points.shape[1] < 256 else 2": (
@@ -11,15 +9,17 @@ EXPLAINED = {
         "any direction that tells rows apart will do; the comparison behind it is exact"
     ),
     "paths/fourier.py: moved = inputs * (n + o + 2 * r * o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)": (
-        _COST
+        "an estimate of cost: it chooses how a sum is taken, not what it is"
     ),
-    "paths/decide.py: return -(-channels - 16) * 16  # what libraries compute at a time": _COST,
     "nn/separable.py: device: torch.device | str & None = None,": "an annotation, which nothing reads",
     "groups/arguments.py: if value.shape[max( 0,value.ndim - len(shape)) :] != shape:": "the larger of the same two",
     "paths/fourier.py: fitting = sorted(m + taps - 1 for m in evenly if m >= _FEWEST and m + taps - 1 <= max( "
     "2 * taps,_LONGEST))": "the larger of the same two",
     'testing/axioms.py: yield "Exp and Log keep to a component, Log(Exp(a) r) = a", lambda: _apart( '
     "a,group.log(g))": "two sides that are compared, in the other order",
+    "grids/regular.py: if n > len(points) or (n < len(points) and radii[n - 2] == radii[n]):": (
+        "points of a shell come in pairs, and n is odd where the lattice has a centre: no cut leaves one of a shell"
+    ),
 }
 """Why a change is none, by file and changed line."""
 
@@ -40,6 +40,9 @@ SEEN = {
     ),
     'paths/decide.py: return "cudnn" if len(window) >= 1 and not q.transformed else "plain", price': (
         "core/test_decide::test_a_gpu_convolves_along_one_axis_plainly"
+    ),
+    "grids/repulsion.py: steepest = 7 if points.shape[1] <= 256 else 1": (
+        "core/test_repulsion::test_many_elements_are_as_far_from_their_neighbours_everywhere"
     ),
 }
 """The test that was written for a change, likewise."""
