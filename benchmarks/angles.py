@@ -1,8 +1,8 @@
-"""Accuracy against angle: networks that learned upright MNIST, tested on digits turned by every 15°.
+"""Accuracy against angle: networks trained on upright MNIST, tested on digits rotated by every 15°.
 
     python benchmarks/angles.py MNIST benchmarks/results/angles.json
 
-MNIST is a folder with the official idx files. The turned digits are generated from them. escnn takes part where it is
+MNIST is a folder with the official idx files. The rotated digits are generated from them. escnn takes part where it is
 installed. All networks have the same layers, steps and optimiser, and about equally many weights. One core, ten
 minutes.
 """
@@ -117,14 +117,14 @@ def train(net: nn.Module, images: Tensor, labels: Tensor, seed: int) -> None:
 
 @torch.no_grad()
 def accuracies(net: nn.Module, images: Tensor, labels: Tensor) -> list[float]:
-    """The share of right answers at every angle."""
+    """The accuracy at every angle."""
     net.eval()
     scores = []
     for angle in ANGLES:
         element = torch.tensor([math.radians(angle)], dtype=torch.float64)
-        turned = moved(images, ls.SO2(), element)
-        answers = torch.cat([net(part).argmax(-1) for part in turned.split(250)])
-        scores.append(float((answers == labels).double().mean()))
+        rotated = moved(images, ls.SO2(), element)
+        predicted = torch.cat([net(part).argmax(-1) for part in rotated.split(250)])
+        scores.append(float((predicted == labels).double().mean()))
     return scores
 
 

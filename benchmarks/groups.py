@@ -86,7 +86,7 @@ def rows() -> list[dict[str, object]]:
 
 
 def plane(width: float, fineness: int, turns: int) -> ls.Grid:
-    """Return a grid of GL(2) about the identity, as far as kernels of that width reach when they are moved by 0.3.
+    """A grid of GL(2) about the identity, as far as kernels of that width reach when they are transformed by 0.3.
 
     Its elements have determinant 1: zooms do not mix with shears, squeezes and turns.
     """
@@ -143,7 +143,7 @@ def main() -> None:
     machine = f"{platform.machine()} CPU, torch {torch.__version__}, commit {commit.stdout.strip()}"
     result = {"machine": machine, "groups": rows(), "gl2": curve()}
     Path(__file__).with_name("results").joinpath("groups.json").write_text(json.dumps(result, indent=1) + "\n")
-    print("| group | grid | elements | window | moved by | lift | lift → ReLU → g-corr | time against SO(2) |")
+    print("| group | grid | elements | window | transformed by | lift | lift → ReLU → g-corr | time against SO(2) |")
     for r in result["groups"]:
         size = f"{r['window']}×{r['window']}"
         paid = "–" if r["cost"] is None else f"{r['cost']:.1f}"

@@ -3,7 +3,7 @@
     python benchmarks/peers.py benchmarks/results/peers.json
 
 They want an environment of their own, in which `PYTHONPATH=src` adds liespline. Twelve orientations, default settings
-on all sides; images that are known at every point, turned exactly; random networks, medians; float32, one core.
+on all sides; images that are known at every point, rotated exactly; random networks, medians; float32, one core.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def builders(library: str) -> Callable[..., nn.Module]:
 
 
 class Strongest(nn.Module):
-    """The largest response over the orientations, which should not change when the image is turned by any angle."""
+    """The largest response over the orientations, which should not change when the image is rotated by any angle."""
 
     def forward(self, features: Tensor) -> Tensor:
         """(B, C, N, …) to (B, C, …)."""

@@ -1,10 +1,10 @@
-"""How well vectors read off H turn between the grid's elements: fresh networks, by grid and activation.
+"""How well vectors read off H rotate between the grid's elements: untrained networks, by grid and activation.
 
     python benchmarks/vector.py benchmarks/results/vector.json
 
-Inputs are Gaussian blobs evaluated at turned points, so nothing is interpolated; a lifting layer, an activation, a
-group correlation and `Project("vector")`; the vectors at the centre are compared with those of upright blobs, turned.
-The number is the largest relative error over random turns and three draws of the weights (volumes: one).
+Inputs are Gaussian blobs evaluated at rotated points, so nothing is interpolated; a lifting layer, an activation, a
+group correlation and `Project("vector")`; the vectors at the centre are compared with those of upright blobs, rotated.
+The number is the largest relative error over random rotations and three draws of the parameters (volumes: one).
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def error(grid: Grid, window: int, activation: str, seed: int, turns: int) -> fl
     still, largest = vectors(points), 0.0
     for _ in range(turns):
         h = group.exp(torch.randn(group.dim, dtype=torch.float64))
-        turned = still @ group.matrix(h).T
-        largest = max(largest, float((vectors(group.pull(h, points)) - turned).norm() / turned.norm()))
+        rotated = still @ group.matrix(h).T
+        largest = max(largest, float((vectors(group.pull(h, points)) - rotated).norm() / rotated.norm()))
     return largest
 
 

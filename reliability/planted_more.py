@@ -25,7 +25,7 @@ _LAB = [
     Fault("lab/data/images.py::load_points", "found.targets[:, places]", "found.targets",
           "points: rows and columns as they come in the table",
           "truth/test_table_order::test_points_are_found_where_the_table_says"),
-    Fault("lab/data/volumes.py::load", "np.searchsorted(known, labels), [", "labels, [",
+    Fault("lab/data/volumes.py::load", "np.searchsorted(known, labels)", "labels",
           "labels of a file taken for class numbers",
           "truth/test_predict::test_a_volume_file_is_read_row_by_row"),
     Fault("lab/data/store.py::Store.array", 'index[f"{name} dtypes"][row]', 'index[f"{name} dtypes"][0]',

@@ -16,8 +16,8 @@ Range = tuple[float, float]
 class Matrices:
     """The matrices M = z R(θ) [[1, k], [0, 1]] diag(a, b) of points (row, column), each number uniform in its range.
 
-    R(θ) turns counter-clockwise on the screen. With `anywhere`, the moved image is also shifted, to any place where all
-    of it stays in view.
+    R(θ) rotates counter-clockwise on the screen. With `anywhere`, the transformed image is also shifted, to any place
+    where all of it stays in view.
     """
 
     turn: Range = (0, 0)
@@ -40,7 +40,7 @@ class Matrices:
 
 
 def places(images: Array, matrices: NDArray[np.float64], side: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shifts (N, 2) that are uniform where no lit pixel of an image (H, W), moved by its matrix, leaves `side`²."""
+    """Shifts (N, 2), uniform where no lit pixel of an image (H, W), transformed by its matrix, leaves `side`²."""
     centre, limit = (np.array(images.shape[1:]) - 1) / 2, (side - 1) / 2
     ranges = np.zeros((len(images), 2, 2))  # image, axis, lowest and highest
     for number, (image, matrix) in enumerate(zip(images, matrices, strict=True)):

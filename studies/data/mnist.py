@@ -50,8 +50,8 @@ def load(path: Path, split: str, variant: str = "rotated") -> Split:
     """A split: uint8 images (B, 1, 28, 28), targets (B,).
 
     `upright`: 50,000 / 10,000 / 10,000, the test file as it is. `anywhere`: the same, each shifted to its own place
-    in 40×40, all of it in view. `affine`: that for training and validation; test images are moved within the ranges of
-    affNIST as well.
+    in 40×40, all of it in view. `affine`: that for training and validation; test images are transformed within the
+    ranges of affNIST as well.
     The others deal 70,000 images out without overlap, 10,000 / 2,000 / 50,000 (`rotated-scaled`: 5,000 to train on).
     Each image is moved by a matrix of its own: turned by any angle, shrunk by a factor of 0.3 to 1, or both.
 
@@ -65,7 +65,7 @@ def load(path: Path, split: str, variant: str = "rotated") -> Split:
 
 
 def outside(path: Path) -> Split:
-    """The 8,000 digits that no split of `rotated` has, turned alike: for what must not be settled on test images."""
+    """The 8,000 digits that no split of `rotated` has, rotated alike: for what must not be settled on test images."""
     return _loaded(Path(path), "outside", "rotated", _state(Path(path)))
 
 
@@ -95,7 +95,7 @@ def _loaded(path: Path, split: str, variant: str, state: object) -> Split:
 
 
 def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.uint8]:
-    """Images f(M⁻¹(x − t)), each with its own M and shift t; those turned about their mass keep it in the centre."""
+    """Images f(M⁻¹(x − t)), each with its own M and shift t; those rotated about their mass keep it in the centre."""
     moves = MOVED[variant]
     rng = np.random.default_rng([1, _PARTS.index(split)])
     side = WIDE if moves.anywhere else SIDE

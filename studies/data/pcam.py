@@ -71,7 +71,7 @@ def load(path: Path, split: str) -> Split:
 
 
 def quarter_turns(images: Tensor, turns: Tensor) -> Tensor:
-    """Each image turned counter-clockwise by its own number of quarter turns, without interpolation."""
+    """Each image rotated counter-clockwise by its own number of quarter turns, without interpolation."""
     out = images
     for quarter in (1, 2, 3):
         turned = torch.rot90(images, quarter, (-2, -1))
@@ -110,7 +110,7 @@ class Augment(nn.Module):
 
 
 class AnyTurn(Augment):
-    """The same, then turned by any angle: what a patch is called depends on its middle, which stays in view."""
+    """The same, then rotated by any angle: the label of a patch depends on its middle, which stays in view."""
 
     def __init__(self) -> None:
         super().__init__()

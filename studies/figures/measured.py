@@ -154,7 +154,7 @@ def draw(data: Data, theme: Theme) -> Figure:
     accuracy.set_xticks([0, 90, 180, 270, 360], [f"{a}°" for a in (0, 90, 180, 270, 360)])
     accuracy.set_ylim(0, 1.02)
     accuracy.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
-    accuracy.set_xlabel("digits turned by (trained upright)")
+    accuracy.set_xlabel("digits rotated by (trained upright)")
     accuracy.set_title(f"accuracy, {data.images} test digits", loc="left")
     scaled = {name: [(n, 1e3 * t) for n, t in line] for name, line in data.seconds.items()}
     _lines(seconds, scaled, theme, (0.25, 0.85))

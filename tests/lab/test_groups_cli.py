@@ -1,5 +1,6 @@
-"""Groups beyond turns on the command line: their grids, their kernels, and networks that keep their word."""
+"""Groups beyond rotations on the command line: their grids, their kernels, and networks that keep their word."""
 
+import itertools
 import json
 import math
 
@@ -33,9 +34,35 @@ def matrices(group, n_h, space=2):
     return grid.group.matrix(grid.elements)
 
 
-def test_o2_is_every_turn_with_and_without_a_mirror():
-    flip = np.diag([1.0, -1.0])
-    assert same_sets(matrices("o2", 16), [r @ m for r in turns(8) for m in (np.eye(2), flip)])
+def squeezed(a, b):
+    return torch.linalg.matrix_exp(torch.tensor([[a, b], [b, -a]], dtype=torch.float64)).numpy()
+
+
+SIGNS = [np.diag(s) for s in np.array(np.meshgrid(*[[1, -1]] * 3)).T.reshape(-1, 3)]
+ORDERS = [np.eye(3)[list(order)] for order in itertools.permutations(range(3))]
+CUBE = [s @ p for s in SIGNS for p in ORDERS]
+SQUEEZES = [squeezed(a, b) for a in (-0.3, 0, 0.3) for b in (-0.3, 0, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("group", "elements", "expected"),
+    [
+        ("o2", 16, [r @ m for r in turns(8) for m in (np.eye(2), np.diag([1.0, -1.0]))]),
+        ("sim2", (8, 4), [2 ** (i / 2) * r for r in turns(8) for i in range(4)]),
+        ("gl2", (8, 1, 3, 3), [s @ r for s in SQUEEZES for r in turns(8)]),
+        ("o3", 48, CUBE),
+        ("so3", 24, [m for m in CUBE if np.linalg.det(m) > 0]),
+    ],
+)
+def test_the_elements_of_a_group_are_those_of_its_definition(group, elements, expected):
+    """Rotations with and without a reflection, at every scale, after every zoom and squeeze; the cube's symmetries."""
+    assert len(expected) == np.prod(elements)
+    assert same_sets(matrices(group, elements, len(expected[0])), expected)
+
+
+def test_half_of_the_elements_of_o3_are_reflections():
+    assert len(matrices("o3", 24, 3)) == 24
+    assert (torch.linalg.det(matrices("o3", 10, 3)) < 0).sum() == 5
 
 
 @pytest.mark.parametrize(("group", "space"), [("so2", 2), ("o2", 2), ("so3", 3), ("o3", 3)])
@@ -54,31 +81,6 @@ def test_splines_all_over_o2_are_counted_as_its_elements_are():
     assert shapes("local", 3) == {6}, "about the identity, and as many about the reflection"
     with pytest.raises(ConfigError, match="basis = 5: half of the elements of o2 are reflections"):
         shapes("dense", 5)
-
-
-def test_sim2_is_every_turn_at_every_scale():
-    expected = [2 ** (i / 2) * r for r in turns(8) for i in range(4)]
-    assert len(expected) == 32
-    assert same_sets(matrices("sim2", (8, 4)), expected)
-
-
-def test_o3_with_48_and_so3_with_24_elements_are_the_cubes():
-    signs = [np.diag(s) for s in np.array(np.meshgrid(*[[1, -1]] * 3)).T.reshape(-1, 3)]
-    orders = [np.eye(3)[list(p)] for p in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))]
-    cube = [s @ p for s in signs for p in orders]
-    assert same_sets(matrices("o3", 48, 3), cube)
-    assert same_sets(matrices("so3", 24, 3), [m for m in cube if np.linalg.det(m) > 0])
-    assert len(matrices("o3", 24, 3)) == 24
-    assert (torch.linalg.det(matrices("o3", 10, 3)) < 0).sum() == 5
-
-
-def test_gl2_is_zooms_and_squeezes_with_every_turn():
-    squeezes = [
-        torch.linalg.matrix_exp(torch.tensor([[a, b], [b, -a]], dtype=torch.float64)).numpy()
-        for a in (-0.3, 0, 0.3)
-        for b in (-0.3, 0, 0.3)
-    ]
-    assert same_sets(matrices("gl2", (8, 1, 3, 3)), [s @ r for s in squeezes for r in turns(8)])
 
 
 def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():

@@ -46,7 +46,7 @@ class Config:
         metavar="N|NxNxN",
     )  # fmt: skip
     labels: str | None = setting(
-        None, "CSV table: file, label or several, if wanted split and group.", SPECIAL,
+        None, "CSV table: file, label(s), optionally split and group.", SPECIAL,
         LATER, metavar="FILE",
     )  # fmt: skip
     label_type: Literal["classes", "tags", "numbers"] | None = setting(
@@ -79,7 +79,7 @@ class Config:
         "tested on transformed ones.", SPECIAL,
     )  # fmt: skip
     preset: Literal["paper", "released"] = setting(
-        "paper", "As the text says, or as the released scripts did.", SPECIAL
+        "paper", "As the paper's text says, or as its released scripts did.", SPECIAL
     )
     seed: int = setting(0, "Seed of everything random.", ge=0, lt=2**32, metavar="N")
     network: Annotated[Network, BeforeValidator(_part(Network))] = field(default_factory=Network)

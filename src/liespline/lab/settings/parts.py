@@ -85,7 +85,7 @@ class Training:
     epochs: int = setting(20, "Times to go through the images.", LATER, ge=1, le=10**9, metavar="N")
     batch_size: int = setting(64, "Images per batch, over all devices.", ge=1, le=10**9, metavar="N")
     optimiser: Literal["adamw", "spectral-adamw", "sgd"] = setting(
-        "adamw", "spectral-adamw: in the modes of the splines, for rotated data."
+        "adamw", "Optimiser; spectral-adamw steps in the modes of the splines."
     )
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False, metavar="X")
     weight_decay: Number = setting(0.01, "Decoupled weight decay.", ADVANCED, ge=0, allow_inf_nan=False)
