@@ -18,25 +18,28 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from explained import EXPLAINED
+from explained import EXPLAINED, SEEN
 from mutations import ROOT
 from record import Findings
 from trying import here, read, run
 
 
 def write(drawn: dict[str, Any], outcomes: Path) -> None:
-    """How many live, with Wilson's interval, and why each of them is no change, or that a test is missing."""
+    """How many live, with an interval, and why each is no change, or which test sees it now, or that none does."""
     machine, _, known = read(outcomes)
     survivors = []
     for number, outcome in sorted(known.items()):
         if not outcome["killed"]:
             mutant = drawn["mutants"][number]
-            why = EXPLAINED.get(f"{mutant['file']}: {mutant['after']}", "a test is missing")
+            change = f"{mutant['file']}: {mutant['after']}"
+            seen = f"now seen by {SEEN[change]}" if change in SEEN else "a test is missing"
+            why = EXPLAINED.get(change, seen)
             place = f"{mutant['file']}:{mutant['line']}"
             survivors.append({"place": place, "before": mutant["before"], "after": mutant["after"], "why": why})
     from scipy.stats import binomtest  # where mutants are only run, SciPy need not be
 
     missing = sum(one["why"] == "a test is missing" for one in survivors)
+    seen_now = sum(one["why"].startswith("now seen by") for one in survivors)
     interval = binomtest(len(survivors), len(known)).proportion_ci(method="wilson")
     places, unseen = drawn["places"], drawn["unseen"]
     Findings(
@@ -45,8 +48,10 @@ def write(drawn: dict[str, Any], outcomes: Path) -> None:
         cases=len(known),
         faults=len(known),
         wrong_acceptances=missing,
-        remarks=f"{len(survivors)} lived ({100 * interval.low:.1f} to {100 * interval.high:.1f} %), "
-        f"{len(survivors) - missing} equivalent; no test runs {unseen:,} of {unseen + places:,} places",
+        remarks=f"{len(known)} of {len(drawn['mutants'])} tried; "
+        f"{len(survivors)} lived ({100 * interval.low:.1f} to {100 * interval.high:.1f} %), "
+        f"{len(survivors) - missing - seen_now} equivalent, {seen_now} seen by a test since; "
+        f"no test runs {unseen:,} of {unseen + places:,} places",
         seconds=max(outcome["at"] for outcome in known.values()),
     ).write(
         "mutants",

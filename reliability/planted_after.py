@@ -7,7 +7,7 @@ _LAB = [
           "lab/test_data_table"),
     Fault("lab/data/images.py::_item", "if deep:", "if False:", "8 bits among 16 are dark",
           "lab/test_data_images"),
-    Fault("lab/data/images.py::load", "[*keys, str(size)]", "keys", "images of another --size from the cache",
+    Fault("lab/data/images.py::load", 'f"{found.key}\\n{size}"', "found.key", "images of another --size from the cache",
           "lab/test_data_images"),
     Fault("lab/data/pictures.py::scaled", "round(own * scale)", "int(own * scale)",
           "--size: sides are cut, not rounded",

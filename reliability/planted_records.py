@@ -16,8 +16,8 @@ _RECORDS = [
     ),
     Fault(
         "lab/data/volumes.py::load",
-        "space = sizes[0] if size is None else box_of(size)",
-        "space = sizes[0]",
+        "boxed(images, size)",
+        "boxed(images, None)",
         "no box around volumes",
     ),
     Fault(

@@ -93,7 +93,7 @@ def test_choices_are_remembered_and_forgotten() -> None:
     layer = local()
     for size in range(6, 1200):
         choice(layer, torch.empty(1, 16, 16, 6, size))
-    remembered = decide._choices[layer.plan]
+    remembered = layer.plan.choices
     assert 1 < len(remembered) <= 1024
     last = choice(layer, torch.empty(1, 16, 16, 6, 1199))
     assert any(last is one for one in remembered.values())

@@ -58,6 +58,19 @@ def test_gconv_is_the_formula(case: Case) -> None:
     close(layer(x), oracle.correlate(layer, x.numpy(), sampled))
 
 
+def test_the_sizes_of_windows_may_be_left_out() -> None:
+    """They save time where some are smaller than others, and change nothing."""
+    grid = ls.uniform(ls.Scale(2), 3, spacing=0.5 * math.log(2))
+    first, second = (kind(2, 2, 3, grid, dtype=torch.float64) for kind in (ls.Lift, ls.GConv))
+    assert len(set(first.window.sizes)) > 1
+    x = torch.randn(1, 2, 14, 14, dtype=torch.float64)
+    options = [layer._options() | {"sizes": None} for layer in (first, second)]
+    lifted = functional.lift(x, first.weight, first.samples()[0][:, 0], first.bias, **options[0])
+    torch.testing.assert_close(lifted, first(x))
+    correlated = functional.correlate(lifted, second.weight, *second.samples(), second.bias, **options[1])
+    torch.testing.assert_close(correlated, second(lifted))
+
+
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in ("SO2", "Scale(2)", "SO3")], ids=name)
 def test_gradients(case: Case) -> None:
     layer = gconv(case, kernel_size=2) if case.d == 3 else gconv(case)

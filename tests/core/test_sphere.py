@@ -52,14 +52,17 @@ def test_the_symmetric_kernel_is_the_average_over_turns() -> None:
     assert (found - total / 360).abs().max() < 2e-3 * (total / 360).abs().max()
 
 
-@pytest.mark.parametrize(("k", "n"), [(3, 12), (7, 200)])
-def test_as_many_frequencies_are_kept_as_the_basis_needs(k: int, n: int) -> None:
-    """What the kernel leaves out of the average over turns about the axis is below 1e-3 of it, in the mean square."""
+@pytest.mark.parametrize(("k", "n", "kept"), [(3, 12, 3), (7, 200, 10)])
+def test_as_many_frequencies_are_kept_as_the_basis_needs(k: int, n: int, kept: int) -> None:
+    """What the kernel leaves out of the average over turns about the axis is below 1e-3 of it, in the mean square.
+
+    Of the smaller one 1.5 % is left out by two frequencies, and 0.07 % by three.
+    """
     out = ls.Grid(ls.Sphere(), torch.tensor([[0.0, 0, 1]]), torch.ones(1), 1.0)
     grid = ls.repulsion(ls.Sphere(), 10)
     h_basis = ls.SplineBasis(ls.repulsion(ls.Sphere(), n))
     layer = ls.GConv(1, 1, k, grid, out_grid=out, h_basis=h_basis, dtype=torch.float64)
-    assert layer.axial is not None
+    assert layer.axial == kept
     y = torch.cartesian_prod(*[torch.arange(k, dtype=torch.float64) - (k - 1) / 2] * 3)[:: 21 if k == 7 else 1]
 
     def product(kept: int) -> Tensor:

@@ -27,15 +27,12 @@ X64 = torch.float64
 
 
 @pytest.fixture
-def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
     ordinary = decide._decide
     monkeypatch.setattr(decide, "_decide", lambda q, plan: ordinary(q._replace(cuda=True), plan))
-    monkeypatch.setattr(decide, "_choices", {})
-    decide._decided_without_plan.cache_clear()
+    monkeypatch.setattr(decide, "_decided", lambda q, plan: decide._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
-    yield
-    decide._decided_without_plan.cache_clear()
 
 
 def network() -> nn.Module:

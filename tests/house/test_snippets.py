@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from liespline.lab.settings import Config
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def snippets(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+def snippets(page: Path, language: str = "python") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -21,6 +23,11 @@ def test_snippets_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     names: dict[str, object] = {"__name__": "__main__"}
     for code in snippets(page):
         exec(compile(code, str(page), "exec"), names)
+
+
+def test_settings_on_the_pages_have_todays_names() -> None:
+    blocks = [(page, block) for page in PAGES for block in snippets(page, "yaml")]
+    assert [Config.from_yaml(block, str(page)).task for page, block in blocks] == ["images"]
 
 
 @pytest.mark.parametrize("size", [28, 29, 32, 64, 96])

@@ -8,8 +8,8 @@ from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Config, Network, Training
-from liespline.lab.training import nan_guard
 from liespline.lab.training import train as engine
+from liespline.lab.training import trainer
 from liespline.lab.training.learner import Batches
 
 CONFIG = Config(
@@ -53,7 +53,7 @@ def test_the_first_step_without_a_finite_loss_is_named_and_nothing_of_it_is_kept
 
 
 def test_a_long_epoch_is_looked_at_before_it_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(nan_guard, "EVERY", 3)
+    monkeypatch.setattr(trainer, "LOOK_EVERY", 3)
     spoil(monkeypatch, 2, float("inf"))
     begun, real = [], Batches.on_after_batch_transfer
     monkeypatch.setattr(Batches, "on_after_batch_transfer", lambda *given: (begun.append(1), real(*given))[1])

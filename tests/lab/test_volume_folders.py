@@ -43,16 +43,9 @@ def heads(tmp_path_factory):
 
 
 def settings(data, **changes):
-    small = {
-        "group": "none",
-        "elements": 1,
-        "basis": 1,
-        "kernel": "dense",
-        "stride": 1,
-        "widths": (4, 6),
-        "dropout": 0.0,
-    }
-    small |= {"accelerator": "cpu", "batch_size": 4, "epochs": 15, "data": str(data), "intensity_range": CT}
+    small = {"group": "none", "elements": 1, "basis": 1, "kernel": "dense", "stride": 1, "widths": (4, 6)}
+    small |= {"dropout": 0.0, "accelerator": "cpu", "batch_size": 4, "epochs": 15}
+    small |= {"data": str(data), "intensity_range": CT}
     return find_task("volumes").defaults.updated(**small | changes)
 
 

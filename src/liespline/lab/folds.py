@@ -8,7 +8,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from .data.files import write_text
-from .report.page import Section, comparison, write_page
+from .report.drawings import Section
+from .report.page import comparison, write_page
 from .runs.folder import Run
 from .settings import SETTINGS, Config
 from .training.start import check_same_settings, reopened, start

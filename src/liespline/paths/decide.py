@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -132,19 +131,17 @@ def choose(
 
 
 _MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
-_choices: WeakKeyDictionary[Plan, dict[Question, Choice]] = WeakKeyDictionary()
 
 
 def _decided(q: Question, plan: Plan | None) -> Choice:
-    """Return the choice of `_decide`, made once while the plan lives; what is remembered keeps no plan alive."""
+    """Return the choice of `_decide`, made once while the plan lives: it remembers, so that no cache keeps it alive."""
     if plan is None:
         return _decided_without_plan(q)
-    mine = _choices.setdefault(plan, {})
-    found = mine.get(q)
+    found: Choice | None = plan.choices.get(q)
     if found is None:
-        if len(mine) >= _MOST_CHOICES:
-            mine.clear()
-        found = mine[q] = _decide(q, plan)
+        if len(plan.choices) >= _MOST_CHOICES:
+            plan.choices.clear()
+        found = plan.choices[q] = _decide(q, plan)
     return found
 
 
@@ -247,8 +244,8 @@ def prices(q: Question, part: Part, group: int) -> dict[str, float]:
 
 
 def _move(q: Question) -> float:
-    """Taking one number through memory."""
-    return 400.0 if q.cuda else 60.0
+    """Taking one number through memory, which a volume's caches hold less of."""
+    return 400.0 if q.cuda else 120.0 if len(q.space) == 3 else 60.0
 
 
 def _lanes(channels: int) -> int:

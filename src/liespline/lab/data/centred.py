@@ -26,21 +26,6 @@ def centred(values: Array, space: Sequence[int]) -> Array:
     return out
 
 
-def box_of(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The sides of a box: one number is that of a cube."""
-    return size if isinstance(size, tuple) else (size,) * 3
-
-
-def box_notes(space: Sequence[int], sizes: Sequence[Sequence[int]]) -> list[str]:
-    """What putting volumes of these sizes into a box does to them."""
-    notes, box = [], "×".join(map(str, space))
-    if smaller := sum(any(own < wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
-        notes.append(f"{smaller} of {len(sizes)} volumes are smaller than {box}: around them is their lowest value")
-    if larger := sum(any(own > wanted for own, wanted in zip(size, space, strict=True)) for size in sizes):
-        notes.append(f"{larger} of {len(sizes)} volumes are larger than {box}: only their middle is seen")
-    return notes
-
-
 class Centred:
     """Volumes of many sizes or of one in the middle of a box; read as an array (N, *space, C) is."""
 
@@ -65,3 +50,17 @@ class Centred:
         """These volumes, each cut to a window: (B, *space, C)."""
         read = [centred(self.volumes.array(int(row)), self.space)[(slice(None), *window)] for row in rows]
         return np.moveaxis(np.stack(read), 1, -1)
+
+
+def boxed(volumes: Store, size: int | tuple[int, ...] | None) -> tuple[Centred, list[str]]:
+    """Volumes in one box, of `size` (one number for a cube) or as large as the largest, and what that does to them."""
+    sizes = [shape[1:] for shape in volumes.shapes]
+    space = tuple(max(sides) for sides in zip(*sizes, strict=True))
+    if size is not None:
+        space = size if isinstance(size, tuple) else (size,) * 3
+    notes, box = [], "×".join(map(str, space))
+    if smaller := sum(any(own < wanted for own, wanted in zip(one, space, strict=True)) for one in sizes):
+        notes.append(f"{smaller} of {len(sizes)} volumes are smaller than {box}: around them is their lowest value")
+    if larger := sum(any(own > wanted for own, wanted in zip(one, space, strict=True)) for one in sizes):
+        notes.append(f"{larger} of {len(sizes)} volumes are larger than {box}: only their middle is seen")
+    return Centred(volumes, space), notes

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 SHOWN = 20
 NAMED = 5
-# Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken or hostile.
+# Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken.
 MOST_COMPRESSED = 1032
 # Disks and folders that cannot be written to, as the kernel says it.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM)

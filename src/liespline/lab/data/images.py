@@ -15,7 +15,7 @@ from .files import DataError, collected, some
 from .listing import Samples
 from .pictures import SUFFIXES, in_16_bits, read_picture, scaled, strict_pillow
 from .split import ALL, Split
-from .store import Item, Store, file_key, stored
+from .store import Item, Store, stored
 from .table import listed
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
@@ -67,8 +67,7 @@ def load(
         raise ValueError(f"size {size} must be at least 1 pixel")
     found, problems = listed(path, split, PICTURES, labels, kind)
     names = found.names
-    keys = [f"{name.rpartition('/')[0]}/{file_key(file)}" for name, file in zip(names, found.files, strict=True)]
-    images = stored(path, "\n".join([*keys, str(size)]), lambda whole: _items(found.files, size), problems)
+    images = stored(path, f"{found.key}\n{size}", lambda whole: _items(found.files, size), problems)
     if labels is None and found.splits and split != ALL:
         names = [name.partition("/")[2] for name in names]  # which split they are of is known
     rows = found.rows_of(split, images.index["mark"], fold, folds)

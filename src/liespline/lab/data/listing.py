@@ -12,6 +12,7 @@ from .arrays import Array
 from .files import DataError, some
 from .folds import deal
 from .split import ALL, SPLITS
+from .store import file_key
 
 FEWEST = 3  # one per class for each of train, valid and test
 SPLIT_FOLDERS = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}
@@ -43,6 +44,11 @@ class Listing:
     splits: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What changes whenever a file is added, removed, renamed or replaced."""
+        return "\n".join(f"{name} {file_key(file)}" for name, file in zip(self.names, self.files, strict=True))
 
     def rows_of(self, split: str, marks: Sequence[str] | Array, fold: int, folds: int | None) -> Array:
         """Row numbers of one split, as files and tables say or dealt out; `marks` are equal for exact copies."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -54,12 +54,6 @@ class MaskSplit(Split):
             images.append(torch.from_numpy(image))
             masks.append(torch.from_numpy(mask).long())
         return torch.stack(images), torch.stack(masks)
-
-    def blocks(self, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Every image and mask whole, one at a time: they have different sizes."""
-        for index in range(len(self)):
-            image, mask = self[index]
-            yield image.unsqueeze(0), mask.unsqueeze(0)
 
     @property
     def labels(self) -> list[str]:

@@ -51,7 +51,7 @@ def load_pairs(
         with collected(problems):
             found = _as_in(labels, path, found)
     stated = (path / CLASSES).read_bytes().hex() if (path / CLASSES).exists() else ""
-    key = "\n".join(f"{p.name} {file_key(p.image)} {file_key(p.mask)}" for p in pairs) + f"\n{reading} {stated}"
+    key = "\n".join([found.key, *(file_key(pair.mask) for pair in pairs), f"{reading} {stated}"])
     kept = stored(path, key, lambda whole: mask_items(path, pairs, reading, whole), problems)
     items = MaskStore(kept.path, kept.index)
     if folds is not None:

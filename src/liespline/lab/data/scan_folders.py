@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import Array
-from .centred import Centred, box_notes, box_of
+from .centred import boxed
 from .files import DataError, collected
 from .listing import Samples
 from .scans import Reading, Scan, cube_side
 from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import Split
-from .store import Item, aside, cache_folder, file_key, stored
+from .store import Item, aside, cache_folder, stored
 from .table import listed
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
@@ -40,17 +40,14 @@ def load_scans(
     """
     path, reading = Path(path), reading or Reading()
     found, problems = listed(path, split, SCANS, labels, kind)
-    keys = [f"{name} {file_key(file)}" for name, file in zip(found.names, found.files, strict=True)]
-    key = "\n".join([*keys, str(reading)])
-    scans = stored(path, key, lambda whole: _items(path, found.files, reading, whole), problems)
+    scans = stored(path, f"{found.key}\n{reading}", lambda whole: _items(path, found.files, reading, whole), problems)
     rows = found.rows_of(split, scans.index["mark"], fold, folds)
-    sizes = [shape[1:] for shape in scans.shapes]
-    space = box_of(size) if size is not None else tuple(max(sides) for sides in zip(*sizes, strict=True))
+    boxes, notes = boxed(scans, size)
     side = float(scans.index["side"])
     said = f"voxels are cubes of {side:g} mm; intensities are normalised {reading.words}"
     volumes = Split(
-        Centred(scans, space), found.targets[rows], found.labels, rows=rows, channels_last=True, names=found.names,
-        dealt=found.splits is None, kind=found.kind, notes=[*found.notes, said, *box_notes(space, sizes)],
+        boxes, found.targets[rows], found.labels, rows=rows, channels_last=True, names=found.names,
+        dealt=found.splits is None, kind=found.kind, notes=[*found.notes, said, *notes],
     )  # fmt: skip
     volumes.side, volumes.voxels = side, float(np.median([cube_side(own) for own in scans.spacings]))
     return volumes

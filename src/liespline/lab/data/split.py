@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol
 
@@ -93,11 +93,6 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """A batch: images (B, C, *space) and targets (B, …). Use with `collate_fn=batched`."""
         return in_colours(self._read(indices), self.in_channels), self.targets[torch.as_tensor(indices)]
 
-    def blocks(self, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """All images with their targets, `rows` at a time."""
-        for start in range(0, len(self), rows):
-            yield self.__getitems__(range(start, min(start + rows, len(self))))
-
     def to_learn_from(self, seed: int) -> Dataset[tuple[Tensor, Tensor]]:
         """What training sees of it."""
         return self
@@ -137,7 +132,8 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
             return kept[self._rows]
         if self._found is None:
             step = max(1, _BLOCK_VALUES // (self.in_channels * math.prod(self.space)))
-            self._found = Seen.joined([Seen.of(images) for images, _ in self.blocks(step)], self.in_channels)
+            blocks = (range(start, min(start + step, len(self))) for start in range(0, len(self), step))
+            self._found = Seen.joined([Seen.of(self.__getitems__(rows)[0]) for rows in blocks], self.in_channels)
         return self._found
 
     @property

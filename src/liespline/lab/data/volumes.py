@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import MOST_CHANNELS, Array, channels_first, mapped_npy, opened_npz
-from .centred import Centred, box_notes, box_of
+from .centred import boxed
 from .files import DataError
 from .split import Split, check_split
 from .store import Item, file_key, stored
@@ -34,12 +34,9 @@ def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> S
     images = stored(
         path.with_name(f"{path.name}.{name}"), file_key(path), lambda whole: _items(path, f"{name}_images", len(labels))
     )
-    sizes = [shape[1:] for shape in images.shapes]
-    space = sizes[0] if size is None else box_of(size)
-    return Split(
-        Centred(images, space), np.searchsorted(known, labels), [str(label) for label in known],
-        channels_last=True, notes=box_notes(space, sizes),
-    )  # fmt: skip
+    volumes, notes = boxed(images, size)
+    targets, classes = np.searchsorted(known, labels), [str(label) for label in known]
+    return Split(volumes, targets, classes, channels_last=True, notes=notes)
 
 
 def read_volumes(path: Path) -> Iterator[tuple[str, Array]]:

@@ -6,6 +6,7 @@ import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,16 @@ from PIL import Image
 Points = Sequence[tuple[float, float]]
 Pixels = NDArray[np.float64]
 BOX = {"width": 440, "height": 270, "left": 52, "right": 426, "top": 14, "bottom": 226}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page."""
+
+    name: str
+    title: str
+    text: str
+    body: Markup
 
 
 @cache

@@ -10,8 +10,7 @@ from torch import Tensor
 from ..data.mask_split import MaskSplit
 from ..data.samples import IGNORE
 from ..runs.trained import Trained
-from .drawings import Pixels, picture, strip
-from .page import Section
+from .drawings import Pixels, Section, picture, strip
 from .views import image_pixels
 
 SHOWN = 6

@@ -20,8 +20,7 @@ from ..data import Split, as_float
 from ..data.landmarks import locate
 from ..runs.trained import Trained
 from ..transforms import in_disc, magnification, moved
-from .drawings import Pixels, part, picture, ring, strip
-from .page import Section
+from .drawings import Pixels, Section, part, picture, ring, strip
 
 SHOWN_KERNELS = 3
 SHOWN_MOVES = 5

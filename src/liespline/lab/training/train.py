@@ -16,7 +16,7 @@ from torch import distributed, nn
 
 from ..data import Split
 from ..evaluation.evaluate import evaluate_run
-from ..report.run import report_run
+from ..report.page import report_run
 from ..runs.checkpoint import SafeCheckpoints
 from ..runs.folder import Run
 from ..runs.trained import Trained, save_trained
