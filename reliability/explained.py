@@ -31,7 +31,7 @@ SEEN = {
         "core/test_layers::test_the_sizes_of_windows_may_be_left_out"
     ),
     "functional/sampling.py: left = power.flip(0).cumsum(0).flip(0)[ 0:] / power.sum()  # what lies above 0, 1, 2, …": (
-        "core/test_sphere::test_as_many_frequencies_are_kept_as_the_basis_needs"
+        "core/test_identities::test_as_many_frequencies_are_kept_as_the_basis_needs"
     ),
     "grids/scatter.py: push = (max(closest, 1e-3 * typical) / distance.clamp_min( 1.000000000001)) "
     "** (4 + 28 * done)": ("core/test_products::test_many_elements_on_a_torus_come_near_the_hexagonal_lattice"),

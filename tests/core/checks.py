@@ -1,7 +1,5 @@
 """What every layer and network has to compute, one function for each; test_modules.py runs them on all networks."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from collections.abc import Callable

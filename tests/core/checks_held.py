@@ -1,7 +1,5 @@
 """What every layer and network has to hold, in memory, in files and on its grid; test_modules.py runs these too."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tempfile

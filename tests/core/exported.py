@@ -1,7 +1,5 @@
 """What the tests of export share: how networks are compared, and one with a forward of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -12,7 +12,7 @@ from liespline import functional, paths
 from liespline.nn import fused_norm as norm
 from liespline.paths import triton
 
-from .path_cases import Case, banded_samples, cases, naive
+from .path_cases import Case, assert_same, banded_samples, cases, naive
 
 LAYOUTS = ["planes", "channels innermost", "elements innermost", "with gaps", "fields innermost"]
 
@@ -36,16 +36,11 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     plan = paths.plan_of(case.h_samples, case.sizes)
     with paths.use("triton"):
         found = functional.correlate(*case.tensors, **case.options, plan=plan)
-    torch.testing.assert_close(found, truth, rtol=1e-10, atol=1e-10)
-    direction = torch.randn(truth.shape, dtype=truth.dtype)
-    expected = torch.autograd.grad(truth, tensors, direction)
-    for gradient, right in zip(torch.autograd.grad(found, tensors, direction), expected, strict=True):
-        torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-10)
+    assert_same(found, truth, tensors, 1e-10)
 
 
 def test_operators_follow_torch_rules() -> None:
     # Schema, fake tensors, autograd registration and the traced graph, as torch itself checks them.
-    torch.manual_seed(0)
     plan = paths.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
     table = plan.parts[0].tables[0]
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
@@ -77,15 +72,6 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
-def test_forward_derivatives_are_refused_rather_than_zero() -> None:
-    case, plan = small(1)
-    with paths.use("triton"), pytest.raises(ValueError, match="path 'triton' does not take"):
-        torch.func.jvp(
-            lambda x: functional.correlate(x, *case.tensors[1:], **case.options, plan=plan), (case.x,), (case.x,)
-        )
-
-
 def test_an_empty_batch() -> None:
     case, plan = small(0)
     with paths.use("triton"):
@@ -98,7 +84,6 @@ def test_an_empty_batch() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_the_fused_norm_under_vmap_and_in_forward_mode() -> None:
-    torch.manual_seed(0)
     norm = ls.nn.NormReLU(3, track_running_stats=False).double()
     x = torch.randn(2, 4, 3, 2, 5, 5, dtype=torch.float64)
     each = torch.stack([norm(one) for one in x])
@@ -120,7 +105,6 @@ def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
 
 @pytest.mark.parametrize("momentum", [0.1, 0.3, None])
 def test_the_fused_norm_remembers_what_torch_s_own_does(momentum: float | None) -> None:
-    torch.manual_seed(0)
     ours = ls.nn.BatchNorm(3, momentum=momentum).double()
     right = torch.nn.BatchNorm3d(3, momentum=momentum).double()
     for scale in (1.0, 5.0):
@@ -135,7 +119,6 @@ def test_the_fused_norm_remembers_what_torch_s_own_does(momentum: float | None) 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(3, 5, 4, 6, 7), (2, 11, 12, 3, 3), (64, 3, 1, 1, 1)])
 def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ...]) -> None:
-    torch.manual_seed(0)
     x = _laid_out(3 * torch.randn(shape, dtype=torch.float64) + 1e4, layout).requires_grad_()
     direction = _laid_out(torch.randn(shape, dtype=torch.float64), layout)
     theirs, ours = torch.nn.BatchNorm3d(shape[1]).double(), ls.nn.BatchNorm(shape[1]).double()
@@ -146,11 +129,8 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
     torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
     assert layout != "fields innermost" or shape[2] == 1 or found.stride() == x.stride()
     leaves = ([x, *ours.parameters()], [x, *theirs.parameters()])
-    pairs = zip(
-        *(torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True)), strict=True
-    )
-    for gradient, expected in pairs:
-        torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
+    gradients = (torch.autograd.grad(y, p, direction) for y, p in zip((found, right), leaves, strict=True))
+    torch.testing.assert_close(*gradients, rtol=1e-8, atol=1e-8)
     for name, value in theirs.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-10, atol=1e-10)
 
@@ -158,21 +138,15 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("pool", [1, 2, 3])
 def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: int) -> None:
-    torch.manual_seed(0)
     x = _laid_out(torch.randn(3, 5, 4, 6, 12, dtype=torch.float64), layout).requires_grad_()
     fused = ls.nn.NormReLU(5, pool).double()
     torch.nn.init.normal_(fused[0].weight)
     window = (1, pool, pool)
     found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
-    torch.testing.assert_close(found, right, rtol=1e-8, atol=1e-8)
-    direction = torch.randn(right.shape, dtype=torch.float64)
-    gradients, expected = (torch.autograd.grad(y, [x, *fused.parameters()], direction) for y in (found, right))
-    for gradient, truth in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, truth, rtol=1e-8, atol=1e-8)
+    assert_same(found, right, [x, *fused.parameters()], 1e-8)
 
 
 def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
-    torch.manual_seed(0)
     x = torch.randn(2, 3, 4, 7, 6, dtype=torch.float64)
     fused = ls.nn.NormReLU(3, 2).double()
     right = F.max_pool3d(F.relu(F.batch_norm(x, None, None, training=True)), (1, 2, 2))
@@ -185,7 +159,6 @@ def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
 
 @pytest.mark.parametrize("child", [torch.nn.GELU(), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
 def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
-    torch.manual_seed(0)
     layer, x = ls.nn.NormReLU(3, 2).double(), torch.randn(2, 3, 4, 6, 6, dtype=torch.float64)
     layer[1 if isinstance(child, ls.nn.MaxPool) else 2] = child
     right = layer[2](layer[1](F.batch_norm(x, None, None, training=True)))
@@ -200,7 +173,6 @@ def test_the_norm_follows_torch_rules() -> None:
 
 @pytest.mark.parametrize("pool", [1, 2])
 def test_gradients_of_gradients(pool: int) -> None:
-    torch.manual_seed(0)
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
     for normalise in (norm.normalise, norm.operator):
         torch.autograd.gradgradcheck(

@@ -1,7 +1,5 @@
 """Small networks of every layer, group and kind, which tests of the whole share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -139,7 +137,7 @@ NETWORKS: dict[str, Network] = {
     "channel groups": Network(_groups, (2, 13, 14)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "residual": Network(_Sums, (2, 12, 12)),
-    "CelebA": Network(lambda: models.celeba(2, 2), (3, 16, 16), on_meta=False, traced=False),
+    "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),
     "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21), traced=False),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),

@@ -1,7 +1,5 @@
 """The formulas of the layers as naive float64 loops, on SciPy and NumPy alone: the truth the layers are held to."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache
@@ -11,15 +9,13 @@ from scipy.interpolate import BSpline
 from scipy.spatial.transform import Rotation
 
 import liespline as ls
-from oracle_groups import closes, log_relative, matrix, relative
+from oracle_groups import closes, log, matrix, relative
 
 
-def spline(x: float, degree: int) -> float:
-    """B^n(x)."""
+def spline(x: np.ndarray, degree: int) -> np.ndarray:
+    """B^n(x), number by number."""
     half = (degree + 1) / 2
-    if not -half <= x < half:
-        return 0.0
-    return float(_scipy_spline(degree)(x))
+    return np.where((x >= -half) & (x < half), _scipy_spline(degree)(x), 0.0)
 
 
 @cache
@@ -30,15 +26,15 @@ def _scipy_spline(degree: int) -> BSpline:
 def h_spline(basis: ls.SplineBasis, centre: np.ndarray, h: np.ndarray) -> float:
     """B(Log(h_j⁻¹h)/s), summed over turns along angles."""
     group, value = basis.grid.group, basis.height  # which has a test of its own
-    for v, width, angle in zip(log_relative(group, centre, h), basis.widths, closes(group), strict=True):
-        turns = range(-4, 5) if angle else range(1)
-        value *= sum(spline((v + 2 * math.pi * k) / width, basis.degree) for k in turns)
+    for v, width, angle in zip(log(group, relative(group, centre, h)), basis.widths, closes(group), strict=True):
+        turns = 2 * math.pi * np.arange(-4, 5) if angle else np.zeros(1)
+        value *= float(spline((v + turns) / width, basis.degree).sum())
     return value
 
 
-def x_spline(basis: ls.SplineBasis, centre: np.ndarray, x: np.ndarray) -> float:
+def x_spline(basis: ls.SplineBasis, centres: np.ndarray, x: np.ndarray) -> np.ndarray:
     """B((x − x_i)/s)."""
-    return math.prod(spline(v / w, basis.degree) for v, w in zip(x - centre, basis.widths, strict=True))
+    return spline((x - centres) / np.array(basis.widths), basis.degree).prod(-1)
 
 
 def kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
@@ -69,7 +65,7 @@ def kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
             if any(abs(v) > (n - 1) / 2 for v, n in zip(y, size, strict=True)):
                 continue
             at = np.linalg.inv(m) @ y
-            on_x = np.array([x_spline(layer.x_basis, c, at) for c in x_centres])
+            on_x = x_spline(layer.x_basis, x_centres, at)
             for b, values in enumerate(on_h):
                 if lifting:
                     out[(slice(None), a, slice(None), b, *index)] = weight @ on_x / scale
@@ -142,8 +138,8 @@ def sphere_spline(basis: ls.SplineBasis, centre: np.ndarray, n: np.ndarray) -> f
     radius = math.hypot(q[0], q[1])
     beta = math.atan2(radius, q[2])
     gamma = 0.0 if radius < 1e-14 and q[2] < 0 else math.atan2(q[1], q[0])  # the antipode has no azimuth of its own
-    a = (-beta * math.sin(gamma), beta * math.cos(gamma))
-    return basis.height * math.prod(spline(v / basis.width, basis.degree) for v in a)
+    a = beta * np.array([-math.sin(gamma), math.cos(gamma)])
+    return basis.height * float(spline(a / basis.width, basis.degree).prod())
 
 
 def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
@@ -173,7 +169,7 @@ def sphere_kernel(layer: ls.Lift | ls.GConv) -> np.ndarray:
             if any(abs(v) > (n - 1) / 2 for v, n in zip(y, layer.window.sizes[a], strict=True)):
                 continue
             points, azimuth = ring(back @ y, angles)
-            on_x = np.array([[x_spline(layer.x_basis, c, p) for c in x_centres] for p in points])  # (angles, N_x)
+            on_x = x_spline(layer.x_basis, x_centres, points[:, None])  # (angles, N_x)
             if lifting:
                 out[(slice(None), a, slice(None), 0, *index)] = weight @ on_x.mean(0)
             for b, (values, other) in enumerate(on_h):

@@ -50,6 +50,11 @@ def _mean(a: Tensor, b: Tensor) -> Tensor:
     return ((a + b) / 2).exp() * torch.where(near, 1 + u**2 / 6 + u**4 / 120, away.sinh() / away)
 
 
+J = [[0.0, -1], [1, 0]]
+CROSS = [[[0.0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]]
+AROUND = [CROSS[2], [[0.0, 0, 0], [0, 0, 0], [0, 0, 1]]]
+"""Generators of rotations of the plane, of space, and of those about an axis with scalings along it."""
+
 GROUPS = [Trivial(2), Translation(3), SO2(), Scale(1), Scale(2), SO3(), Triangular()]
 SPACES = [*GROUPS, Sphere()]
 SIM2 = Product(SO2(), Scale(2))

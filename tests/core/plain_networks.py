@@ -1,7 +1,5 @@
 """Ordinary networks, to be converted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

@@ -1,7 +1,5 @@
 """Random groups, grids, bases and layers for Hypothesis, small enough that naive loops keep up."""
 
-from __future__ import annotations
-
 import copy
 import math
 
@@ -13,12 +11,11 @@ from hypothesis import strategies as st
 import liespline as ls
 import oracle
 from liespline import GConv, Grid, Group, Lift, SplineBasis
-from more_groups import Beside, Conjugate
-from own_group import Triangular
+from own_group import AROUND, CROSS, J, Triangular
 
-_LINES: list[Group] = [ls.Scale(1), ls.Trivial(1)]
 _PLANES: list[Group] = [ls.SO2(), ls.Scale(2), Triangular()]
 _VOLUMES: list[Group] = [ls.SO3(), ls.Scale(3)]
+_ALGEBRAS = [[J], [np.eye(2)], [np.eye(2), J], [np.diag((1.0, 0)), np.diag((0.0, 1)), np.eye(2, k=1)], CROSS, AROUND]
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap", "disc": "disc"}
 
 
@@ -28,16 +25,15 @@ def examples(n: int) -> settings:
     return settings(max_examples=n, deadline=None, suppress_health_check=unhurried)
 
 
-def _conjugates(of: list[Group]) -> st.SearchStrategy[Group]:
-    return st.sampled_from(of).flatmap(lambda group: st.builds(Conjugate, st.just(group), coordinates(group.space_dim)))
-
-
 @st.composite
-def coordinates(draw: st.DrawFn, d: int) -> tuple[tuple[float, ...], ...]:
-    """A matrix that is well away from singular: a rotation times a stretching by at most 1.5."""
+def matrix_groups(draw: st.DrawFn) -> Group:
+    """A group of matrices in coordinates well away from singular: a rotation times a stretching by at most 1.5."""
+    generators = np.asarray(draw(st.sampled_from(_ALGEBRAS)))
+    d = generators.shape[-1]
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     left, _ = np.linalg.qr(rng.normal(size=(d, d)))
-    return tuple(map(tuple, (left * rng.uniform(0.8, 1.25, d)).tolist()))
+    coordinates = left * rng.uniform(0.8, 1.25, d)
+    return ls.MatrixGroup(torch.from_numpy(coordinates @ generators @ np.linalg.inv(coordinates)))
 
 
 FAMILIES: dict[str, st.SearchStrategy[Group]] = {
@@ -47,12 +43,11 @@ FAMILIES: dict[str, st.SearchStrategy[Group]] = {
     "turns of space": st.just(ls.SO3()),
     "sphere": st.just(ls.Sphere()),
     "triangular": st.just(Triangular()),
-    "conjugate": _conjugates(_PLANES + _VOLUMES),
-    "times scalings": st.one_of(st.sampled_from(_PLANES + _VOLUMES), _conjugates(_PLANES)).map(
+    "of matrices": matrix_groups(),
+    "with mirror images": st.sampled_from([ls.O2(), ls.O3(), ls.Product(ls.O2(), ls.Scale(2))]),
+    "GL2": st.just(ls.GL2()),
+    "times scalings": st.one_of(st.sampled_from(_PLANES + _VOLUMES), matrix_groups()).map(
         lambda group: ls.Product(group, ls.Scale(group.space_dim))
-    ),
-    "on axes of their own": st.builds(
-        Beside, st.one_of(st.sampled_from(_LINES + _PLANES), _conjugates(_PLANES)), st.sampled_from(_LINES)
     ),
 }
 
@@ -74,22 +69,29 @@ def grids(draw: st.DrawFn, group: Group, most: int = 5) -> Grid:
     if kind == "local" and 2 * group.dim + 1 <= most:
         return ls.local(group, draw(st.sampled_from([1, 2 * group.dim + 1])), min(spacing, 0.5))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    a = torch.from_numpy(rng.uniform(-0.6, 0.6, (n, group.dim)))
-    return Grid(group, group.exp(a), torch.from_numpy(rng.uniform(0.2, 2, n)), spacing)
+    h = group.exp(torch.from_numpy(rng.uniform(-0.6, 0.6, (n, group.dim))))
+    parts = group.representatives(dtype=h.dtype)
+    if len(parts) > 1:
+        h = group.product(h, parts[rng.integers(len(parts), size=n)])
+    return Grid(group, h, torch.from_numpy(rng.uniform(0.2, 2, n)), spacing)
 
 
 @st.composite
 def h_bases(draw: st.DrawFn, grid: Grid) -> SplineBasis:
-    """Dense, local or atrous, of degree 1 to 4, wider or narrower than the grid's step."""
+    """Dense, local, atrous or with centres off the grid, of degree 1 to 4, wider or narrower than the grid's step."""
     options = {"degree": draw(st.integers(1, 4)), "trainable": draw(st.sampled_from([False, False, True]))}
     group = grid.group
-    kind = draw(st.sampled_from(["dense", "local", "atrous"])) if group.dim else "dense"
+    kind = draw(st.sampled_from(["dense", "local", "atrous", "moved"])) if group.dim else "dense"
     if kind == "dense":
         wider = draw(st.sampled_from([1.0, 0.8, 1.5]))
         return SplineBasis(grid, scale=tuple(wider * step for step in grid.steps) or grid.spacing, **options)
     if kind == "local":
         n = draw(st.sampled_from([1, 2, 3] if group.dim == 1 else [1, 2 * group.dim + 1]))
         return SplineBasis(ls.local(group, n, grid.spacing), **options)
+    if kind == "moved":
+        noise = np.random.default_rng(draw(st.integers(0, 2**16))).normal(size=(len(grid), group.dim))
+        centres = group.product(grid.elements, group.exp(torch.from_numpy(0.2 * noise) * torch.tensor(grid.steps)))
+        return SplineBasis(Grid(group, centres, grid.weights, grid.spacing), **options)
     return SplineBasis(Grid(group, grid.elements[::2], grid.weights[::2], grid.spacing), grid.spacing, **options)
 
 

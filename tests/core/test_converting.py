@@ -1,6 +1,4 @@
-"""convert: an ordinary network becomes the equivariant one of the same shape."""
-
-from __future__ import annotations
+"""convert: an ordinary network becomes the equivariant one of the same shape, its options mean what they did."""
 
 import pytest
 import torch
@@ -10,11 +8,6 @@ import liespline as ls
 from liespline.nn import Depthwise, Downsample, FieldDropout, MaxPool
 from networks import TURNS
 from plain_networks import ResNet18, every_kind
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
 
 
 def test_resnet18_has_the_same_shapes_layer_by_layer() -> None:
@@ -87,16 +80,6 @@ def test_a_layer_keeps_the_size_of_its_output_and_a_norm_its_constants(padding: 
     assert (norm.eps, norm.momentum) == (0.02, 0.3)
 
 
-@pytest.mark.parametrize(
-    ("group", "conv", "shape"), [(ls.Scale(1), nn.Conv1d, (20,)), (ls.SO3(), nn.Conv3d, (9, 9, 9))]
-)
-def test_signals_volumes_and_networks_without_pooling(group: ls.Group, conv: type[nn.Conv3d], shape: tuple) -> None:
-    grid = ls.uniform(group, 12) if isinstance(group, ls.SO3) else ls.uniform(group, 2, spacing=0.3)
-    net = ls.convert(nn.Sequential(conv(1, 2, 3, padding=1), nn.ReLU(), conv(2, 3, 1, stride=2)), grid)
-    assert net(torch.randn(2, 1, *shape)).shape == (2, 3, *((n + 1) // 2 for n in shape))
-    assert isinstance(net[-1], ls.Project)
-
-
 def test_what_cannot_be_converted_is_one_list() -> None:
     plain = nn.Sequential(
         nn.Conv2d(1, 2, 3),
@@ -105,14 +88,93 @@ def test_what_cannot_be_converted_is_one_list() -> None:
         nn.Sequential(nn.Conv2d(2, 2, 3, dilation=2), nn.Conv1d(2, 2, 3), nn.Conv2d(2, 2, 3, stride=(1, 2))),
         nn.AdaptiveAvgPool2d(7),
         nn.LayerNorm(7),
+        nn.AvgPool2d(2, divisor_override=1),
     )
     with pytest.raises(ValueError) as raised:
         ls.convert(plain, TURNS)
     text = str(raised.value)
-    parts = ("1: ConvT", "3.0: ", "dilated", "3.1: ", "acts on 2", "stride = (1, 2)", "4: Adaptive", "5: Layer")
+    parts = (
+        "1: ConvT",
+        "3.0: ",
+        "dilated",
+        "3.1: ",
+        "acts on 2",
+        "stride = (1, 2)",
+        "4: Adaptive",
+        "5: Layer",
+        "divisor",
+    )
     assert [part for part in parts if part not in text] == []
-    assert text.count("\n") == 6
+    assert text.count("\n") == 7
+    small = ls.convert(nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.AvgPool2d(4)), TURNS)
+    with pytest.raises(ValueError, match=r"space \(9, 3\), smaller than a window of 4"):
+        small(torch.randn(1, 1, 9, 3))
     with pytest.raises(ValueError, match="it has no Conv2d"):
         ls.convert(nn.Sequential(nn.Linear(3, 3)), TURNS)
     with pytest.raises(ValueError, match="got Sequential and SO2"):
         ls.convert(nn.Sequential(), ls.SO2())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+@pytest.mark.parametrize("kind", [nn.AvgPool2d, nn.MaxPool2d])
+def test_pooling_keeps_the_sizes_of_torch_and_quarter_turns(kind: type[nn.Module], size: int, ceil_mode: bool) -> None:
+    plain = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), kind(size, ceil_mode=ceil_mode))
+    if kind is nn.MaxPool2d and ceil_mode:
+        with pytest.raises(ValueError, match="rounds up"):
+            ls.convert(plain, TURNS)
+        return
+    net = ls.convert(plain, TURNS)
+    for n in range(size, 17):
+        x = torch.randn(1, 1, n, n + 3)
+        assert net(x).shape == plain(x).shape, (n, n + 3)
+        square = torch.randn(1, 1, n, n)
+        still, turned = net(square), net(torch.rot90(square, 1, (-2, -1)))
+        assert (turned - torch.rot90(still, 1, (-2, -1))).abs().max() <= 1e-5, n
+
+
+@pytest.mark.parametrize(
+    ("group", "conv", "pool", "shape"),
+    [(ls.Scale(1), nn.Conv1d, nn.AvgPool1d, (11,)), (ls.SO3(), nn.Conv3d, nn.AvgPool3d, (5, 6, 7))],
+)
+def test_signals_and_volumes_keep_their_sizes(
+    group: ls.Group, conv: type[nn.Conv3d], pool: type[nn.AvgPool3d], shape: tuple[int, ...]
+) -> None:
+    grid = ls.uniform(group, 12) if isinstance(group, ls.SO3) else ls.uniform(group, 2, spacing=0.3)
+    for between in (nn.ReLU(), pool(2), pool(2, ceil_mode=True)):
+        plain = nn.Sequential(conv(1, 2, 3, padding=1), between, conv(2, 3, 1, stride=2))
+        x = torch.randn(2, 1, *shape)
+        net = ls.convert(plain, grid)
+        assert net(x).shape == plain(x).shape
+        assert isinstance(net[-1], ls.Project)
+
+
+def test_norms_keep_their_options() -> None:
+    given = [
+        nn.BatchNorm2d(4, eps=1e-2, momentum=0.3, affine=False),
+        nn.BatchNorm2d(4, momentum=None),
+        nn.BatchNorm2d(4, track_running_stats=False),
+    ]
+    net = ls.convert(nn.Sequential(nn.Conv2d(1, 4, 3), *given), TURNS)
+    found = [m for m in net.modules() if isinstance(m, ls.nn.BatchNorm)]
+    for norm, plain in zip(found, given, strict=True):
+        for option in ("num_features", "eps", "momentum", "affine", "track_running_stats"):
+            assert getattr(norm, option) == getattr(plain, option), option
+        assert norm.state_dict().keys() == plain.state_dict().keys()
+    # By its effect: numbers far below the root of eps stay far below 1.
+    small = 1e-3 * torch.randn(8, 4, 4, 5, 5)
+    assert float(found[0](small).std()) == pytest.approx(1e-3 / (1e-2 + 1e-6) ** 0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "second", [{}, {"groups": 3}, {"stride": 2}], ids=["GConv", "Depthwise", "with a stride"]
+)  # the first becomes Lift
+def test_circular_borders_stay_circular(second: dict[str, int]) -> None:
+    """Without bias, a convolution around the torus makes a constant image of a constant one; with zeros it does not."""
+    for mode, constant in (("circular", True), ("zeros", False)):
+        options = {"padding": 1, "padding_mode": mode, "bias": False}
+        plain = nn.Sequential(nn.Conv2d(1, 3, 3, **options), nn.Conv2d(3, 3, 3, **options, **second))
+        for net in (plain, ls.convert(plain, TURNS)):
+            out = net(torch.ones(1, 1, 12, 12)).detach().flatten(2)
+            spread = float((out - out.mean(-1, keepdim=True)).abs().max() / out.abs().max())
+            assert (spread < 1e-5) is constant, (mode, spread)

@@ -1,7 +1,5 @@
 """convert: layers of other libraries and of one's own stay where they are right, and are named where they are not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Where cuDNN is asked to try its kernels: large windows in 3-D, and nowhere that has to repeat exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

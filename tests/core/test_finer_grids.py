@@ -36,12 +36,6 @@ def test_dense_splines_are_the_same_on_every_grid():
 def test_splines_as_wide_as_a_step_are_refused(kernel):
     n_k = 4 if kernel == "atrous" else 3
     coarse, fine = network(8, kernel, n_k), network(16, kernel, n_k)
-    # What would happen without the refusal: the tensors fit, and the answers are others.
-    silently = copy.deepcopy(fine)
-    for mine, other in zip(silently.parameters(), coarse.parameters(), strict=True):
-        mine.copy_(other)
-    mine, other = (net[:-4](image()) for net in (silently, coarse))  # before the linear layers
-    assert (mine - other).norm() > 0.1 * other.norm()
     with pytest.raises(RuntimeError, match="splines on H of width"):
         fine.load_state_dict(coarse.state_dict())
     network(8, kernel, n_k).load_state_dict(coarse.state_dict())

@@ -69,15 +69,6 @@ def test_no_group_is_left_out_of_that():
             uniform(group, 4)
 
 
-@pytest.mark.parametrize("n", [1, 3, 7])
-def test_half_of_o2_are_reflections(n):
-    right = rf"n = {n} for O2\(\), must be even, such as {n + 1}: half of the elements are reflections"
-    with pytest.raises(ValueError, match=right):
-        uniform(O2(), n)
-    with pytest.raises(ValueError, match=right):
-        uniform(Product(O2(), Scale(2)), (n, 2), spacing=(None, STEP))
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 12, 31])
 def test_uniform_circle(n):
     grid = uniform(SO2(), n)
@@ -87,17 +78,6 @@ def test_uniform_circle(n):
     assert float(grid.weights.sum()) == pytest.approx(math.tau)
     waves = torch.arange(1, n) * grid.elements  # (n, n − 1): every frequency that n samples can tell from 0
     assert float((grid.weights @ waves.cos()).abs().max() if n > 1 else 0) < 1e-12
-
-
-def test_uniform_scales_are_the_papers():
-    grid = uniform(Scale(2), 5, spacing=0.5 * math.log(2))
-    np.testing.assert_allclose(grid.elements[:, 0], math.sqrt(2) ** np.arange(5))
-    np.testing.assert_allclose(grid.weights, 0.5 * math.log(2))
-
-
-def test_trivial_grid_is_one_element_of_weight_one():
-    grid = uniform(Trivial(3), 1)
-    assert (len(grid), grid.elements.shape, grid.weights.tolist()) == (1, (1, 0), [1.0])
 
 
 def test_local_counts_shells_about_the_identity():
@@ -110,15 +90,6 @@ def test_local_counts_shells_about_the_identity():
         assert float(SO3().log(grid.elements).norm(dim=-1).max()) == pytest.approx(0.2 * furthest)
     assert len(local(SO3(), (3, 1, 5), 0.2)) == 15
     assert len(local(Trivial(2), 1, 1.0)) == 1
-
-
-@pytest.mark.parametrize("group", SPACES, ids=name)
-def test_local_weights_carry_the_haar_density(group):
-    n = {0: 1, 1: 5, 2: 9, 3: 27}[group.dim]
-    grid = local(group, n, 0.3)
-    a = group.log(grid.elements)
-    torch.testing.assert_close(grid.weights, 0.3**group.dim * group.haar_density(a))
-    np.testing.assert_allclose(a.mean(0), np.zeros(group.dim), atol=1e-12)
 
 
 def test_fine_local_grid_integrates_over_the_group():
@@ -166,3 +137,17 @@ def test_grids_keep_their_own_copy_in_float64():
         grid.spacing = 2.0
     with pytest.raises(ValueError, match="Grid: elements"):
         Grid(Triangular(), torch.ones(1, 2, 2), torch.ones(1), 1.0)  # not triangular: Exp ∘ Log tells
+
+
+FINITE = [(O2(), 16), *((SO3(), n) for n in (12, 24, 60)), *((O3(), n) for n in (24, 48, 120))]
+
+
+@pytest.mark.parametrize(("group", "n"), FINITE, ids=name)
+def test_uniform_grids_are_groups(group, n):
+    elements = group.matrix(uniform(group, n).elements)
+    products = (elements.unsqueeze(1) @ elements).reshape(-1, 1, *elements.shape[1:])
+    nearest = (products - elements).abs().amax((-1, -2)).min(1)
+    assert float(nearest.values.max()) < 1e-14
+    assert torch.equal(nearest.indices.bincount(), torch.full((len(elements),), len(elements))), "a Latin square"
+    if n in (12, 24, 48):
+        assert set(elements.unique().tolist()) == {-1.0, 0.0, 1.0}, "signed permutations map lattices to themselves"

@@ -1,4 +1,4 @@
-"""Every group: Exp, Haar density, shapes, dtypes, devices, gradients, compile; axioms are in test_check_group.py."""
+"""Every group: Exp, Haar density, shapes, devices, gradients, compile; axioms are in test_check_group.py."""
 
 import copy
 import math
@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 import torch
 
-from liespline import GL2, O2, O3, SO2, SO3, Scale, Sphere, Translation, Trivial
+from liespline import GL2, O2, O3, SO2, Scale
 from liespline.groups import Semidirect
 from own_group import (
     BUILT,
@@ -18,9 +18,6 @@ from own_group import (
     SIM2,
     SL2,
     SPACES,
-    TOLERANCE,
-    UPPER,
-    Triangular,
     apart,
     name,
     points,
@@ -28,25 +25,7 @@ from own_group import (
 )
 
 each_group = pytest.mark.parametrize("group", GROUPS, ids=name)
-each_space = pytest.mark.parametrize("group", SPACES, ids=name)
 every_space = pytest.mark.parametrize("group", [*SPACES, *BUILT], ids=name)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=name)
-def test_sphere_is_a_quotient(dtype):
-    sphere, so3 = Sphere(), SO3()
-    g, h = (sphere.exp(vectors(sphere, 10_000, dtype, seed)) for seed in range(2))
-    x, e, tolerance = points(sphere, 10_000, dtype), sphere.identity(dtype=dtype), TOLERANCE[dtype]
-    assert torch.equal(e, torch.tensor([0, 0, 1], dtype=dtype))
-    rotation = sphere.rotation(g)
-    assert bool(so3.contains(rotation).all())
-    assert apart(rotation[..., 2], g) <= tolerance, "R_{0,β,γ} z = n(β, γ)"
-    assert apart(sphere.product(g, e), g) <= tolerance
-    assert apart(sphere.product(g, h), so3.act(rotation, h)) <= tolerance
-    assert apart(sphere.relative(g, sphere.product(g, h)), h) <= tolerance
-    assert apart(sphere.pull(g, sphere.act(g, x)), x) <= tolerance
-    assert apart(sphere.inverse(g), sphere.pull(g, e)) <= tolerance
-    assert apart(sphere.exp(sphere.log(g)), g) <= tolerance
 
 
 @each_group
@@ -67,42 +46,18 @@ def test_exp_and_log_against_the_matrix_exponential(group):
     np.testing.assert_allclose(group.log(group.exp(a)), a, rtol=1e-12, atol=1e-12)
 
 
-def test_so2_follows_rot90_and_wraps_to_minus_pi_pi():
-    group, image = SO2(), torch.arange(9.0).reshape(3, 3)
-    y = torch.cartesian_prod(torch.arange(3.0) - 1, torch.arange(3.0) - 1)
-    source = group.pull(torch.tensor([math.pi / 2]), y).round().long() + 1
-    assert torch.equal(image[source[:, 0], source[:, 1]].reshape(3, 3), torch.rot90(image, 1, (-2, -1)))
+def test_angles_wrap_to_minus_pi_pi():
     turns = torch.arange(-7, 8, dtype=torch.float64).unsqueeze(-1) * math.pi / 2
     for dtype in DTYPES:
-        log = group.log(turns.to(dtype))
+        log = SO2().log(turns.to(dtype))
         assert bool(((log >= -math.pi - 1e-6) & (log < math.pi)).all())
-    assert float(group.log(torch.tensor([math.pi], dtype=torch.float64))) == -math.pi
-
-
-HAAR = {
-    Trivial: lambda a: torch.ones(len(a)),
-    Translation: lambda a: torch.ones(len(a)),
-    SO2: lambda a: torch.ones(len(a)),
-    Scale: lambda a: torch.ones(len(a)),
-    SO3: lambda a: (2 * (a.norm(dim=-1) / 2).sin() / a.norm(dim=-1)) ** 2,  # 2 (1 − cos t) / t²
-    Sphere: lambda a: a.norm(dim=-1).sin() / a.norm(dim=-1),
-    # ad has the eigenvalues 0, 0 and a₀ − a₁.
-    Triangular: lambda a: -torch.expm1(a[:, 1] - a[:, 0]) / (a[:, 0] - a[:, 1]),
-}
-
-
-@each_space
-def test_haar_density_against_closed_forms(group):
-    a = vectors(group, 500)
-    a = a[a.norm(dim=-1) < math.pi - 1e-3] if group.dim else a
-    torch.testing.assert_close(group.haar_density(a), HAAR[type(group)](a).double(), rtol=1e-9, atol=1e-9)
-    at_zero = group.haar_density(torch.zeros(1, group.dim, dtype=torch.float64))
-    torch.testing.assert_close(at_zero, torch.ones(1, dtype=torch.float64))
+    assert float(SO2().log(torch.tensor([math.pi], dtype=torch.float64))) == -math.pi
 
 
 @pytest.mark.parametrize("group", [*GROUPS[1:], *BUILT], ids=name)
 def test_haar_density_is_left_invariant(group):
-    """μ(b) |∂b/∂a| = μ(a) for b = Log(g Exp a)."""
+    """μ(b) |∂b/∂a| = μ(a) for b = Log(g Exp a), and μ(0) = 1: no other density does that."""
+    assert float(group.haar_density(torch.zeros(group.dim, dtype=torch.float64))) == pytest.approx(1)
     g = group.exp(vectors(group, 1, seed=3)[0] / 3)
 
     def shifted(a: torch.Tensor) -> torch.Tensor:
@@ -133,30 +88,13 @@ def test_leading_dimensions_broadcast(group):
 
 
 @every_space
-@pytest.mark.parametrize("device", ["cpu", "meta"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=name)
-def test_results_follow_device_and_dtype(group, device, dtype):
+def test_results_follow_the_device(group):
     """Tensors on the meta device refuse to meet any other, so a constant made on the CPU would raise here."""
-    a, x = vectors(group, 5, dtype).to(device), points(group, 5, dtype).to(device)
+    a, x = vectors(group, 5).to("meta"), points(group, 5).to("meta")
     h = group.exp(a)
     results = [h, group.inverse(h), group.product(h, h), group.log(h), group.act(h, x), group.pull(h, x)]
-    results += [group.offset(h, h), group.matrix(h), group.det(h), group.identity(dtype=dtype, device=a.device)]
-    if device == "cpu":
-        results.append(group.haar_density(a[:2]))
-    assert {(r.dtype, r.device.type) for r in results} == {(dtype, device)}
-
-
-@every_space
-def test_gradients_are_finite_at_the_identity_and_away(group):
-    a = torch.cat([torch.zeros(1, group.dim, dtype=torch.float64), 0.9 * vectors(group, 50)]).requires_grad_()
-    h = group.exp(a)
-    log, moved = group.log(h), group.act(h, points(group, 51))
-    total = moved.sum() + group.inverse(h).sum() + group.product(h, h).sum()
-    (gradient,) = torch.autograd.grad(total, a, retain_graph=True, materialize_grads=True)
-    assert bool(gradient.isfinite().all())
-    for i in range(group.dim):  # Log ∘ Exp is the identity, so its gradient is too
-        (row,) = torch.autograd.grad(log[:, i].sum(), a, retain_graph=True)
-        torch.testing.assert_close(row, torch.eye(group.dim, dtype=a.dtype)[i].expand_as(a), rtol=0, atol=1e-9)
+    results += [group.offset(h, h), group.matrix(h), group.det(h), group.identity(device="meta")]
+    assert {r.device.type for r in results} == {"meta"}
 
 
 def test_groups_are_values():
@@ -170,7 +108,7 @@ def test_groups_are_values():
     assert repr(Scale(3)) == "Scale(space_dim=3)"
 
 
-@pytest.mark.parametrize("group", [*SPACES, O2(), O3(), SIM2, GL2(), SL2, UPPER, Semidirect(SIM2)], ids=name)
+@pytest.mark.parametrize("group", [*SPACES, O2(), O3(), SIM2, GL2(), SL2, Semidirect(SIM2)], ids=name)
 def test_compile_traces_every_method(group):
     def methods(g: torch.Tensor, h: torch.Tensor, a: torch.Tensor, x: torch.Tensor) -> list[torch.Tensor]:
         results = [group.product(g, h), group.inverse(h), group.exp(a), group.log(h), group.act(h, x)]

@@ -1,7 +1,5 @@
 """When the kernels for Hopper GPUs are chosen, and how their work is cut."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

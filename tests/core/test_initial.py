@@ -1,7 +1,5 @@
 """Initialisation: activations keep their size through ten layers, whatever the group and the kernel."""
 
-from __future__ import annotations
-
 import math
 import statistics
 
@@ -10,7 +8,7 @@ import torch
 
 import liespline as ls
 from liespline import SplineBasis
-from liespline.nn import SeparableGConv, initial
+from liespline.nn import SeparableGConv
 from networks import TURNS
 
 SO2, SCALE = ls.uniform(ls.SO2(), 8), ls.uniform(ls.Scale(2), 4, spacing=0.5 * math.log(2))
@@ -50,19 +48,6 @@ def growth(kernel: str, seed: int, kind: type = ls.GConv) -> float:
 )
 def test_ten_layers_keep_the_size_of_activations(kind: type, kernel: str) -> None:
     assert 0.5 < statistics.median(growth(kernel, seed, kind) for seed in range(3)) < 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "fault"),
-    [
-        # Coefficients counted as if their splines did not overlap; both layers drawn as if a ReLU followed each.
-        (ls.GConv, (initial, "_gain", lambda x, h, width: float(x.shape[-1] * h.shape[-1]))),
-        (SeparableGConv, (SeparableGConv, "_fill_filters", lambda self: None)),
-    ],
-)
-def test_plain_he_initialisation_would_not(kind: type, fault: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(*fault)
-    assert not 0.5 < statistics.median(growth("four", seed, kind) for seed in range(3)) < 2
 
 
 @pytest.mark.parametrize(

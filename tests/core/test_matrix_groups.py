@@ -10,10 +10,7 @@ import torch
 from liespline import SO2, SO3, MatrixGroup, Product, Scale, SplineBasis, local
 from liespline.groups import Semidirect
 from liespline.groups.linear import logarithm
-from own_group import HEISENBERG, SHEARS, SIM2, SL2, STRETCHES, UPPER, ball
-
-J = [[0.0, -1], [1, 0]]
-CROSS = [[[0.0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]]
+from own_group import CROSS, HEISENBERG, SHEARS, SIM2, SL2, STRETCHES, UPPER, J, ball
 
 
 def affine(generators: list) -> MatrixGroup:
@@ -95,21 +92,9 @@ def test_turns_by_almost_pi(short):
         assert float((group.log(group.exp(a)) - a).abs().max()) < 1e-14 / short + 1e-12
 
 
-def test_where_there_is_no_logarithm_it_says_so():
-    minus = torch.tensor([[-2.0, 0], [0, -0.5]], dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"log: h\[1\] = \[\[-2\.0, .*has no logarithm: some eigenvalue is"):
-        SL2.log(torch.stack((torch.eye(2, dtype=torch.float64), minus)))
+def test_where_one_may_not_look_what_has_no_logarithm_is_not_a_number():
     shear = torch.tensor([[-1.0, 1], [0, -1]], dtype=torch.float64)
-    with pytest.raises(ValueError, match="has no logarithm"):
-        SL2.log(shear)
-    with pytest.raises(ValueError, match="has no logarithm"):
-        UPPER.log(torch.diag(torch.tensor([-1.0, -1.0, 2.0])))
-    with pytest.raises(ValueError, match="positive determinant"):
-        SL2.log(torch.diag(torch.tensor([1.0, -1.0])))
-    with pytest.raises(ValueError, match=r"is not an element: its logarithm leaves the span of the generators"):
-        SL2.log(2 * torch.eye(2))
-    compiled = torch.compile(logarithm, backend="eager", fullgraph=True)
-    assert bool(compiled(shear).isnan().all()), "where one may not look, it is not a number"
+    assert bool(torch.compile(logarithm, backend="eager", fullgraph=True)(shear).isnan().all())
 
 
 def test_half_a_turn_of_the_plane_has_the_usual_logarithm():
@@ -119,19 +104,3 @@ def test_half_a_turn_of_the_plane_has_the_usual_logarithm():
     circle = local(group, (8,), math.tau / 8)
     values = SplineBasis(circle)(group.exp(7 * torch.rand(50, 1, dtype=torch.float64)))
     np.testing.assert_allclose(values.sum(-1), 1, rtol=0, atol=1e-12)
-
-
-MISTAKES = {
-    "no algebra": ([[[0, 1], [0, 0]], [[0, 0], [1, 0]]], r"\[G_0, G_1\] = .* = \[\[1.0, 0.0\], \[0.0, -1.0\]\] leaves"),
-    "twice the same": ([J, [[0, -2], [2, 0]]], "2 generators depend on each other"),
-    "one matrix": (J, r"shape \(2, 2\), must be \(dim, d, d\)"),
-    "not square": ([[[0.0, 1, 2], [0, 0, 0]]], r"shape \(1, 2, 3\)"),
-    "not finite": ([[[math.nan]]], "and finite"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_generators_that_make_no_group_are_named(mistake):
-    generators, message = MISTAKES[mistake]
-    with pytest.raises(ValueError, match=f"MatrixGroup: .*{message}"):
-        MatrixGroup(generators)

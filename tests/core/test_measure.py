@@ -1,7 +1,5 @@
 """The one measure of equivariance, by itself: what it is in plain loops, and what must not fool it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,7 +11,6 @@ import liespline as ls
 from liespline.testing import (
     assert_equivariant,
     changed_predictions,
-    equivariance_error,
     measure_equivariance,
     output_change,
 )
@@ -61,23 +58,6 @@ def test_the_change_of_answers_is_that_of_plain_loops(classes: bool) -> None:
     assert changed_predictions(torch.from_numpy(outputs)) == pytest.approx(np.mean(changed))
 
 
-def test_what_no_answer_depends_on_changes_nothing() -> None:
-    """A constant for every class, and for classes one for every answer; a scale."""
-    torch.manual_seed(0)
-    outputs = torch.randn(4, 6, 3, dtype=torch.float64)
-    change = output_change(outputs, classes=True)
-    for same in (outputs + 30, outputs + torch.tensor([30.0, -4, 7]), outputs + torch.randn(4, 6, 1), 1e-3 * outputs):
-        assert output_change(same, classes=True)[:2] == pytest.approx(change[:2], rel=1e-9)
-    assert output_change(outputs + 30)[:2] == pytest.approx(output_change(outputs)[:2], rel=1e-9)
-    assert output_change(outputs + torch.randn(4, 6, 1)).mean != pytest.approx(output_change(outputs).mean, rel=0.01)
-
-
-def test_copies_as_unlike_as_images_change_by_the_root_of_two() -> None:
-    outputs = torch.randn(3, 20_000, 2, generator=torch.Generator().manual_seed(0))
-    assert output_change(outputs).mean == pytest.approx(math.sqrt(2), rel=0.01)
-    assert output_change(outputs[:1].expand(3, -1, -1)).mean == 0
-
-
 def test_a_single_output_is_not_centred_away() -> None:
     outputs = torch.randn(3, 50, 1, generator=torch.Generator().manual_seed(0))
     assert output_change(outputs, classes=True) == output_change(outputs)
@@ -102,19 +82,6 @@ def plain(bias: float = 0.0) -> nn.Module:
     layers = (nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2))
     nn.init.constant_(layers[-1].bias, bias)
     return nn.Sequential(*layers).double()
-
-
-def test_a_bias_hides_nothing() -> None:
-    """A plain network with a large last bias: its maps hardly differ by themselves, and as much as ever by the rest."""
-    found = [equivariance_error(plain(bias), EIGHT, size=21) for bias in (0.0, 1.0, 10.0, 30.0)]
-    assert found == pytest.approx([found[0]] * 4, rel=1e-9)
-    assert found[0] > 0.5
-    for bias in (0.0, 10.0):
-        with pytest.raises(AssertionError, match="not equivariant"):
-            assert_equivariant(plain(bias), EIGHT, size=21)
-    pooled = [nn.Sequential(plain(bias), nn.AdaptiveAvgPool2d(1), nn.Flatten()) for bias in (0.0, 30.0)]
-    answers = [equivariance_error(one, EIGHT, size=21) for one in pooled]
-    assert answers[1] == pytest.approx(answers[0], rel=1e-9)
 
 
 class Uneven(nn.Module):
@@ -207,7 +174,6 @@ def test_the_error_of_maps_is_that_of_numpy() -> None:
 
 def test_the_worst_element_is_beside_the_mean() -> None:
     """A lift that sees nothing at one orientation is worst where that one is asked for."""
-    torch.manual_seed(0)
     lift = ls.Lift(1, 4, 5, EIGHT, dtype=torch.float64)
     lift.x_samples[3] = 0
     each = [measure_equivariance(lift, EIGHT, size=13, elements=h[None]).mean for h in EIGHT.elements]
@@ -232,7 +198,6 @@ def test_answers_are_compared_over_all_pairs_of_copies() -> None:
 
 
 def test_the_dtype_is_what_is_computed_in() -> None:
-    torch.manual_seed(0)
     net = nn.Sequential(ls.Lift(1, 3, 5, EIGHT, padding=2), nn.ReLU(), ls.Project("max", EIGHT))
     own, exact = (measure_equivariance(net, EIGHT, size=15, dtype=dtype).exact for dtype in (None, torch.float64))
     assert exact < 1e-12 < 1e-9 < own < 1e-5
@@ -243,7 +208,6 @@ def test_the_dtype_is_what_is_computed_in() -> None:
 
 def test_interpolating_maps_alone_is_told() -> None:
     """Rough maps cannot be turned: what that costs stands beside the error, and is none where samples meet samples."""
-    torch.manual_seed(0)
     net = ls.Lift(1, 3, 5, EIGHT, padding=2, dtype=torch.float64)
     smooth, rough = (measure_equivariance(net, EIGHT, size=21, blur=blur) for blur in (3.0, 0.5))
     assert smooth.floor < 2e-3 < 0.02 < rough.floor

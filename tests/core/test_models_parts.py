@@ -56,7 +56,6 @@ def test_the_coarse_block_sees_the_maximum_of_two_by_two(faces):
 
 @torch.no_grad()
 def test_norms_of_the_papers_networks_add_a_thousandth(faces):
-    torch.manual_seed(0)
     patches = pcam(1, 1).train()
     for network, lift in ((patches, patches[0]), (faces, faces.fine[0])):
         norm = patches[1] if network is patches else faces.fine[1]

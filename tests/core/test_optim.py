@@ -1,7 +1,5 @@
 """AdamW in the modes of splines: against torch's own AdamW on a network that is written in modes."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -91,15 +89,6 @@ def test_in_one_kernel() -> None:
         torch.testing.assert_close(mine, other, rtol=0, atol=1e-10)
 
 
-def test_other_parameters_take_torchs_own_steps() -> None:
-    nets = [nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * 13 * 13, 2)).double() for _ in range(2)]
-    nets[1].load_state_dict(nets[0].state_dict())
-    trained(nets[0], optim.SpectralAdamW(nets[0], **OPTIONS), batches())
-    trained(nets[1], torch.optim.AdamW(nets[1].parameters(), **OPTIONS), batches())
-    for mine, torchs in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
-        assert torch.equal(mine, torchs)
-
-
 def test_modes_on_the_circle_are_waves() -> None:
     group = modes(GConv(1, 1, 5, uniform(SO2(), 8)))[1].numpy()
     energy = np.abs(np.fft.fft(group)) ** 2
@@ -184,10 +173,3 @@ def test_groups_of_parameters() -> None:
     trained(net, optim.SpectralAdamW(net, lr=0.1, params=groups), batches(1))
     changed = [not torch.equal(net[i].weight, old) for i, old in zip((0, 2, 8), before, strict=True)]
     assert changed == [False, True, False]
-
-
-def test_parameters_instead_of_a_network() -> None:
-    with pytest.raises(
-        ValueError, match=r"SpectralAdamW: network is a generator, must be a module: SpectralAdamW\(net, lr=1e-3\)"
-    ):
-        optim.SpectralAdamW(network().parameters(), lr=0.1)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
-import liespline as ls
 from liespline import paths
 from liespline.paths import decide, fourier
+
+from .path_cases import assert_same
 
 EXACT = {"rtol": 1e-11, "atol": 1e-11}
 
@@ -35,12 +36,7 @@ def test_it_is_the_convolution(drawn: tuple[torch.Tensor, torch.Tensor, tuple[in
     x, weight, padding = drawn
     x.requires_grad_()
     weight.requires_grad_()
-    found, right = fourier.correlate(x, weight, padding), F.conv2d(x, weight, None, 1, padding)
-    torch.testing.assert_close(found, right, **EXACT)
-    direction = torch.randn(right.shape, dtype=torch.float64)
-    gradients, expected = (torch.autograd.grad(y, (x, weight), direction) for y in (found, right))
-    for gradient, one in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, one, **EXACT)
+    assert_same(fourier.correlate(x, weight, padding), F.conv2d(x, weight, None, 1, padding), (x, weight))
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (8, 3), (9, 4), (14, 5), (23, 5), (32, 20)])
@@ -53,23 +49,17 @@ def test_an_algorithm_is_a_correlation_with_few_products(n: int, k: int) -> None
 
 
 def test_many_images_are_computed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
     x, weight = torch.randn(7, 2, 12, 12, dtype=torch.float64), torch.randn(3, 2, 5, 5, dtype=torch.float64)
     x.requires_grad_()
     weight.requires_grad_()
-    right = torch.autograd.grad(F.conv2d(x, weight).square().sum(), (x, weight))
     monkeypatch.setattr(fourier, "_MOST", 3 * 17 * 12 * 2 * 3)
     tiles = fourier.cheapest(7, 2, 3, (8, 8), (5, 5))[1]
     assert 1 <= fourier._at_once(7, tiles, 3) < 7
-    for gradient, one in zip(
-        torch.autograd.grad(fourier.correlate(x, weight, (0, 0)).square().sum(), (x, weight)), right, strict=True
-    ):
-        torch.testing.assert_close(gradient, one, **EXACT)
+    assert_same(fourier.correlate(x, weight, (0, 0)), F.conv2d(x, weight), (x, weight))
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_higher_derivatives_forward_derivatives_and_vmap() -> None:
-    torch.manual_seed(0)
     x, weight = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((1, 2, 5, 6), (2, 2, 3, 2)))
 
     def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -83,7 +73,6 @@ def test_higher_derivatives_forward_derivatives_and_vmap() -> None:
 
 
 def test_single_precision_loses_no_more_than_a_convolution_does() -> None:
-    torch.manual_seed(0)
     x, weight = torch.randn(2, 60, 42, 42), torch.randn(60, 60, 5, 5)
     right = F.conv2d(x.double(), weight.double())
     assert (fourier.correlate(x, weight, (0, 0)) - right).abs().max() < 2e-6 * right.abs().max()
@@ -116,14 +105,3 @@ def test_it_is_taken_where_it_pays() -> None:
         assert not takes(mode.from_tensor(x), mode.from_tensor(weight), (1, 1), (0, 0))
     with torch.autocast("cpu", torch.bfloat16):
         assert not takes(x, weight, (1, 1), (0, 0))
-
-
-def test_a_layer_computes_by_it() -> None:
-    torch.manual_seed(0)
-    grid = ls.uniform(ls.SO2(), 8)
-    layer, lift = ls.GConv(3, 4, 5, grid).double(), ls.Lift(2, 3, 5, grid).double()
-    x, image = torch.randn(2, 3, 8, 13, 12, dtype=torch.float64), torch.randn(2, 2, 9, 14, dtype=torch.float64)
-    with paths.use("dense"):
-        right = layer(x), lift(image)
-    with paths.use("fourier"):
-        torch.testing.assert_close((layer(x), lift(image)), right, **EXACT)

@@ -1,7 +1,5 @@
 """Random groups, grids, bases, windows, strides and paddings: the layers are the formulas, by every path."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -70,7 +68,7 @@ def test_every_path_is_dense(family: str, data: st.DataObject) -> None:
         return [out, *torch.autograd.grad(out, inputs, direction, materialize_grads=True)]
 
     truth = outcome("dense")
-    for name in ("banded", "separable", "auto"):
+    for name in ("banded", "separable", "fourier", "auto"):
         for found, right in zip(outcome(name), truth, strict=True):
             close(found, right.detach().numpy())
 

@@ -1,9 +1,5 @@
 """Random networks: exactly equivariant under symmetries of the lattice, and the same once exported."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
@@ -16,111 +12,53 @@ import oracle
 from exported import distance, stirred
 from liespline import GConv, Grid, Lift, export
 from liespline.nn import SeparableGConv
-from more_groups import Beside, Conjugate
-from strategies import FAMILIES, built, coordinates, examples, grids, h_bases, layers, sized, x_bases
+from strategies import FAMILIES, built, examples, h_bases, layers, sized, x_bases
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
 
-@dataclass
-class Symmetry:
-    """A move that carries the lattice to itself and the grid to itself: a signed permutation of the axes."""
-
-    grid: Grid
-    matrix: np.ndarray
-
-    def space(self, x: Tensor) -> Tensor:
-        """Move the last d axes, all of one size, by indexing: out[p] = x[R⁻¹p]."""
-        n, d = x.shape[-1], len(self.matrix)
-        p = np.stack(np.meshgrid(*[np.arange(n) - (n - 1) / 2] * d, indexing="ij"), -1)
-        source = np.rint(p @ self.matrix + (n - 1) / 2).astype(int)
-        return x[(..., *(torch.from_numpy(source[..., i]) for i in range(d)))]
-
-    def features(self, x: Tensor) -> Tensor:
-        """Move a feature map: out(p, h) = x(R⁻¹p, R⁻¹h)."""
-        group, elements = self.grid.group, self.grid.elements.numpy()
-        points = isinstance(group, ls.Sphere)
-        as_matrix = elements if points else np.stack([oracle.matrix(group, h) for h in elements])
-        back = np.stack([self.matrix.T @ m for m in as_matrix])
-        gaps = np.abs(back[:, None] - as_matrix[None]).reshape(len(back), len(back), -1).max(-1)
-        assert (gaps.min(1) < 1e-9).all()
-        return self.space(x[:, :, torch.from_numpy(gaps.argmin(1))])
+def in_space(matrix: np.ndarray, x: Tensor) -> Tensor:
+    """Move the last d axes, all of one size, by a signed permutation R of the axes: out[p] = x[R⁻¹p]."""
+    n, d = x.shape[-1], len(matrix)
+    p = np.stack(np.meshgrid(*[np.arange(n) - (n - 1) / 2] * d, indexing="ij"), -1)
+    source = np.rint(p @ matrix + (n - 1) / 2).astype(int)
+    return x[(..., *(torch.from_numpy(source[..., i]) for i in range(d)))]
 
 
-QUARTER = np.array([[0.0, -1.0], [1.0, 0.0]])
+def of_features(matrix: np.ndarray, x: Tensor, grid: Grid) -> Tensor:
+    """Move a feature map by R, which carries the grid to itself: out(p, h) = x(R⁻¹p, R⁻¹h)."""
+    elements = grid.elements.numpy()
+    points = isinstance(grid.group, ls.Sphere)
+    as_matrix = elements if points else np.stack([oracle.matrix(grid.group, h) for h in elements])
+    back = np.stack([matrix.T @ m for m in as_matrix])
+    gaps = np.abs(back[:, None] - as_matrix[None]).reshape(len(back), len(back), -1).max(-1)
+    assert (gaps.min(1) < 1e-9).all()
+    return in_space(matrix, x[:, :, torch.from_numpy(gaps.argmin(1))])
 
 
-def _beside(group: Beside, angles: int, steps: int) -> Grid:
-    turns = ls.uniform(ls.SO2(), angles)
-    others = ls.uniform(group.second, steps, spacing=0.4) if group.second.dim else ls.uniform(group.second, 1)
-    elements = torch.stack([torch.cat((a, b)) for a in turns.elements for b in others.elements])
-    return Grid(group, elements, torch.rand(1, dtype=torch.float64).expand(len(elements)), 0.6)
+TURNS = [np.linalg.matrix_power(np.array([[0.0, -1.0], [1.0, 0.0]]), n) for n in (1, 2, 3)]
+FLIPPED = [*TURNS, *(turn @ np.diag([1.0, -1.0]) for turn in TURNS)]
+ZOOMED, BOTH = ls.Product(ls.SO2(), ls.Scale(2)), ls.Product(ls.O2(), ls.Scale(2))
+OF_SPACE = [ls.uniform(group, n) for group, n in ((ls.SO3(), 12), (ls.SO3(), 24), (ls.O3(), 24), (ls.O3(), 48))]
+# Grids, and the moves that carry each of them and the lattice to themselves.
+SYMMETRIES: dict[str, list[tuple[Grid, list[np.ndarray]]]] = {
+    "quarter turns": [(ls.uniform(ls.SO2(), n), TURNS) for n in (4, 8, 12, 16)],
+    "quarter turns and flips": [(ls.uniform(ls.O2(), n), FLIPPED) for n in (8, 16)],
+    "quarter turns and scales": [(ls.uniform(ZOOMED, (4, n), spacing=(None, 0.4)), TURNS) for n in (1, 2)],
+    "quarter turns, flips and scales": [(ls.uniform(BOTH, (8, n), spacing=(None, 0.3)), FLIPPED) for n in (1, 2)],
+    "cube": [(grid, list(grid.elements.numpy())) for grid in OF_SPACE[:2]],
+    "cube with its mirror images": [(grid, list(grid.elements.numpy())) for grid in OF_SPACE[2:]],
+    "cube on the sphere": [(ls.uniform(ls.Sphere(), n), list(OF_SPACE[1].elements.numpy())) for n in (6, 8)],
+}
 
 
-@st.composite
-def symmetries(draw: st.DrawFn, kind: str) -> Symmetry:
-    turns = draw(st.integers(1, 3))
-    match kind:
-        case "quarter turns":
-            return Symmetry(ls.uniform(ls.SO2(), draw(st.sampled_from([4, 8, 12, 16]))), _power(QUARTER, turns))
-        case "quarter turns and flips":
-            return Symmetry(ls.uniform(ls.O2(), draw(st.sampled_from([8, 16]))), _flipped(draw, turns))
-        case "quarter turns, flips and scales":
-            scales = draw(st.integers(1, 2))
-            grid = ls.uniform(ls.Product(ls.O2(), ls.Scale(2)), (8, scales), spacing=(None, 0.3))
-            return Symmetry(grid, _flipped(draw, turns))
-        case "quarter turns and scales":
-            group = ls.Product(ls.SO2(), ls.Scale(2))
-            grid = ls.uniform(group, (4, draw(st.integers(1, 2))), spacing=(None, 0.4))
-            return Symmetry(grid, _power(QUARTER, turns))
-        case "quarter turns about an axis":
-            group = Beside(ls.SO2(), draw(st.sampled_from([ls.Scale(1), ls.Trivial(1)])))
-            about = np.eye(3)
-            about[:2, :2] = _power(QUARTER, turns)
-            return Symmetry(_beside(group, 4, 2), about)
-        case "half turns along ellipses":
-            group = Conjugate(ls.SO2(), draw(coordinates(2)))
-            n = draw(st.sampled_from([2, 4, 6]))
-            angles = ls.uniform(ls.SO2(), n)
-            return Symmetry(Grid(group, angles.elements, angles.weights, angles.spacing), -np.eye(2))
-        case "cube":
-            grid = ls.uniform(ls.SO3(), draw(st.sampled_from([12, 24])))
-            return Symmetry(grid, draw(st.sampled_from(list(grid.elements.numpy()))))
-        case "cube with its mirror images":
-            grid = ls.uniform(ls.O3(), draw(st.sampled_from([24, 48])))
-            return Symmetry(grid, draw(st.sampled_from(list(grid.elements.numpy()))))
-    grid = ls.uniform(ls.Sphere(), draw(st.sampled_from([6, 8])))
-    return Symmetry(grid, draw(st.sampled_from(list(ls.uniform(ls.SO3(), 24).elements.numpy()))))
-
-
-def _power(matrix: np.ndarray, n: int) -> np.ndarray:
-    return np.linalg.matrix_power(matrix, n)
-
-
-def _flipped(draw: st.DrawFn, turns: int) -> np.ndarray:
-    return _power(QUARTER, turns) @ np.diag([1.0, draw(st.sampled_from([1.0, -1.0]))])
-
-
-KINDS = [
-    "quarter turns",
-    "quarter turns and flips",
-    "quarter turns, flips and scales",
-    "quarter turns and scales",
-    "quarter turns about an axis",
-    "half turns along ellipses",
-    "cube",
-    "cube with its mirror images",
-    "cube on the sphere",
-]
-
-
-@pytest.mark.parametrize("symmetric", KINDS)
+@pytest.mark.parametrize("symmetric", SYMMETRIES)
 @examples(15)
 @given(data=st.data())
 def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject) -> None:
     torch.manual_seed(data.draw(st.integers(0, 2**16)))
-    symmetry = data.draw(symmetries(symmetric))
-    d = symmetry.grid.group.space_dim
+    grid, moves = data.draw(st.sampled_from(SYMMETRIES[symmetric]))
+    matrix, d = data.draw(st.sampled_from(moves)), grid.group.space_dim
     k, stride, padding = (
         data.draw(st.integers(1, 5 - d + 1)),
         data.draw(st.integers(1, 2)),
@@ -128,53 +66,32 @@ def test_symmetries_of_the_lattice_are_exact(symmetric: str, data: st.DataObject
     )
     size = k - 2 * padding + stride * data.draw(st.integers(1, 3))  # so that outputs lie evenly about the centre
     assume(size > 0)
-    common = {"grid": symmetry.grid, "dtype": torch.float64}
+    common = {"grid": grid, "dtype": torch.float64}
     first = built(Lift, 1, 2, kernel_size=k, stride=stride, padding=padding, x_basis=data.draw(x_bases(d)), **common)
-    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(symmetry.grid))}
+    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(grid))}
     kind = data.draw(st.sampled_from([GConv, GConv, SeparableGConv]))
     second = built(kind, 2, 2, kernel_size=data.draw(st.sampled_from([1, 3])), padding=1, **bases, **common)
     net = nn.Sequential(first, nn.ReLU(), second)
     x = torch.randn(1, 1, *[size] * d, dtype=torch.float64)
     with torch.no_grad():
-        close(net(symmetry.space(x)), symmetry.features(net(x)))
+        close(net(in_space(matrix, x)), of_features(matrix, net(x), grid))
         for reduce in ("max", "mean"):
-            whole = nn.Sequential(net, ls.Project(reduce, symmetry.grid).double())
-            close(whole(symmetry.space(x)), symmetry.space(whole(x)))
-        fields = nn.Sequential(net, ls.Project("vector", symmetry.grid).double())
-        rotated = torch.einsum("ij,bcj...->bci...", torch.from_numpy(symmetry.matrix), symmetry.space(fields(x)))
-        close(fields(symmetry.space(x)), rotated)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@examples(10)
-@given(data=st.data())
-def test_shifts_are_exact(family: str, data: st.DataObject) -> None:
-    torch.manual_seed(data.draw(st.integers(0, 2**16)))
-    grid = data.draw(FAMILIES[family].flatmap(grids))
-    d = grid.group.space_dim
-    k, stride = data.draw(st.sampled_from([1, 3])), data.draw(st.integers(1, 2))
-    common = {"grid": grid, "kernel_size": k, "padding": k // 2, "padding_mode": "circular", "dtype": torch.float64}
-    first = built(Lift, 1, 2, stride=stride, x_basis=data.draw(x_bases(d)), **common)
-    second = built(GConv, 2, 2, x_basis=data.draw(x_bases(d)), h_basis=data.draw(h_bases(grid)), **common)
-    net = nn.Sequential(first, nn.ReLU(), second)
-    least = 1 + max(0, *first.window.borders(first.padding)[0])
-    size = stride * least  # room for the padding of both layers
-    shift = [data.draw(st.integers(-2, 2)) for _ in range(d)]
-    x = torch.randn(1, 1, *[size] * d, dtype=torch.float64)
-    axes = tuple(range(-d, 0))
-    with torch.no_grad():
-        close(net(x.roll([s * stride for s in shift], axes)), net(x).roll(shift, axes))
+            whole = nn.Sequential(net, ls.Project(reduce, grid).double())
+            close(whole(in_space(matrix, x)), in_space(matrix, whole(x)))
+        fields = nn.Sequential(net, ls.Project("vector", grid).double())
+        rotated = torch.einsum("ij,bcj...->bci...", torch.from_numpy(matrix), in_space(matrix, fields(x)))
+        close(fields(in_space(matrix, x)), rotated)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @examples(12)
 @given(data=st.data())
 def test_export_is_the_network(family: str, data: st.DataObject) -> None:
-    first = data.draw(layers(Lift, family))
+    first = data.draw(layers(data.draw(st.sampled_from([Lift, GConv])), family))
     d = first.grid.group.space_dim
-    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(first.grid))}
+    bases = {"x_basis": data.draw(x_bases(d)), "h_basis": data.draw(h_bases(first.out_grid))}
     channels = first.out_channels, data.draw(st.integers(1, 3))
-    second = built(GConv, *channels, kernel_size=1, grid=first.grid, padding=1, dtype=torch.float64, **bases)
+    second = built(GConv, *channels, kernel_size=1, grid=first.out_grid, padding=1, dtype=torch.float64, **bases)
     between: list[list[nn.Module]] = [
         [nn.ReLU()],
         [ls.nn.BatchNorm(channels[0]), nn.SiLU()],
@@ -182,7 +99,7 @@ def test_export_is_the_network(family: str, data: st.DataObject) -> None:
         [nn.Softmax(2)],
     ]
     middle, reduce = data.draw(st.sampled_from(between)), data.draw(st.sampled_from(["max", "mean"]))
-    last = ls.nn.BatchNorm(channels[1]), ls.Project(reduce, first.grid)
+    last = ls.nn.BatchNorm(channels[1]), ls.Project(reduce, first.out_grid)
     net = stirred(nn.Sequential(first, *middle, second, *last).double())
     plain = export(net)
     assert not any(isinstance(module, Lift | GConv) for module in plain.modules())

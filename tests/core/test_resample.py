@@ -1,14 +1,12 @@
 """One convention of where samples lie: every size keeps its centre, going down, up and both."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 
 import pytest
 import torch
 from scipy.interpolate import BSpline
-from torch import Tensor, nn
+from torch import Tensor
 
 import liespline as ls
 from liespline.nn import Downsample, MaxPool, Upsample, arguments
@@ -65,33 +63,6 @@ def test_down_then_up_returns_a_blob_to_its_place(size: int, factor: int) -> Non
         back = up(down(x), x.shape[3:])
         assert back.shape == x.shape
         assert abs(centre_of(back) - place) <= 1e-3
-
-
-def test_the_old_way_moves_the_blob() -> None:
-    """The planted fault: samples 0, 2, 4, … of an even size, brought up with corners not aligned."""
-    x = blob(32, 15.5, 1.5)
-    thinned = nn.functional.avg_pool1d(x[0], 3, 2, 1)
-    back = nn.functional.interpolate(thinned, scale_factor=2, mode="linear")
-    assert abs(centre_of(back.unsqueeze(0)) - 15.5) > 0.4
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("layer", [Downsample(2), Downsample(3), Downsample(2, degree=1)], ids=repr)
-def test_quarter_turns_and_flips_go_through(layer: Downsample, size: int) -> None:
-    x = torch.randn(2, 3, 4, size, size, dtype=X64)
-    layer, up = layer.double(), Upsample(layer.factor)
-    low = layer(x)
-    for move in (lambda t: torch.rot90(t, 1, (-2, -1)), lambda t: t.flip(-1)):
-        assert (layer(move(x)) - move(low)).abs().max() < 1e-12
-        assert (up(move(low), (size, size)) - move(up(low, (size, size)))).abs().max() < 1e-12
-
-
-def test_going_up_needs_a_size_that_comes_down_to_it() -> None:
-    x = torch.zeros(1, 1, 2, 5, 5)
-    assert Upsample(2)(x, (9, 10)).shape == (1, 1, 2, 9, 10)
-    for size in ((9, 11), (9,), (8, 9)):
-        with pytest.raises(ValueError, match=rf"size = \({size[0]},.*but x has \(5, 5\)"):
-            Upsample(2)(x, size)
 
 
 @pytest.mark.parametrize(

@@ -75,19 +75,6 @@ def test_euler_angles_at_the_poles():
         np.testing.assert_allclose(SO3().from_euler(*angles), matrix, rtol=0, atol=1e-14)
 
 
-def test_haar_measure_in_euler_angles():
-    """sin β dα dβ dγ is invariant: harmonics of every rotated function still average to zero over it."""
-    nodes, weights = np.polynomial.legendre.leggauss(6)  # in cos β
-    turn = torch.arange(6, dtype=torch.float64) * math.tau / 6
-    beta = torch.tensor(nodes).acos()
-    grid = torch.cartesian_prod(turn, beta, turn)
-    matrix = SO3().from_euler(*grid.T)
-    weight = torch.tensor(weights)[None, :, None].expand(6, 6, 6).reshape(-1) * (math.tau / 6) ** 2
-    assert float(weight.sum()) == pytest.approx(8 * math.pi**2)
-    mean = (weight[:, None, None] * matrix).sum(0)
-    np.testing.assert_allclose(mean, np.zeros((3, 3)), atol=1e-12)
-
-
 def test_sphere_angles_and_ranges():
     sphere = Sphere()
     turn = torch.arange(24, dtype=torch.float64) * math.tau / 24
@@ -105,17 +92,6 @@ def test_sphere_angles_and_ranges():
     inside = (beta > 0.01) & (beta < math.pi - 0.01)
     expected = SO3().from_euler(torch.zeros_like(beta), beta, gamma)
     np.testing.assert_allclose(sphere.rotation(n)[inside], expected[inside], rtol=0, atol=1e-13)
-
-
-def test_log_on_the_sphere_is_torsion_free():
-    """Log_S² n(β, γ) = Log_SO(3) R_{−γ,β,γ}, whose third component vanishes."""
-    beta, gamma = torch.rand(2, 2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    beta, gamma = beta * (math.pi - 1e-4), gamma * math.tau
-    whole = SO3().log(SO3().from_euler(-gamma, beta, gamma))
-    n = Sphere().from_angles(beta, gamma)
-    assert float(whole[:, 2].abs().max()) < 1e-10
-    torch.testing.assert_close(Sphere().log(n), whole[:, :2], rtol=0, atol=1e-10)
-    torch.testing.assert_close(Sphere().exp(whole[:, :2]), n, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=name)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from liespline import SO2, SO3, Grid, Group, Product, Scale, Sphere, SplineBasis, Translation, uniform
+import oracle
+from liespline import SO2, SO3, Group, Scale, uniform
 from liespline.functional import left_regular
 from liespline.groups import Element, Semidirect
 from own_group import DTYPES, TOLERANCE, Triangular, name, points, vectors
@@ -18,22 +19,12 @@ def elements(h: Group, n: int, dtype: torch.dtype = torch.float64, seed: int = 0
     return Element(points(h, n, dtype, seed), h.exp(vectors(h, n, dtype, seed + 1)))
 
 
-def linear(h: Group, element: torch.Tensor) -> np.ndarray:
-    """Return the matrix of an element of H, written out here."""
-    if isinstance(h, SO2):
-        angle = element[..., 0].numpy()
-        cos, sin = np.cos(angle), np.sin(angle)
-        return np.stack((cos, -sin, sin, cos), -1).reshape(*cos.shape, 2, 2)
-    if isinstance(h, Scale):
-        return element.numpy()[..., None] * np.eye(h.space_dim)
-    return element.numpy()
-
-
 def homogeneous(h: Group, element: torch.Tensor) -> np.ndarray:
     """Return [[h, x], [0, 1]], whose matrix product is the product of R^d ⋊ H."""
     g = Semidirect(h).split(element)
-    matrix = np.zeros((*g.x.shape[:-1], h.space_dim + 1, h.space_dim + 1))
-    matrix[..., :-1, :-1], matrix[..., :-1, -1], matrix[..., -1, -1] = linear(h, g.h), g.x, 1
+    matrix = np.tile(np.eye(h.space_dim + 1), (len(g.x), 1, 1))
+    matrix[:, :-1, :-1] = [oracle.matrix(h, one) for one in g.h.numpy()]
+    matrix[:, :-1, -1] = g.x
     return matrix
 
 
@@ -41,27 +32,18 @@ def homogeneous(h: Group, element: torch.Tensor) -> np.ndarray:
 @pytest.mark.parametrize("dtype", DTYPES, ids=name)
 def test_product_inverse_identity_and_action_against_matrices(h, dtype):
     group = Semidirect(h)
-    g, other = (group.join(*elements(h, 10_000, dtype, seed)) for seed in (0, 7))
-    x = points(h, 10_000, dtype, seed=9)
+    g, other = (group.join(*elements(h, 500, dtype, seed)) for seed in (0, 7))
+    x = points(h, 500, dtype, seed=9)
     tolerance = 40 * TOLERANCE[dtype]  # entries reach e⁴
     left, right = homogeneous(h, g), homogeneous(h, other)
     np.testing.assert_allclose(homogeneous(h, group.product(g, other)), left @ right, rtol=0, atol=tolerance)
     np.testing.assert_allclose(homogeneous(h, group.inverse(g)), np.linalg.inv(left), rtol=0, atol=tolerance)
-    np.testing.assert_allclose(homogeneous(h, group.identity(dtype=dtype)), np.eye(h.space_dim + 1), rtol=0, atol=0)
+    np.testing.assert_allclose(
+        homogeneous(h, group.identity(dtype=dtype)[None])[0], np.eye(h.space_dim + 1), rtol=0, atol=0
+    )
     moved = (left @ np.append(x, np.ones((len(x), 1)), -1)[..., None])[..., :-1, 0]
     np.testing.assert_allclose(group.act(g, x), moved, rtol=0, atol=tolerance)
     assert group.act(g, x).dtype == dtype
-
-
-def test_batches_of_the_two_factors_broadcast():
-    group = Semidirect(SO2())
-    g, other = (group.join(*elements(SO2(), n, seed=n)) for n in (4, 3))
-    product = group.product(g[:, None], other)
-    assert product.shape == (4, 3, 3)
-    torch.testing.assert_close(product[2, 1], group.product(g[2], other[1]))
-    assert group.join(torch.zeros(4, 1, 2), torch.zeros(3, 1)).shape == (4, 3, 3)
-    x, angle = group.split(product)
-    assert torch.equal(group.join(x, angle), product)
 
 
 ORIGIN = torch.zeros(2, dtype=torch.float64)
@@ -88,7 +70,7 @@ def test_affine_functions_are_moved_exactly(h):
     y = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), -1)
     slope = np.arange(1, d + 1)
     g = Element(points(h, 1)[0] + 3, h.exp(0.3 * vectors(h, 1, seed=5)[0]))
-    back = (y - g.x.numpy()) @ np.linalg.inv(linear(h, g.h)).T
+    back = (y - g.x.numpy()) @ np.linalg.inv(oracle.matrix(h, g.h.numpy())).T
     inside = (np.abs(back) <= (size - 1) / 2).all(-1)
     found = moved(g, torch.from_numpy(y @ slope + 2.0), h).numpy()
     assert inside.mean() > 0.1
@@ -127,50 +109,3 @@ def test_feature_maps_move_on_h_too():
     halfway = left_regular(Element(ORIGIN, QUARTER / 2), features[:, :, ::2], SO2(), uniform(SO2(), 4))
     between = (features[:, :, ::2] + features[:, :, ::2].roll(1, 2))[..., 2, 2] / 2
     torch.testing.assert_close(halfway[..., 2, 2], between, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("h", [SO2(), Product(SO2(), Scale(2))], ids=name)
-def test_gauge_identity_on_the_affine_group_itself(h):
-    """App. relatedgauge on G: ∫ K(g⁻¹g′) F(g′) dg′ = ∫ K(Exp a) F(g Exp a) |Jacobian of Exp| da, the factor included.
-
-    The left side is a sum over (x, b) in R^d × H, where left Haar measure is dx · density_H(b) / |det h|; the right one
-    is a sum over the algebra of G.
-    """
-    group, d = Semidirect(h), h.space_dim
-    centre = torch.full((group.dim,), 0.5, dtype=torch.float64)
-    basis = SplineBasis(Grid(group, group.exp(centre)[None], torch.ones(1), 0.2), degree=2)
-    g = group.exp(torch.full((group.dim,), 0.2, dtype=torch.float64))
-    n = {3: 23, 4: 15}[group.dim]
-    axis = 0.42 * (2 * torch.arange(n, dtype=torch.float64) + 1 - n) / n
-    box = torch.cartesian_prod(*[axis] * group.dim)
-
-    def integrand(k: torch.Tensor) -> torch.Tensor:
-        x, part = group.split(group.product(g, k))
-        smooth = (1 + x.sum(-1) + 0.3 * x[..., 0] ** 2) * (1 + 0.5 * h.matrix(part).sum((-1, -2)))
-        return basis(k)[:, 0] * smooth
-
-    a = centre + box
-    values = integrand(group.exp(a))
-    gauge, printed = float((values * group.haar_density(a)).sum()), float(values.sum())
-    wide = torch.tensor([1.8] * d + [1.0] * h.dim, dtype=torch.float64)  # translations are zoomed there
-    x, b = (wide * box + torch.cat((group.split(group.exp(centre)).x, centre[d:]))).split([d, h.dim], -1)
-    part = h.exp(b)
-    correlation = float((integrand(group.join(x, part)) * h.haar_density(b) / h.det(part).abs()).sum() * wide.prod())
-    error, as_printed = abs(correlation / gauge - 1), abs(correlation / printed - 1)
-    assert error < 1e-3
-    assert as_printed > 5 * error, "without the Jacobian, as printed, they differ"
-
-
-def test_what_cannot_be_made_affine_says_so():
-    with pytest.raises(ValueError, match=r"Semidirect: Sphere\(\) is not a group"):
-        Semidirect(Sphere())
-    with pytest.raises(ValueError, match=r"Translation\(space_dim=2\) moves the origin of R\^2, must act linearly"):
-        Semidirect(Translation(2))
-
-
-def test_bad_samples_are_named():
-    g = Element(torch.zeros(2), torch.tensor([0.3]))
-    with pytest.raises(ValueError, match=r"f has shape \(5,\); expected \(B, C, \*space\) with 2 space axes"):
-        left_regular(g, torch.zeros(5), SO2())
-    with pytest.raises(ValueError, match=r"f has 3 elements on axis 2; Grid\(SO2\(\), 4 elements.* has 4"):
-        left_regular(g, torch.zeros(1, 1, 3, 5, 5), SO2(), uniform(SO2(), 4))

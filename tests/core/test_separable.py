@@ -1,7 +1,5 @@
 """Channel groups and separable correlations: `nn.Conv2d`'s meaning, for every group and dimension."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable
 
@@ -10,7 +8,7 @@ import torch
 from torch import nn
 
 import liespline as ls
-from cases import CASES, Case
+from cases import every_grid, off_grid
 from exported import same
 from liespline.nn import Depthwise, SeparableGConv
 from networks import CUBE, TURNS
@@ -18,29 +16,21 @@ from networks import CUBE, TURNS
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 X64 = torch.float64
 EIGHT = ls.uniform(ls.SO2(), 8)
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.kind}")
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("dense", "deformable")], ids=lambda c: c.name + c.kind)
-def test_groups_are_layers_side_by_side(case: Case) -> None:
+@every_grid
+@pytest.mark.parametrize("bases", [lambda grid: {}, off_grid], ids=["dense", "deformable"])
+def test_groups_are_layers_side_by_side(grid: ls.Grid, bases: Callable[[ls.Grid], dict]) -> None:
     """Against one layer without groups for each group of channels, which others compare with naive loops."""
-
-    def lift(c: int, o: int, g: int) -> nn.Module:
-        return ls.Lift(c, o, 3, case.grid, x_basis=case.x_basis(), padding=1, groups=g)
-
-    def gconv(c: int, o: int, g: int) -> nn.Module:
-        return ls.GConv(c, o, 3, case.grid, x_basis=case.x_basis(), h_basis=case.h_basis(), padding=1, groups=g)
-
-    for make, axes in ((lift, ()), (gconv, (len(case.grid),))):
-        side_by_side(make, torch.randn(2, 4, *axes, *(6, 5, 4)[: case.d], dtype=X64))
+    x_basis = {key: basis for key, basis in bases(grid).items() if key == "x_basis"}
+    space = (6, 5, 4)[: grid.group.space_dim]
+    side_by_side(lambda c, o, g: ls.Lift(c, o, 3, grid, padding=1, groups=g, **x_basis), torch.randn(2, 4, *space))
+    x = torch.randn(2, 4, len(grid), *space)
+    side_by_side(lambda c, o, g: ls.GConv(c, o, 3, grid, padding=1, groups=g, **bases(grid)), x)
 
 
 def side_by_side(make: Callable[[int, int, int], nn.Module], x: torch.Tensor) -> None:
+    x = x.double()
     whole, parts = make(4, 6, 2).double(), [make(2, 3, 1).double() for _ in range(2)]
     assert whole.weight.shape[:2] == (6, 2)
     nn.init.normal_(whole.bias)
@@ -52,7 +42,7 @@ def side_by_side(make: Callable[[int, int, int], nn.Module], x: torch.Tensor) ->
 
 
 def test_functions_on_the_group_alone() -> None:
-    side_by_side(lambda c, o, g: ls.GConv(c, o, None, CUBE, groups=g), torch.randn(3, 4, 12, dtype=X64))
+    side_by_side(lambda c, o, g: ls.GConv(c, o, None, CUBE, groups=g), torch.randn(3, 4, 12))
     same(nn.Sequential(ls.GConv(4, 6, None, CUBE, groups=2), nn.ReLU()), torch.randn(3, 4, 12))
 
 
@@ -78,25 +68,26 @@ def test_activations_keep_their_size(groups: int) -> None:
     assert 0.8 < moment(groups) / moment(1) < 1.25
 
 
-@every_case
-def test_it_is_the_group_correlation_of_product_kernels(case: Case) -> None:
+@every_grid
+@pytest.mark.parametrize("kind", ["dense", "moved"])
+def test_it_is_the_group_correlation_of_product_kernels(grid: ls.Grid, kind: str) -> None:
     """K(x, h) = k(x) M(h) through GConv, which is compared with naive loops elsewhere."""
-    fixed = case.h_basis()
-    h_basis = ls.SplineBasis(fixed.grid, scale=fixed.scale, degree=fixed.degree)
-    options = {"x_basis": ls.SplineBasis(ls.disc(3, case.d)), "h_basis": h_basis, "padding": 1}
-    layer = SeparableGConv(2, 3, 3, case.grid, **options).double()
-    whole = ls.GConv(2, 3, 3, case.grid, **options).double()
+    d = grid.group.space_dim
+    h_basis = off_grid(grid, trainable=False)["h_basis"] if kind == "moved" else ls.SplineBasis(grid)
+    options = {"x_basis": ls.SplineBasis(ls.disc(3, d)), "h_basis": h_basis, "padding": 1}
+    layer = SeparableGConv(2, 3, 3, grid, **options).double()
+    whole = ls.GConv(2, 3, 3, grid, **options).double()
     mix, filters = layer
-    at_zero = ls.bspline(torch.zeros(1, dtype=X64), 3) ** case.d  # the single spline of a 1-sample window, there
+    at_zero = ls.bspline(torch.zeros(1, dtype=X64), 3) ** d  # the single spline of a 1-sample window, there
     with torch.no_grad():
         nn.init.normal_(filters.bias)
         whole.bias.copy_(filters.bias)
         whole.weight.copy_(at_zero * torch.einsum("ox,oij->oixj", filters.weight[:, 0], mix.weight[:, :, 0]))
-    x = torch.randn(2, 2, len(case.grid), *(6, 5, 4)[: case.d], dtype=X64)
+    x = torch.randn(2, 2, len(grid), *(6, 5, 4)[:d], dtype=X64)
     found, expected = layer(x), whole(x)
     # On S² kernels are made symmetric as a product of two; here each factor is by itself.
     assert found.shape == expected.shape
-    assert case.name == "Sphere" or (found - expected).abs().max() < 1e-12 * expected.abs().max()
+    assert isinstance(grid.group, ls.Sphere) or (found - expected).abs().max() < 1e-12 * expected.abs().max()
 
 
 @pytest.mark.parametrize("options", [{"stride": 2, "padding": 1}, {"padding": "same", "padding_mode": "reflect"}, {}])
@@ -135,19 +126,3 @@ def test_it_trains_fewer_numbers_and_every_one_of_them() -> None:
     for one in (layer, moving):
         one(torch.randn(2, 4, 4, 9, 9)).square().sum().backward()
         assert all(bool(p.grad.abs().sum() > 0) for p in one.parameters())
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: ls.GConv(4, 6, 5, TURNS, groups=3), "GConv: groups = 3, must"),
-        (lambda: ls.GConv(4, 6, 5, TURNS, groups=0), "GConv: groups = 0, must"),
-        (
-            lambda: SeparableGConv(2, 2, 5, TURNS)[1](torch.randn(1, 3, 4, 9, 9)),
-            r"Depthwise: x has shape \(1, 3, 4, 9, 9\)",
-        ),
-    ],
-)
-def test_errors_repeat_the_value(call: Callable[[], object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        call()

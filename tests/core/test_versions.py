@@ -1,7 +1,5 @@
 """What depends on the versions installed: Triton's kernels, interpreted where no GPU is, and a gap of the compiler."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os
