@@ -60,10 +60,9 @@ def test_a_digit_moved_by_an_element_is_told_as_it_was():
     grid = make_grid(Network(group="so2", elements=3, max_angle=135), 2)  # quarter turns to either side
     net = classifier(1, 4, grid, widths=(2, 2, 3), kernel="pointwise").eval()
     plain = classifier(1, 4, uniform(Trivial(2), 1), widths=(2, 2, 3)).eval()
-    state = plain.state_dict()
-    for value, own in zip(net.state_dict().values(), state, strict=True):
-        state[own] = value.view(state[own].shape)
-    plain.load_state_dict(state)
+    with torch.no_grad():
+        for parameter, own in zip(net.parameters(), plain.parameters(), strict=True):
+            own.copy_(parameter.view(own.shape))
     image = torch.randn(1, 1, 20, 20)
     heads = []  # before the maximum over H
     for network in (net, plain):
