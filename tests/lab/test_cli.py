@@ -15,8 +15,6 @@ from PIL import Image
 
 import liespline as ls
 from liespline.lab import load
-from liespline.lab.runs.folder import Run
-from liespline.lab.tasks import find_task
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 
@@ -31,7 +29,6 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "digits", "--kernel", "densse"], ["Did you mean 'dense'?"]),
         (["train", "digits", "--augment", "rotat"], ["Did you mean 'rotate'?"]),
         (["train", "digits", "--set", "widths=8;12"], ["8;12", "such as 8,12,16"]),
-        (["train", "digits", "--epochs", "0"], ["epochs = 0", "from 1"]),
         (["train", "digits", "--group", "so3"], ["so3", "choose so2, o2, scale or none"]),
         (["train", "images"], ["needs --data", "one folder"]),
         (["train"], ["name a task"]),
@@ -40,16 +37,13 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "landmarks", "--set", "stride=2"], ["stride=… does nothing for task landmarks", "leave out stride"]),
         (["train", "digits", "--widths", "2,2"], ["--widths is no option of its own: say --set widths=…"]),
         (["train", "digits", "--set", "width=2"], ["--set 'width' is unknown", "Did you mean 'widths'?"]),
+        (["train", "digits", "--set", "kernel-size=0"], ["kernel_size = 0"]),
         (["train", "digits", "--set", "widths"], ["--set widths: expected NAME=VALUE, such as --set stride=2"]),
-        (["train", "digits", "--set", "stride=two"], ["stride = 'two': expected a whole number"]),
         (["train", "digits", "--set", "stride=["], ["stride = '[': expected a whole number"]),
-        (["train", "digits", "--epochs", "two"], ["epochs = 'two': expected a whole number"]),
         (["train", "digits", "--grid-jitter", "1.5"], ["grid_jitter = 1.5: must be from 0 to 1"]),
         (["train", "nowhere.py:MINE"], ["nowhere.py: does not exist; expected the file that holds the task"]),
         (["train", "nowhere:MINE"], ["task nowhere:MINE: there is no module nowhere in ", "or name its file"]),
-        (["train", "json:MINE"], ["task json:MINE: ", "has no task of that name; it has none"]),
         (["train", "sys:path"], ["task sys:path: ", "has no task of that name; it has none"]),
-        (["train", "a b.py:MINE"], ["a b.py: does not exist"]),
         (["train", "../up:MINE"], ["task '../up:MINE': expected module:NAME or FILE.py:NAME"]),
         (["train", "digits", "--size", "32"], ["--size does nothing for task digits", "only for images"]),
         (["train", "digits", "--group", "none", "--elements", "4"], ["--elements does nothing with --group none"]),
@@ -65,10 +59,6 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         (["train", "digits", "--accelerator", "gpu"], ["accelerator = gpu", "no GPU"]),
         (["predict", "last.ckpt", "a.png"], ["last.ckpt", "is a checkpoint to resume"]),
         (["evaluate", "nowhere"], ["nowhere", "does not exist"]),
-        (
-            ["sweep", "studies/nowhere.py"],
-            ["studies/nowhere.py: does not exist; expected the file that holds the study"],
-        ),
         (["data", "check", "images", "nowhere"], ["nowhere", "is no folder"]),
     ],
 )
@@ -114,10 +104,7 @@ def test_the_manual_of_a_task_shows_its_own_options(liespline, monkeypatch, task
     options = set(re.findall(r"^│ (--[\w-]+)", manual, re.MULTILINE))
     assert 15 < len(options) < 34
     assert len(manual.splitlines()) <= 75
-    assert ("--spacing" in options, "--patch" in options) == (task in ("volumes", "segment"), task == "segment")
     assert ("--preset" in options) == (task == "studies.paper.pcam:PCAM")
-    assert f"[default: {find_task(task).defaults.training.epochs}]" in manual
-    assert "--widths" not in options, "what few need is said by --set"
 
 
 @pytest.mark.parametrize(
@@ -157,57 +144,34 @@ def test_what_was_renamed_is_refused_with_its_new_name(liespline, tmp_path, old,
     assert (status, f" is called {now} now" in text) == (2, True), text
 
 
-def test_settings_that_are_no_options_are_set_by_name(liespline, tmp_path):
-    small = "--elements 2 --epochs 1 --batch-size 128 --accelerator cpu --quiet".split()
-    said = ("--set", "widths=2,2,3", "--set", "kernel-size=3", "--set", "ema=0.5", "--set", "separable=true")
-    status, text = liespline("train", "digits", "--out", tmp_path / "run", *small, *said)
-    assert status == 0, text
-    config = Run.open(tmp_path / "run")[1]
-    assert (config.network.widths, config.network.kernel_size) == ((2, 2, 3), 3)
-    assert (config.training.ema, config.network.separable) == (0.5, True)
-
-
-def test_train_evaluate_predict_export(liespline, tmp_path, image_folder):
+def test_a_finished_run_is_exported_small_and_never_replaced(liespline, tmp_path, image_folder):
     run = tmp_path / "run"
     status, text = liespline("train", "images", "--data", image_folder, "--out", run, *SMALL)
     assert status == 0, text
-    assert "accuracy" in text
     files = "config.yaml environment.json metrics.jsonl model.safetensors results.json report.html"
     assert not [name for name in files.split() if not (run / name).is_file()]
-
-    status, text = liespline("evaluate", run, "--json")
-    assert status == 0
-    assert json.loads(text)["scores"] == json.loads((run / "results.json").read_text())["scores"]
 
     files = sorted(image_folder.glob("*/*.png"))[:3]
     status, text = liespline("predict", run, *files, "--json")
     assert status == 0
     answers = json.loads(text)
     images = torch.stack([torch.from_numpy(np.array(Image.open(f))) for f in files])[:, None]
-    assert [(a["class"], pytest.approx(a["confidence"])) for a in answers] == load(run).predict(images)
+    trained = load(run)
+    assert [(a["class"], pytest.approx(a["confidence"])) for a in answers] == trained.predict(images)
 
-    expected = load(run)(images).detach().numpy()
-    for name, more in (("net.onnx", ()), ("small.onnx", ("--compact",))):
-        status, text = liespline("export", run, "--onnx", tmp_path / name, *more)
-        assert status == 0, text
-        session = onnxruntime.InferenceSession(str(tmp_path / name))
-        found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
-        np.testing.assert_allclose(found, expected, atol=1e-4)
-    weights = sum(4 * p.numel() for p in load(run).parameters())
+    status, text = liespline("export", run, "--onnx", tmp_path / "small.onnx", "--compact")
+    assert status == 0, text
+    session = onnxruntime.InferenceSession(str(tmp_path / "small.onnx"))
+    found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
+    np.testing.assert_allclose(found, trained(images).detach().numpy(), atol=1e-4)
+    weights = sum(4 * p.numel() for p in trained.parameters())
     assert (tmp_path / "small.onnx").stat().st_size < 2 * weights + 60_000
     assert b".py" not in (tmp_path / "small.onnx").read_bytes()  # no stack traces
 
-    status, text = liespline("evaluate", run, "--layers", "--json")
-    assert status == 0
-    # A grid of half turns carries samples onto samples: what is left is rounding.
-    said = json.loads(text)
-    assert all(row["worst error"] < 1e-4 for row in said["equivariance"])
-    known = json.loads((run / "results.json").read_text())["transformed"]
-    assert said["transformed"] == known, "the same function"
+    layers = json.loads(liespline("evaluate", run, "--layers", "--json")[1])["equivariance"]
     status, text = liespline("evaluate", run, "--layers")
     assert status == 0
-    assert ("undefined" in text) == (known["relative_output_change"] is None)
-    assert all(row["layer"] in text for row in said["equivariance"])
+    assert all(row["layer"] in text for row in layers)
 
     status, text = liespline("train", "--resume", run)
     assert status == 0
@@ -226,45 +190,22 @@ def test_the_same_seed_gives_the_same_numbers(liespline, tmp_path, image_folder)
     assert a != c
 
 
-def test_problems_are_reported_together_before_training(liespline, tmp_path, image_folder):
-    folder = tmp_path / "images"
-    shutil.copytree(image_folder, folder)
-    Image.new("L", (9, 16)).save(folder / "across" / "odd.png")
-    (folder / "across" / "torn.png").write_bytes((folder / "across" / "0.png").read_bytes()[:60])
-    status, text = liespline("train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL)
-    assert status == 2
-    assert "odd.png: is 9×16 where 40 images are 16×16" in text
-    assert "torn.png: cannot be read" in text
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("group", ["so3", "none"])
-def test_volumes_train(liespline, tmp_path, group):
-    draw = np.random.default_rng(0)
-    arrays = {}
-    for split, count in (("train", 16), ("val", 6), ("test", 6)):
-        labels = np.arange(count) % 2
-        volumes = draw.integers(0, 60, (count, 12, 12, 12))
-        volumes[labels == 1, 4:8, 4:8, 4:8] += 150
-        arrays |= {f"{split}_images": volumes.astype(np.uint8), f"{split}_labels": labels[:, None]}
-    np.savez(tmp_path / "volumes.npz", **arrays)
-    run = tmp_path / "run"
-    small = "--set widths=2,2,2 --set stride=1 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
-    small += [] if group == "none" else ["--elements", "12"]
-    data = ("--data", tmp_path / "volumes.npz", "--out", run)
-    status, text = liespline("train", "volumes", *data, "--group", group, *small)
+@pytest.mark.parametrize(("kernel", "group"), [("local", "scale"), ("atrous", "so2"), ("deformable", "so2")])
+def test_every_kernel_trains(liespline, tmp_path, image_folder, kernel, group):
+    command = [
+        "train",
+        "images",
+        "--data",
+        image_folder,
+        "--group",
+        group,
+        "--kernel",
+        kernel,
+        "--out",
+        tmp_path / "run",
+    ]
+    status, text = liespline(*command, *SMALL, "--elements", "3")
     assert status == 0, text
-    assert load(run)(torch.zeros(1, 1, 12, 12, 12)).shape == (1, 2)
-    assert "Learned kernels" in (run / "report.html").read_text() or group == "none"
-
-
-def test_scale_group_and_every_kernel(liespline, tmp_path, image_folder):
-    for kernel in ("dense", "local", "atrous", "deformable"):
-        group = "scale" if kernel == "local" else "so2"
-        run = tmp_path / kernel
-        command = ["train", "images", "--data", image_folder, "--group", group, "--kernel", kernel, "--out", run]
-        status, text = liespline(*command, *SMALL, "--elements", "3")
-        assert status == 0, text
 
 
 def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path, tiny_run):
@@ -273,8 +214,8 @@ def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path,
     for name in ("model.safetensors", "results.json", "report.html"):
         (folder / name).unlink()
     before = sorted(folder.rglob("*"))
-    for command in (["evaluate"], ["predict", "--json"]):
-        status, text = liespline(command[0], folder, *(["x.png"] if command[0] == "predict" else []), *command[1:])
+    for command in (["evaluate", folder], ["predict", folder, "x.png", "--json"]):
+        status, text = liespline(*command)
         assert status == 2
         assert text.splitlines() == [
             f"Error: {folder}: holds a run that is not finished; resume it with `liespline train --resume {folder}`"

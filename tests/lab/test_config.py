@@ -149,12 +149,6 @@ def test_the_version_is_shown(liespline):
     assert liespline("--version") == (0, f"liespline {version('liespline')}\n")
 
 
-@pytest.mark.parametrize(("name", "kind"), [("spacing", float), ("max_angle", float), ("epochs", int), ("fold", int)])
-def test_an_option_for_one_number_asks_for_one(name, kind):
-    """With a None beside it, or limits and readers around it."""
-    assert SETTINGS[name].kind is kind
-
-
 def test_the_help_asks_for_a_list_of_numbers_nowhere(liespline):
     """Widths, the one setting that is a list, are no option."""
     assert "N,N" not in liespline("train", "--help")[1]

@@ -115,8 +115,3 @@ def test_without_displacement_it_is_the_affine_one_and_colour_moves_in():
     assert (ours - Augmentation(AFFINE)(x, torch.zeros(4), draws(7))[0]).abs().max() < 1e-4
     bent = Augmentation({*AFFINE, "elastic"})(x, torch.zeros(4), draws(7))[0]
     assert (bent[..., 0, :] - 0.3).abs().max() < 0.05
-
-
-def test_volumes_are_refused():
-    with pytest.raises(ValueError, match=r"shape \(1, 1, 4, 4, 4\): elastic is for images"):
-        Augmentation({"elastic"})(torch.zeros(1, 1, 4, 4, 4), torch.zeros(1))

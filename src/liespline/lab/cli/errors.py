@@ -27,7 +27,8 @@ def clear_messages() -> Iterator[None]:
             raise
         file = getattr(error, "filename", None)
         text = f"{file}: {error.strerror}" if isinstance(error, OSError) and file else str(error)
-        Screen(stderr=True).print(f"Error: {text}", style="red")
+        # Long lines are the terminal's to break: a path is to be copied whole.
+        Screen(stderr=True).print(f"Error: {text}", style="red", soft_wrap=True)
         sys.exit(2)
 
 
@@ -46,7 +47,7 @@ def ended_in_order() -> Iterator[None]:
 
 def note(message: Warning | str, *place: Any, **more: Any) -> None:
     """A warning as a sentence, without the line of code it came from."""
-    Screen(stderr=True).print(f"Note: {message}", style="yellow")
+    Screen(stderr=True).print(f"Note: {message}", style="yellow", soft_wrap=True)
 
 
 def in_thread(failed: threading.ExceptHookArgs) -> None:
