@@ -71,7 +71,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/settings/": ["lab/test_config", "lab/test_cli"],
     "lab/cli/": ["lab/test_config", "lab/test_cli"],
     "lab/folds": ["lab/test_labelled"],
-    "lab/sweep/": ["lab/test_records", "lab/test_sweep"],
+    "lab/sweep/": ["lab/test_sweep"],
     "lab/data/augment": ["lab/test_augment", "lab/test_transforms", "lab/test_data_landmarks", "lab/test_devices"],
     "lab/data/split": ["lab/test_scores", "lab/test_record", "lab/test_data_images"],
     "lab/data/manifest": ["lab/test_record"],

@@ -17,7 +17,7 @@ _LAB = [
           "next(iter(present.splits.values()))", "images are looked for in the first split alone",
           "truth/test_images::test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved"),
     Fault("lab/data/manifest.py::Manifest.marks", "self.splits.get(split, {})", 'self.splits.get("train", {})',
-          "validation images are no overlap", "lab/test_record"),
+          "validation images are no overlap", "truth/test_images::test_another_folder_with_splits_has_its_own"),
     Fault("lab/data/pair_items.py::_item", "classes if reading.resamples(image.spacing) else own", "own",
           "stored masks are not kept", "lab/test_data_pairs"),
     Fault("lab/data/pair_items.py::_names", 'split in ("", "train")', 'split in ("", "train", "valid")',

@@ -30,7 +30,7 @@ FAULTS = [
           "(both + SMOOTH) / (either + SMOOTH)", "soft Dice without its factor", "lab/test_masks"),
     Fault("lab/tasks/masks.py::MaskScores.per_class", "self.table.sum(1), self.table.sum(0)",
           "self.table.sum(0), self.table.sum(1)", "sensitivity is precision",
-          "lab/test_masks"),
+          "truth/test_segmentation::test_scores_are_those_of_the_masks_in_the_files"),
     Fault("lab/evaluation/mask_scores.py::under_rotations", "scene.maps(network, element).argmax(1)",
           "network(scene.copy(element)).argmax(1)", "masks are not turned back", "lab/test_masks"),
     Fault("lab/tiles.py::Tiling.spans", "max(0, start - halo), min(size, start + self.core + halo)",

@@ -4,6 +4,7 @@ from fault import Fault
 
 _RECIPE = "lab/test_recipe::"
 _KEPT = _RECIPE + "test_the_average_is_what_is_kept_scored_and_resumed"
+_AVERAGE = _RECIPE + "test_the_average_is_of_what_is_saved_wherever_the_grids_stand"
 _SHIFTED = _RECIPE + "test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid"
 _OWN = "core/test_converting_own"
 _DISC = "core/test_disc"
@@ -32,9 +33,9 @@ FAULTS = [
     Fault("lab/runs/old.py::best_so_far", 'state.get("loss", -math.inf)', "math.inf",
           "resumed: worse ones of equal epochs are kept", _EQUAL),
     Fault("lab/training/learner.py::Learner.output", "(self.averaged or self.network)(x)", "self.network(x)",
-          "the last weights are scored, not their average", _RECIPE + "test_the_average_is_the_closed_form"),
+          "the last weights are scored, not their average", _AVERAGE),
     Fault("lab/training/averaging.py::_saved", ", **dict(network.named_buffers())}", "}",
-          "statistics of norms are not averaged", _RECIPE + "test_statistics_of_norms_are_averaged_too"),
+          "statistics of norms are not averaged", _AVERAGE),
     Fault("lab/training/learner.py::Learner.training_step",
           "stable_hash(self.seed, self.global_step, 2, self.global_rank)", "stable_hash(self.seed, id(self))",
           "dropout drawn anew when a run is resumed", _KEPT),

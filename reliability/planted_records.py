@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-RECORDS = "lab/test_records::test_"
+AFFINE = "studies/test_data_affine::test_"
 TABLES = "studies/test_tables::test_"
 REPORT = "studies/test_report::test_"
 STUDIES = "../../studies"
@@ -244,17 +244,20 @@ TESTS = {
     "tissue turned by numbers that no seed gives": "studies/test_data_pcam_augment",
     "cut images scored whole": TABLES + "networks_have_mean_deviation_and_students_interval",
     "compiled anew at every step": "lab/test_near_grids",
-    "generated digits turn clockwise": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
-    "one stretch is a slant": RECORDS + "matrices_are_a_turn_after_a_slant_after_a_stretch",
-    "affine digits leave the view": RECORDS + "affine_digits_stay_in_view",
+    "generated digits turn clockwise": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
+    "one stretch is a slant": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
+    "affine digits leave the view": AFFINE + "affine_digits_stay_in_view",
     "other digits on other processors": "lab/test_data_digits::test_generated_digits_are_the_same_on_other_processors",
     "settled on test digits": "studies/test_data_mnist::test_generated_splits_do_not_overlap",
     "digits outside moved in another way": "studies/test_data_mnist::test_generated_variants_move_the_digit_as_said",
-    "shrunk digits aliased": RECORDS + "images_are_moved_by_their_matrices_and_not_aliased",
-    "affine digits in training": RECORDS + "affine_digits_stay_in_view",
-    "a share of the labels not of each class": RECORDS + "a_share_of_the_labels_is_of_each_class_alike_and_grows",
-    "an epoch picked by images that were learned": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
-    "--train-on-val learns from nothing more": RECORDS + "a_run_with_validation_images_too_keeps_its_last_epoch",
+    "shrunk digits aliased": AFFINE + "images_are_moved_by_their_matrices_and_not_aliased",
+    "affine digits in training": AFFINE + "affine_digits_stay_in_view",
+    "a share of the labels not of each class": "lab/test_record::"
+    "test_a_share_of_the_labels_is_of_each_class_alike_and_grows",
+    "an epoch picked by images that were learned": "lab/test_learned::"
+    "test_a_run_with_validation_images_too_keeps_its_last_epoch",
+    "--train-on-val learns from nothing more": "lab/test_learned::"
+    "test_a_run_with_validation_images_too_keeps_its_last_epoch",
     "upright images among the moved ones": "truth/test_equivariance_measure::"
     "test_scores_of_transformed_images_leave_out_the_unrotated_ones",
     "a plain network half as large": REPORT + "ours_and_plain_have_equal_parameters_and_one_recipe[pcam]",

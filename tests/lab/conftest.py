@@ -1,15 +1,11 @@
 """Small runs that several tests look at."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-from rich.console import ConsoleDimensions
 
-from liespline.lab.cli import commands as cli
-from liespline.lab.screen import Screen
+from truth.shell import command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -54,19 +50,11 @@ def tiny_run(tmp_path_factory, image_folder):
 
 
 @pytest.fixture
-def liespline(monkeypatch, capsys):
+def liespline():
     """Run the command as from a shell; its exit status and what it printed, each message on one line."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["liespline", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "1000")  # for help pages
-        monkeypatch.setattr(Screen, "size", ConsoleDimensions(1000, 50))  # consoles read COLUMNS when they are made
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            status = stop.code or 0
-        seen = capsys.readouterr()
-        return status, seen.out + seen.err
+        status, out, err = command(*arguments)
+        return status, out + err
 
     return run

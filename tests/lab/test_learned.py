@@ -13,6 +13,7 @@ from lab.small_runs import new_run, resumed_run
 from liespline.lab import load
 from liespline.lab.data import DataError
 from liespline.lab.data.augment import Augmentation
+from liespline.lab.evaluation import evaluate
 from liespline.lab.evaluation.scores import predictions
 from liespline.lab.runs.model_file import read_weights
 from liespline.lab.session import Session
@@ -20,7 +21,7 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
 from liespline.lab.training.start import start
-from liespline.lab.training.train import train
+from liespline.lab.training.train import keep_best, train
 
 RNG = np.random.default_rng(0)
 
@@ -275,3 +276,21 @@ def test_equivariance_is_measured_on_images_that_were_held_out(monkeypatch, numb
     finally:
         (numbered / "a" / "zz.png").rename(numbered / "a" / "00.png")
     assert seen
+
+
+def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate, "MOVED_IMAGES", 5)
+    config = find_task("digits").defaults.updated(
+        elements=2, widths=(2, 2), epochs=2, batch_size=64, accelerator="cpu", train_on_val=True, train_fraction=0.2
+    )
+    run = new_run(config, tmp_path / "run")
+    last = torch.load(run.last_checkpoint, weights_only=True)
+    assert last["epoch"] == 1
+    valid, train = (find_task("digits").load(config, split) for split in ("valid", "train"))
+    assert last["global_step"] == 2 * ((len(train.share(0.2)) + len(valid)) // 64)
+    worse = last | {"state_dict": {name: torch.zeros_like(value) for name, value in last["state_dict"].items()}}
+    torch.save(worse, run.best_checkpoint)
+    keep_best(Session(config, run))
+    kept, weights = load(run.path).network.state_dict(), last["state_dict"]
+    assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
+    assert set(run.read_results()["transformed"]["scores"]) == {"accuracy", "balanced_accuracy"}

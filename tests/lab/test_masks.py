@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import f1_score, jaccard_score, recall_score
 
 from liespline import SO2
 from liespline.lab.data.samples import IGNORE
@@ -52,20 +51,6 @@ def test_a_perfect_answer_costs_nothing_and_an_empty_batch_is_finite():
     zeros = torch.zeros(1, 3, 4, 4, requires_grad=True)
     Segmentation("abc").loss(zeros, torch.zeros(1, 4, 4, dtype=torch.long)).backward()
     assert zeros.grad.isfinite().all()
-
-
-def test_scores_are_scikit_learns():
-    scores = MaskScores(("a", "b", "c"))
-    scores.update(LOGITS[:1], TARGET[:1])
-    scores.update(LOGITS[1:], TARGET[1:])
-    found = scores.per_class()
-    known = TARGET != IGNORE
-    truth, answer = TARGET[known].numpy(), LOGITS.argmax(1)[known].numpy()
-    kinds = {"Dice": f1_score, "IoU": jaccard_score, "sensitivity": recall_score}
-    for kind, score in kinds.items():
-        expected = score(truth, answer, average=None)
-        assert np.allclose([found[f"{kind}, {name}"] for name in "abc"], expected)
-    assert float(scores.compute()) == pytest.approx(f1_score(truth, answer, average=None)[1:].mean())
 
 
 def test_absent_classes_have_no_scores_and_do_not_count():

@@ -1,14 +1,13 @@
 """Names out of data are shown and never obeyed: in the report, in tables, in messages, on the terminal."""
 
 import html.parser
-import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from liespline.lab.cli import commands as cli
 from liespline.lab.screen import Screen, printable
+from truth.shell import command
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 # The second one ends so that its files' paths read as closing marks: x[/bold].
@@ -47,14 +46,17 @@ class Page(html.parser.HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, folder):
+def trained(tmp_path_factory, folder):
+    """A run in a folder with such a name, and what was said while it was trained."""
     out = tmp_path_factory.mktemp("run") / "[link=x]<u>["
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["liespline", "train", "images", "--data", str(folder), "--out", str(out), *SMALL])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-    assert not stop.value.code
-    return out
+    status, *said = command("train", "images", "--data", folder, "--out", out, *SMALL)
+    assert status == 0, said
+    return out, "".join(said)
+
+
+@pytest.fixture
+def run(trained):
+    return trained[0]
 
 
 def test_the_report_shows_them_as_text(run):
@@ -89,13 +91,9 @@ def test_tables_and_messages_show_them_as_text(liespline, run, folder, tmp_path,
     assert "[link=x]<u>[/report.html" in text
 
 
-def test_what_is_left_out_is_named_as_text(liespline, folder, tmp_path):
-    status, text = liespline(
-        "train", "images", "--data", folder, "--out", tmp_path / "run", *SMALL, "--set", "widths=2,2"
-    )
-    assert status == 0, text
-    assert all(f"{name}/none]<i>.txt" in text for name in SHOWN)
-    assert "\x1b[2J" not in text
+def test_what_is_left_out_is_named_as_text(trained):
+    assert all(f"{name}/none]<i>.txt" in trained[1] for name in SHOWN)
+    assert "\x1b[2J" not in trained[1]
 
 
 def test_the_screen_prints_names_as_text(capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 import torch
 import yaml
 
-import liespline
 from liespline.lab import load
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.model_file import read_weights, save_weights
@@ -55,12 +53,16 @@ def package(tmp_path):
     return folder / "stripes.py"
 
 
-def command(*arguments: object, where: Path) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own: modules are looked for as a user's would be."""
-    code = f"import sys; sys.path.insert(0, {str(Path(liespline.__file__).parents[1])!r}); "
-    code += "from liespline.lab.cli import main; main()"
-    line = [sys.executable, "-I", "-c", code, *map(str, arguments)]
-    return subprocess.run(line, cwd=where, capture_output=True, text=True, check=False)
+@pytest.fixture
+def command(liespline, fresh, monkeypatch):
+    """The command in a folder, as a new process: nothing of a task is imported, and modules are looked for anew."""
+
+    def run(*arguments, where):
+        fresh()
+        monkeypatch.chdir(where)
+        return liespline(*arguments)
+
+    return run
 
 
 def test_the_task_of_the_docs(tmp_path, fresh):
@@ -75,31 +77,30 @@ def test_the_task_of_the_docs(tmp_path, fresh):
     assert find_task(task.defaults).defaults == task.defaults
 
 
-def test_it_trains_and_goes_on_from_elsewhere(tmp_path):
-    """By its file in one process, by what the run kept in others; the network, when the file is gone."""
-    (tmp_path / "code").mkdir()
+def test_it_trains_and_goes_on_from_elsewhere(tmp_path, command):
+    """By its file at first, then by what the run kept; the network, when the file is gone."""
+    for name in ("code", "elsewhere"):
+        (tmp_path / name).mkdir()
     (tmp_path / "code" / "stripes.py").write_text(CODE)
-    done = command("train", "code/stripes.py:STRIPES", *SMALL, where=tmp_path)
-    assert done.returncode == 0, done.stderr
+    status, said = command("train", "code/stripes.py:STRIPES", *SMALL, where=tmp_path)
+    assert status == 0, said
     run = Run(tmp_path / "runs" / "stripes-so2")
     kept = yaml.safe_load(run.config_file.read_text())
     assert (kept["task"], kept["task_root"]) == ("stripes:STRIPES", str(tmp_path / "code"))
     assert "<h1>stripes: 2 rotations" in run.report_file.read_text()
-    (tmp_path / "elsewhere").mkdir()
-    done = command("train", "--resume", run.path, "--epochs", 2, where=tmp_path / "elsewhere")
-    assert done.returncode == 0, done.stderr
+    status, said = command("train", "--resume", run.path, "--epochs", 2, where=tmp_path / "elsewhere")
+    assert status == 0, said
     assert len(run.read_metrics()) == 2
     # Another person's copy: the folder of then is gone, and the file lies in the current one.
     (tmp_path / "code").rename(tmp_path / "copied")
-    done = command("train", "--resume", run.path, "--epochs", 3, where=tmp_path / "copied")
-    assert done.returncode == 0, done.stderr
-    done = command("evaluate", run.path, "--json", where=tmp_path / "copied")
-    assert json.loads(done.stdout)["scores"] == run.read_results()["scores"]
+    status, said = command("train", "--resume", run.path, "--epochs", 3, where=tmp_path / "copied")
+    assert status == 0, said
+    _, said = command("evaluate", run.path, "--json", where=tmp_path / "copied")
+    assert json.loads(said)["scores"] == run.read_results()["scores"]
     # Nowhere any more: what was looked for, and where; the network is there all the same.
     for words in (["train", "--resume", run.path, "--epochs", 4], ["evaluate", run.path]):
-        done = command(*words, where=tmp_path / "elsewhere")
-        assert done.returncode == 2
-        said = " ".join(done.stderr.split())
+        status, said = command(*words, where=tmp_path / "elsewhere")
+        assert status == 2
         assert "task stripes:STRIPES: there is no module stripes in " in said
         assert said.count(str(tmp_path / "elsewhere")) == 1
         assert (str(tmp_path / "code") in said) == (words[0] == "train"), "files of networks name no folders"
@@ -118,17 +119,16 @@ STUDY = Study(f"{__name__}:STRIPES", NETWORKS, seeds=1)
 )
 
 
-def test_a_sweep_of_it_is_done_by_processes_that_find_it(tmp_path):
+def test_a_sweep_of_it_is_done_by_processes_that_find_it(tmp_path, command):
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "stripes.py").write_text(SWEPT)
-    done = command("sweep", tmp_path / "code" / "stripes.py", "--uncommitted", where=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, said = command("sweep", tmp_path / "code" / "stripes.py", "--uncommitted", where=tmp_path)
+    assert status == 0, said
     assert Run(tmp_path / "runs" / "stripes" / "runs" / "small" / "seed-0").complete
     _, line = (tmp_path / "code" / "results" / "stripes.jsonl").read_text().splitlines()
     assert json.loads(line)["network"] == "small"
-    elsewhere = ("--results", "other.jsonl", "--dry-run")
-    done = command("sweep", "stripes.py", *elsewhere, where=tmp_path / "code")
-    assert done.stdout == "small seed 0: to do\n", "another folder"
+    _, said = command("sweep", "stripes.py", "--results", "other.jsonl", "--dry-run", where=tmp_path / "code")
+    assert said == "small seed 0: to do\n", "another folder"
 
 
 def test_a_file_of_a_package_is_its_module(package, fresh, monkeypatch, tmp_path):
@@ -182,14 +182,13 @@ def test_a_file_of_settings_may_name_one(package, fresh, tmp_path):
         start_config(None, file, {})
 
 
-def test_a_foreign_network_names_no_folder_to_import_from(tmp_path, tiny_run):
+def test_a_foreign_network_names_no_folder_to_import_from(tmp_path, tiny_run, command):
     """Whoever evaluates somebody's file runs no code from a folder that the file chose."""
     weights, about = read_weights(tiny_run.model_file)
     (tmp_path / "evil.py").write_text("raise SystemExit('run')")
     about["config"] |= {"task": "evil:X", "task_root": str(tmp_path)}
     save_weights(tmp_path / "model.safetensors", weights, about)
-    trained = load(tmp_path / "model.safetensors")
-    assert trained.config.task_root is None
+    assert load(tmp_path / "model.safetensors").config.task_root is None
     (tmp_path / "here").mkdir()
-    done = command("evaluate", tmp_path / "model.safetensors", where=tmp_path / "here")
-    assert (done.returncode, "there is no module evil" in " ".join(done.stderr.split())) == (2, True), done.stderr
+    status, said = command("evaluate", tmp_path / "model.safetensors", where=tmp_path / "here")
+    assert (status, "there is no module evil" in said) == (2, True), said

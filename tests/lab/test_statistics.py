@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy import stats
 
-from lab.small_runs import new_run
 from liespline.lab.evaluation.statistics import (
     area_interval,
     area_variance,
@@ -15,6 +14,7 @@ from liespline.lab.evaluation.statistics import (
     wilson,
 )
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 
 RNG = np.random.default_rng(0)
@@ -73,35 +73,12 @@ def test_weighted_classes_count_the_same():
     targets = counted(90, 10)
     outputs = torch.randn(100, 2, generator=torch.Generator().manual_seed(0))
     by_class = [torch.nn.functional.cross_entropy(outputs[targets == k], targets[targets == k]) for k in (0, 1)]
-    objective = Classification("ab", weighted=True).train()
+    task = find_task("images")
+    config = task.defaults.updated(class_weights=True)
+    objective = task.objective(config, Signature(1, (9, 9), ("a", "b"))).train()
     objective.look_at(targets)
     assert float(objective.loss(outputs, targets)) == pytest.approx(float(sum(by_class) / 2))
     halves = [objective.loss(outputs[i::2], targets[i::2]) for i in (0, 1)]
     assert float(sum(halves) / 2) == pytest.approx(float(objective.loss(outputs, targets))), "two processes as one"
     plain = float(torch.nn.functional.cross_entropy(outputs, targets))
     assert float(objective.eval().loss(outputs, targets)) == pytest.approx(plain), "what is reported is not weighted"
-
-
-def test_a_run_on_uneven_volumes_says_all_of_it(tmp_path, liespline):
-    arrays = {}
-    for split, count in (("train", 40), ("val", 20), ("test", 20)):
-        labels = (np.arange(count) % 4 == 0).astype(np.uint8)
-        images = RNG.integers(0, 120, (count, 9, 9, 9)) + 60 * labels[:, None, None, None]
-        arrays |= {f"{split}_images": images.astype(np.uint8), f"{split}_labels": labels[:, None]}
-    np.savez_compressed(tmp_path / "v.npz", **arrays)
-    config = find_task("volumes").defaults.updated(
-        group="none", elements=1, basis=1, kernel="dense", widths=(2, 3), epochs=2, accelerator="cpu",
-        class_weights=True, data=str(tmp_path / "v.npz"),
-    )  # fmt: skip
-    run = new_run(config, tmp_path / "run")
-    results = run.read_results()
-    assert results["checkpoint_metric"] == "auc"
-    assert results["majority_class_accuracy"] == 0.75
-    assert results["sensitivity"].keys() == {"0", "1"}
-    assert results["interval"].keys() == {"accuracy", "balanced_accuracy", "auc"}
-    assert results["transformed"]["images"] == 20
-    page, (_, text) = run.report_file.read_text(), liespline("evaluate", run.path)
-    for words in ("balanced accuracy", "sensitivity, 1", "majority-class accuracy", "unrotated, the same 20 images"):
-        assert words in page
-        assert words in text
-    assert "best validation area under the ROC" in page

@@ -16,7 +16,6 @@ from lab.small_runs import new_run
 from liespline.lab.data import DataError
 from liespline.lab.data.scan_folders import load_scans
 from liespline.lab.evaluation.external import score_file
-from liespline.lab.evaluation.onnx_file import about
 from liespline.lab.evaluation.predict import predict_files
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
@@ -134,13 +133,6 @@ def test_learning_from_validation_scans_too_keeps_their_spacing(run, heads, tmp_
     assert load(longer.path).signature.spacing == load(run.path).signature.spacing is not None
     (row,) = predict_files(longer.path, [heads / "wide" / "01.nii.gz"])
     assert sum(row["probabilities"].values()) == pytest.approx(1)
-
-
-def test_onnx_files_say_how_scans_are_brought(run):
-    known = about(liespline_package.load(run.path))
-    assert known["spacing_mm"] == "1.26"
-    assert known["scaling"] == "from -1000.0 to 1000.0 mapped to 0 to 1, and cut"
-    assert json.loads(known["shape"]) == [1, 11, 11, 11]
 
 
 def test_a_table_of_scans_gives_numbers_and_keeps_patients_together(heads, tmp_path):

@@ -1,7 +1,8 @@
-"""The command as a user runs it, in this process."""
+"""Commands as a user runs them, in this process."""
 
 import contextlib
 import io
+import os
 import sys
 from unittest import mock
 
@@ -11,17 +12,23 @@ from liespline.lab.cli import commands
 from liespline.lab.screen import Screen
 
 
-def command(*arguments):
-    """The command as from a shell: its status, and what it wrote to both streams."""
+def called(main, *arguments):
+    """A program's function as from a shell: its status, and what it wrote to both streams, a message on one line."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     with (
         mock.patch.object(sys, "argv", ["liespline", *map(str, arguments)]),
-        mock.patch.object(Screen, "size", ConsoleDimensions(2000, 50)),
+        mock.patch.dict(os.environ, COLUMNS="2000"),  # for help pages
+        mock.patch.object(Screen, "size", ConsoleDimensions(2000, 50)),  # consoles read COLUMNS when they are made
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
         try:
-            commands.main()
+            main()
         except SystemExit as stop:
             status = stop.code or 0
     return status, out.getvalue(), err.getvalue()
+
+
+def command(*arguments):
+    """The command `liespline`."""
+    return called(commands.main, *arguments)

@@ -59,6 +59,8 @@ def test_another_folder_with_splits_has_its_own(folders, tmp_path):
     found = folders.evaluated("test", "--data", other)
     assert found["scores"] == pytest.approx(folders.wanted("valid"), abs=NEAR)
     assert found["train_overlap"] == found["images"] == 9
+    whole = folders.evaluated("all", "--data", other)
+    assert (whole["images"], whole["train_overlap"]) == (42, 29), "those to train and to validate on"
 
 
 def test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved(folders, tmp_path):

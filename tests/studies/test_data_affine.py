@@ -1,23 +1,11 @@
-"""What the studies need of the lab: generated sets against their own definition, shares of labels, moved images."""
+"""Sets of digits moved by matrices, against their own definition and SciPy."""
 
-import json
 import math
 
 import numpy as np
-import pytest
-import torch
 from scipy import ndimage
 
 from lab.mnist_files import idx
-from lab.small_runs import new_run
-from liespline.lab.data import Split
-from liespline.lab.evaluation import evaluate
-from liespline.lab.runs.trained import load
-from liespline.lab.session import Session
-from liespline.lab.settings import ConfigError
-from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
-from liespline.lab.training.train import keep_best
 from studies.data import mnist
 from studies.data.matrices import Matrices, places
 from studies.data.resample import transformed
@@ -94,47 +82,3 @@ def test_affine_digits_stay_in_view(tmp_path):
     lit = np.argwhere(digit) - 13.5
     reach = np.abs(lit[None] + shifts[:, None]).max()
     assert 19 < reach <= 19.5
-
-
-def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
-    targets = np.repeat(np.arange(3), (50, 200, 750))
-    split = Split(
-        np.arange(1000, dtype=np.uint8).reshape(-1, 1, 1).repeat(2, 1),
-        targets,
-        "abc",
-        names=list(map(str, range(1000))),
-    )
-    small, large = split.share(0.1), split.share(0.25)
-    assert np.bincount(small.targets.numpy()).tolist() == [5, 20, 75]
-    assert set(small.names) < set(large.names) < set(split.share(1.0).names)
-    assert all(
-        int(split.targets[int(name)]) == int(target) for name, target in zip(small.names, small.targets, strict=True)
-    )
-    assert split.share(0.1).names == small.names
-
-
-def test_the_paper_network_takes_no_sizes():
-    task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--parameters does nothing with the paper's network"):
-        task.make(task.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
-    with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
-        task.make(task.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
-
-
-def test_a_run_with_validation_images_too_keeps_its_last_epoch(tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluate, "MOVED_IMAGES", 5)
-    config = find_task("digits").defaults.updated(
-        elements=2, widths=(2, 2), epochs=2, batch_size=64, accelerator="cpu", train_on_val=True, train_fraction=0.2
-    )
-    run = new_run(config, tmp_path / "run")
-    last = torch.load(run.last_checkpoint, weights_only=True)
-    assert last["epoch"] == 1
-    valid, train = (find_task("digits").load(config, split) for split in ("valid", "train"))
-    assert last["global_step"] == 2 * ((len(train.share(0.2)) + len(valid)) // 64)
-    worse = last | {"state_dict": {name: torch.zeros_like(value) for name, value in last["state_dict"].items()}}
-    torch.save(worse, run.best_checkpoint)
-    keep_best(Session(config, run))
-    kept, weights = load(run.path).network.state_dict(), last["state_dict"]
-    assert all(torch.equal(value, weights[f"network.{name}"]) for name, value in kept.items())
-    results = json.loads(run.results_file.read_text())
-    assert set(results["transformed"]["scores"]) == {"accuracy", "balanced_accuracy"}
