@@ -1,7 +1,5 @@
 """Configurations: written, read back, and refused with the near miss."""
 
-import os
-from dataclasses import replace
 from importlib.metadata import version
 
 import pytest
@@ -16,11 +14,8 @@ from liespline.lab.training.start import start_config
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
 
 
-def test_yaml_gives_the_same_configuration_back():
+def test_yaml_is_what_a_person_would_write_and_gives_the_same_configuration_back():
     assert Config.from_yaml(GOOD.to_yaml(), "here") == GOOD
-
-
-def test_yaml_is_what_a_person_would_write():
     written = yaml.safe_load(GOOD.to_yaml())
     assert written["network"]["widths"] == [3, 5]
     assert written["training"]["lr"] == 1e-4
@@ -56,7 +51,6 @@ def test_yaml_is_what_a_person_would_write():
         ("task: images\nfolds: 2", ["folds = 2: must be from 3 to 100"]),
         ("task: images\nfold: 2", ["fold = 2: say --folds too"]),
         ("task: images\nfolds: 4\nfold: 5", ["fold = 5: with --folds 4 it is at most 4"]),
-        ("task: digits\nnetwork: {kernel: apart}", ["kernel 'apart' is called 'pointwise' now"]),
         ("task: digits\nnetwork: {n_h: 8}", ["'n_h' is called 'elements' now"]),
     ],
 )
@@ -70,10 +64,6 @@ def test_mistakes_are_named(text, words):
 def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
         Config.load(tmp_path / "missing.yaml")
-    binary = tmp_path / "binary.yaml"
-    binary.write_bytes(b"\xff\xfe\x00\x80")
-    with pytest.raises(ConfigError, match="cannot be read"):
-        Config.load(binary)
     with pytest.raises(ConfigError, match="no configuration"):
         Config.from_yaml("a" * 200_000, "here")
 
@@ -82,16 +72,6 @@ def test_only_given_options_replace_defaults():
     changed = GOOD.updated(elements=4, kernel=None, epochs=None, seed=7, data=None)
     assert (changed.network.elements, changed.network.kernel) == (4, GOOD.network.kernel)
     assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)
-
-
-def test_replacing_a_value_checks_it():
-    with pytest.raises(ConfigError, match="elements = 0"):
-        replace(GOOD.network, elements=0)
-
-
-def test_a_name_that_is_not_utf8_is_refused_before_it_is_saved():
-    with pytest.raises(ConfigError, match="not UTF-8"):
-        GOOD.updated(data=os.fsdecode(b"a\xff"))
 
 
 @pytest.mark.parametrize("task", [None, *DEFAULTS])

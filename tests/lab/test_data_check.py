@@ -31,14 +31,6 @@ SPLITS_THAT_DIFFER = {
         {"train_images": lambda a: a.astype(np.float32)},
         "valid has uint8 images; train has float32",
     ),
-    "floats of another range": (
-        {
-            "train_images": lambda a: a.astype(np.float32),
-            "val_images": lambda a: a.astype(np.float32) / 255,
-            "test_images": lambda a: a.astype(np.float32),
-        },
-        "valid has values from 0 to 1 (float32); train has 0 to 255 (float32)",
-    ),
     "16 bits that hold 12": (
         {
             "train_images": lambda a: a.astype(np.uint16) * 257,

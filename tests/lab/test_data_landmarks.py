@@ -10,16 +10,6 @@ from liespline.lab.data.landmarks import balancing_weights, found, heatmaps, loc
 from liespline.lab.tasks.objectives import Landmarks
 
 
-def test_heatmaps_against_the_formula():
-    points = torch.tensor([[[3.0, 5.5], [0.0, 0.0], [-4.0, 2.0]]], dtype=torch.float64)
-    maps = heatmaps(points, (8, 10))
-    for landmark, (r, c) in enumerate(points[0].tolist()):
-        for i in range(8):
-            for j in range(10):
-                expected = np.exp(-((i - r) ** 2 + (j - c) ** 2) / (2 * 1.5**2))
-                assert maps[0, landmark, i, j].item() == pytest.approx(expected, abs=1e-15)
-
-
 def test_balancing_weights_have_mean_one_and_balance():
     maps = heatmaps(torch.tensor([[[60.2, 40.0], [0.0, 127.0], [-50.0, 10.0]]]), (128, 128))
     weights = balancing_weights(maps)

@@ -11,7 +11,7 @@ from scipy import ndimage
 from lab.scan_files import dicom_series, height_field, nifti
 from liespline.lab.data import DataError
 from liespline.lab.data.scans import Reading, Scan, cube_side, resample
-from liespline.lab.data.scans.read import read_scan, stem
+from liespline.lab.data.scans.read import read_scan
 
 SHAPE = (4, 5, 6)
 # Axes left, down and forward, of three different sides.
@@ -143,13 +143,6 @@ def test_every_bad_file_is_named_with_its_fault(tmp_path):
             read_scan(tmp_path / name)
 
 
-def test_a_window_is_the_line_between_its_ends():
-    values = np.array([[-1000, -160, 40, 240, 3000]], np.int16)
-    assert np.allclose(Reading((-160, 240)).normalised(values), [[0, 0, 0.5, 1, 1]])
-    with pytest.raises(DataError, match="below the second"):
-        Reading((240, -160))
-
-
 def test_normalisation_forgets_the_units_of_the_scanner():
     draw = np.random.default_rng(0)
     values = draw.normal(5, 2, (2, 20, 20, 20)).astype(np.float32)
@@ -193,10 +186,3 @@ def test_shrinking_skips_no_voxel():
     values = np.zeros((1, 12))
     values[0, 5] = 1.0
     assert resample(values, (3,), (4.0,)).sum() == pytest.approx(0.25, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "short"), [("a.b.nii.gz", "a.b"), ("a.NII", "a"), ("x.npy", "x"), ("series", "series")]
-)
-def test_stem(tmp_path, name, short):
-    assert stem(tmp_path / name) == short

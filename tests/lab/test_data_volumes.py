@@ -65,12 +65,6 @@ def test_volumes_lie_in_the_middle_of_a_box(tmp_path, channels):
     )
 
 
-def flipped(path: Path) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[300:340] = bytes(40)
-    path.write_bytes(raw)
-
-
 NINE = np.zeros((9, 1), np.uint8)
 BAD = VOLUMES["train_images"].astype(np.float32)
 BAD[7, 0, 0, 0] = np.nan
@@ -87,20 +81,12 @@ CHANGES = {
     "not finite": ({"train_images": BAD}, r"train_images row 7: has values that are not finite"),
     "unknown class": ({"val_labels": np.array([[0], [1], [7], [2]])}, r"val_labels row 2: class 7 does not occur"),
 }
-DAMAGES = {
-    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-300]), r"is no \.npz file, or only the beginning"),
-    "flipped bits": (flipped, r"train_images"),
-    "missing": (lambda p: p.unlink(), r"does not exist"),
-}
 
 
-@pytest.mark.parametrize("fault", [*CHANGES, *DAMAGES])
+@pytest.mark.parametrize("fault", CHANGES)
 def test_faulty_archives_are_refused(tmp_path, fault):
-    changes, says = CHANGES.get(fault, ({}, ""))
+    changes, says = CHANGES[fault]
     path = archive(tmp_path / "v.npz", **changes)
-    if fault in DAMAGES:
-        damage, says = DAMAGES[fault]
-        damage(path)
     with pytest.raises(DataError, match=says):
         volumes.load(path, "valid" if fault == "unknown class" else "train")
     assert problems("volumes", path)

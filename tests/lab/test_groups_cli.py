@@ -96,16 +96,13 @@ def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():
     ("arguments", "words"),
     [
         ("--elements 8x4", ["elements = 8x4", "so2 takes one number, such as 8", "sim2"]),
-        ("--group o2 --elements 8x2", ["elements = 8x2", "o2 takes one number"]),
         ("--group sim2 --elements 8", ["elements = 8", "sim2 takes rotations x scales, such as 8x4"]),
-        ("--group sim2 --elements 8x4x2", ["8x4x2", "such as 8x4"]),
         ("--group gl2 --elements 8x3", ["elements = 8x3", "such as 8x1x3x3"]),
         ("--group sim2 --elements 8y4", ["elements = '8y4'", "or for products 8x4"]),
         ("--group sim2 --elements 8x0", ["elements = (8, 0)", "such as 8x4"]),
         ("--group sim2 --elements 100x100", ["(100, 100)", "1,000"]),
         ("--group sim2 --elements 4x2 --kernel dense --basis 3", ["basis = 3", "one per factor"]),
         ("--group o2 --basis 3x3", ["basis = (3, 3)", "one number"]),
-        ("--group o3", ["'o3' acts on volumes", "choose so2, o2, scale or none"]),
     ],
 )
 def test_wrong_numbers_of_elements_are_named(liespline, tmp_path, monkeypatch, arguments, words):
@@ -205,7 +202,6 @@ def test_kernels_on_products_take_one_number_per_factor():
 
 
 def test_kernels_on_other_groups():
-    assert len(h_basis(uniform(O2(), 16), "dense")) == 16
     assert len(h_basis(uniform(O2(), 8), "dense", 16)) == 16
     atrous = h_basis(uniform(O2(), 16), "atrous", 8)
     assert (len(atrous), atrous.widths) == (8, pytest.approx((math.pi / 4,)))

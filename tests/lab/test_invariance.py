@@ -15,7 +15,6 @@ from liespline.lab.data import Split
 from liespline.lab.evaluation.elements import copies_of, transforms_of
 from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.invariance import accuracies, relative_change
-from liespline.lab.evaluation.scores import confusion, predictions, scores
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
@@ -63,9 +62,6 @@ def upper():
 
 def test_accuracy_by_angle(upper):
     trained, split = upper
-    outputs, targets = predictions(trained, split)
-    assert scores(trained, [(outputs, targets)])["accuracy"] == 1
-    assert confusion(outputs, targets, 2) == [[3, 0], [0, 3]]
     found = accuracies(trained, split, transforms_of(trained), limit=4)
     by_angle = dict(zip(found["labels"], found["accuracy"], strict=True))
     assert (by_angle["0°"], by_angle["45°"], by_angle["180°"], by_angle["330°"]) == (1, 1, 0, 1)
