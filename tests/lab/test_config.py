@@ -68,12 +68,6 @@ def test_unreadable_files_are_refused(tmp_path):
         Config.from_yaml("a" * 200_000, "here")
 
 
-def test_only_given_options_replace_defaults():
-    changed = GOOD.updated(elements=4, kernel=None, epochs=None, seed=7, data=None)
-    assert (changed.network.elements, changed.network.kernel) == (4, GOOD.network.kernel)
-    assert (changed.seed, changed.data, changed.training) == (7, GOOD.data, GOOD.training)
-
-
 @pytest.mark.parametrize("task", [None, *DEFAULTS])
 def test_options_have_the_words_of_their_settings(liespline, task):
     """Options, help and defaults follow from the one definition; without a task, options of all tasks are shown."""

@@ -44,16 +44,15 @@ def test_volumes(tmp_path, channels):
     assert volumes.load(other, "test")[1][0].max() < 128, "a replaced file is read anew"
 
 
-@pytest.mark.parametrize("channels", [0, 2])
-def test_volumes_lie_in_the_middle_of_a_box(tmp_path, channels):
+def test_volumes_lie_in_the_middle_of_a_box(tmp_path):
     """Against numpy.pad: two more on each side of the first axis, one less in all of the second, the last as it is."""
     images = VOLUMES["train_images"] // 2 + 5
-    images = np.stack([images, 255 - images], -1) if channels else images
+    images = np.stack([images, 255 - images], -1)
     others = {f"{name}_images": np.zeros((1, *images.shape[1:]), np.uint8) for name in ("val", "test")}
     few = {f"{name}_labels": VOLUMES[f"{name}_labels"][:1] for name in ("val", "test")}
     data = volumes.load(archive(tmp_path / "v.npz", train_images=images, **others, **few), "train", (10, 6, 8))
     batch, _ = data.__getitems__(range(len(data)))
-    first = np.moveaxis(images, -1, 1) if channels else images[:, None]
+    first = np.moveaxis(images, -1, 1)
     lowest = first.min((2, 3, 4), keepdims=True)
     expected = np.pad((first - lowest)[:, :, :, :6], [(0, 0), (0, 0), (2, 2), (0, 0), (0, 0)]) + lowest
     assert np.array_equal(batch.numpy(), expected)

@@ -3,16 +3,15 @@
 import errno
 import os
 import resource
-import sys
 from contextlib import contextmanager
 
 import pytest
 
-from liespline.lab.cli import commands as cli
 from liespline.lab.data import files
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep.plan import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger
+from truth.shell import command
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 2 --batch-size 256 --accelerator cpu --quiet".split()
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -38,10 +37,7 @@ def refused(liespline):
 def undisturbed(tmp_path_factory):
     """The weights of a run on a disk with room."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["liespline", *map(str, training(folder))])
-        with pytest.raises(SystemExit):
-            cli.main()
+    command(*training(folder))
     return Run(folder).model_file.read_bytes()
 
 
@@ -94,8 +90,8 @@ def test_a_logger_that_cannot_write(refused, monkeypatch, tmp_path):
 def test_folders_that_cannot_be_made(refused, tmp_path, tiny_run):
     (tmp_path / "file").write_text("no folder")
     out = tmp_path / "file" / "out"
-    for command in (training(out), ["export", tiny_run.path, "--onnx", out / "net.onnx"]):
-        assert str(tmp_path / "file") in refused(*command)
+    for arguments in (training(out), ["export", tiny_run.path, "--onnx", out / "net.onnx"]):
+        assert str(tmp_path / "file") in refused(*arguments)
     assert (tmp_path / "file").read_text() == "no folder"
 
 

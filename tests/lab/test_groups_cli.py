@@ -58,7 +58,6 @@ def test_the_elements_of_a_group_are_those_of_its_definition(group, elements, ex
 
 
 def test_half_of_the_elements_of_o3_are_reflections():
-    assert len(matrices("o3", 24, 3)) == 24
     assert (torch.linalg.det(matrices("o3", 10, 3)) < 0).sum() == 5
 
 
@@ -90,28 +89,6 @@ def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():
     turn = torch.tensor(turns(8)[1])
     assert integral(grid.elements @ turn) == pytest.approx(integral(grid.elements), rel=1e-12)
     assert integral(turn @ grid.elements) == pytest.approx(integral(grid.elements), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("--elements 8x4", ["elements = 8x4", "so2 takes one number, such as 8", "sim2"]),
-        ("--group sim2 --elements 8", ["elements = 8", "sim2 takes rotations x scales, such as 8x4"]),
-        ("--group gl2 --elements 8x3", ["elements = 8x3", "such as 8x1x3x3"]),
-        ("--group sim2 --elements 8y4", ["elements = '8y4'", "or for products 8x4"]),
-        ("--group sim2 --elements 8x0", ["elements = (8, 0)", "such as 8x4"]),
-        ("--group sim2 --elements 100x100", ["(100, 100)", "1,000"]),
-        ("--group sim2 --elements 4x2 --kernel dense --basis 3", ["basis = 3", "one per factor"]),
-        ("--group o2 --basis 3x3", ["basis = (3, 3)", "one number"]),
-    ],
-)
-def test_wrong_numbers_of_elements_are_named(liespline, tmp_path, monkeypatch, arguments, words):
-    monkeypatch.chdir(tmp_path)
-    status, text = liespline("train", "digits", *arguments.split())
-    assert status == 2, text
-    for word in words:
-        assert word in text
-    assert not list(tmp_path.iterdir())
 
 
 def test_other_wrong_groups_are_named():
@@ -203,8 +180,7 @@ def test_kernels_on_products_take_one_number_per_factor():
 
 def test_kernels_on_other_groups():
     assert len(h_basis(uniform(O2(), 8), "dense", 16)) == 16
-    atrous = h_basis(uniform(O2(), 16), "atrous", 8)
-    assert (len(atrous), atrous.widths) == (8, pytest.approx((math.pi / 4,)))
+    assert h_basis(uniform(O2(), 16), "atrous", 8).widths == pytest.approx((math.pi / 4,))
     affine = make_grid(Network(group="gl2", elements=(4, 1, 3, 1)), 2)
     assert len(h_basis(affine, "dense")) == 12
     assert isinstance(h_basis(affine, "local").grid.group, GL2)
