@@ -279,14 +279,15 @@ def test_a_file_is_segmented_as_in_one_piece_and_keeps_its_place(tmp_path, geore
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize("cut", [0, 1, 500])
-def test_killed_and_started_again_it_goes_on(tmp_path, georeferenced, cut, opened):
+@pytest.mark.parametrize(("cut", "key", "bands"), [(0, "k", 2), (1, "k", 1), (500, "k", 1), (0, "another network", 0)])
+def test_killed_and_started_again_it_goes_on(tmp_path, georeferenced, cut, key, bands, opened):
+    """With the whole bands of the same network that are there; each is of four tiles."""
     path, _ = georeferenced
     network, tiling, asked = Hourglass(2).eval(), Tiling(32, 6, 2), []
 
     def dies(samples):
         asked.append(samples.shape)
-        if len(asked) == 11:  # in the third band of four tiles
+        if len(asked) == 11:  # in the third band
             raise KeyboardInterrupt
         return answer_of(network)(samples)
 
@@ -295,25 +296,7 @@ def test_killed_and_started_again_it_goes_on(tmp_path, georeferenced, cut, opene
     assert not (tmp_path / "out.tif").exists()
     (rows,) = tmp_path.glob(".out.tif.*.rows")
     rows.write_bytes(rows.read_bytes()[: rows.stat().st_size - cut])  # killed while a row was being written
-    segment_large(opened(path), tmp_path / "out.tif", dies, tiling, "k")
-    bands_again = 0 if cut == 0 else 1
-    assert len(asked) == 11 + 24 - 8 + 4 * bands_again
-    segment_large(opened(path), tmp_path / "new.tif", answer_of(network), tiling, "k")
+    segment_large(opened(path), tmp_path / "out.tif", dies, tiling, key)
+    assert len(asked) == 11 + 24 - 4 * bands
+    segment_large(opened(path), tmp_path / "new.tif", answer_of(network), tiling, key)
     assert (tmp_path / "out.tif").read_bytes() == (tmp_path / "new.tif").read_bytes()
-
-
-def test_rows_of_another_network_are_not_taken_up(tmp_path, georeferenced, opened):
-    path, _ = georeferenced
-    tiling = Tiling(32, 6, 2)
-
-    def first_band_only(samples):
-        if (band := getattr(first_band_only, "count", 0)) == 4:
-            raise KeyboardInterrupt
-        first_band_only.count = band + 1
-        return torch.stack([torch.zeros(samples.shape[1:]), torch.ones(samples.shape[1:])])
-
-    with pytest.raises(KeyboardInterrupt):
-        segment_large(opened(path), tmp_path / "out.tif", first_band_only, tiling, "one")
-    zeros = lambda samples: torch.stack([torch.ones(samples.shape[1:]), torch.zeros(samples.shape[1:])])  # noqa: E731
-    segment_large(opened(path), tmp_path / "out.tif", zeros, tiling, "two")
-    assert tifffile.imread(tmp_path / "out.tif").max() == 0

@@ -61,8 +61,8 @@ finally:
 """
 SIDE = 19
 SMALL = ["--set", "widths=2,2", "--epochs", "1", "--elements", "2", "--accelerator", "cpu", "--quiet"]
-MOST_IMPORTED, MOST_RUN = 78, 57
-"""Modules of the lab that training on a folder imports, and files of it whose functions run."""
+MOST_RUN = 57
+"""Files of the lab whose functions run while a folder is trained on: 55 today, and 20 are the aim."""
 
 
 def counted(folder, *arguments):
@@ -101,7 +101,6 @@ def test_training_opens_and_hashes_each_image_once_and_builds_one_network(traine
 
 def test_training_runs_few_files_of_the_lab(trained):
     assert len(trained["ran"]) <= MOST_RUN, trained["ran"]
-    assert len(trained["imported"]) <= MOST_IMPORTED, trained["imported"]
     foreign = ("dicom", "nifti", "reading", "mask_split", "mask_scores", "pairs", "patches", "volumes", "demo", "tiff")
     assert not [name for name in trained["imported"] if name.rpartition(".")[2] in foreign]
 

@@ -15,6 +15,7 @@ from sklearn.metrics import f1_score
 import liespline as liespline_package
 from lab.segment_folder import discs
 from lab.small_runs import new_run
+from lab.test_large import pyramid
 from liespline.lab.data import DataError
 from liespline.lab.data.large import open_windows
 from liespline.lab.evaluation import mask_files
@@ -159,10 +160,7 @@ def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
 
 
 def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented, liespline):
-    finest = np.random.default_rng(0).integers(0, 255, (128, 192, 3), np.uint8)
-    with tifffile.TiffWriter(tmp_path / "p.tif") as writer:
-        writer.write(finest, tile=(32, 32), photometric="rgb", subifds=1)
-        writer.write(finest[::2, ::2], tile=(32, 32), photometric="rgb", subfiletype=1)
+    pyramid(tmp_path / "p.tif")
     for level, size in ((0, (128, 192)), (1, (64, 96))):
         out = tmp_path / str(level)
         status, said = liespline("predict", segmented.path, tmp_path / "p.tif", "--out", out, "--level", level)

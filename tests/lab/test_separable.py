@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from liespline import GConv
-from liespline.lab.settings import Config, ConfigError
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.networks import Signature
 from liespline.nn import SeparableGConv
@@ -38,11 +37,3 @@ def test_no_layer_mixes_space_and_the_group_at_once(task, changes):
 def test_the_budget_of_weights_counts_separable_layers():
     sizes = [sum(p.numel() for p in made("digits", separable=s, parameters=20_000).parameters()) for s in (True, False)]
     assert all(abs(size - 20_000) < 2_000 for size in sizes)
-
-
-def test_it_is_kept_in_the_run_s_file_and_refused_by_the_paper_s_network():
-    config = find_task("digits").defaults.updated(separable=True)
-    assert Config.from_yaml(config.to_yaml(), "config.yaml").network.separable
-    task = find_task("pcam")
-    with pytest.raises(ConfigError, match="--set separable=… does nothing with the paper's network"):
-        task.make(task.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))

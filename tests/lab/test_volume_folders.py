@@ -1,7 +1,6 @@
 """Scans with labels in users' own folders: what is learned of them, and what is refused before training."""
 
 import csv
-import gzip
 import json
 
 import nibabel
@@ -170,21 +169,17 @@ def test_folders_train_valid_and_test(tmp_path):
 
 
 def bad_folder(root):
-    """Twelve good scans, and one of each kind of bad ones."""
+    """Twelve good scans, and bad ones: without a place, of many channels, of two axes, and without a slice."""
     for name in ("a", "b"):
         (root / name).mkdir(parents=True)
         for i in range(6):
             nifti(root / name / f"{i}.nii", DRAW.normal(size=(5, 5, 5)).astype(np.float32), np.eye(4))
     values = DRAW.normal(size=(5, 5, 5)).astype(np.float32)
     nifti(root / "a" / "nowhere.nii", values, None)
-    whole = gzip.compress((root / "a" / "0.nii").read_bytes())
-    (root / "a" / "cut.nii.gz").write_bytes(whole[: len(whole) // 2])
     nifti(root / "a" / "series.nii", DRAW.normal(size=(5, 5, 5, 7)).astype(np.float32), np.eye(4))
     np.save(root / "b" / "flat.npy", values[0])
     files = dicom_series(root / "b" / "ct", np.zeros((4, 4, 6), int))
     files[3].unlink()
-    values[1, 2, 3] = np.nan
-    np.save(root / "b" / "nan.npy", values)
     return root
 
 
@@ -196,11 +191,9 @@ def test_bad_scans_get_one_report_before_training(tmp_path, liespline):
         assert status == 2
         for words in (
             "nowhere.nii: has no affine",
-            "cut.nii.gz: cannot be read as NIfTI",
             "series.nii: has 7 channels (a fourth axis) where 12 volumes have 1; save one volume per file",
             "flat.npy: has shape (5, 5); expected (D, H, W)",
             "mm apart, the others 2.50 mm; a slice is missing or double",
-            "nan.npy: 1 voxels are NaN or infinite, (1, 2, 3) first",
         ):
             assert words in text
         assert "Traceback" not in text

@@ -14,6 +14,8 @@ from studies.paper.pcam import PCAM
 def test_the_paper_network_takes_no_sizes():
     with pytest.raises(ConfigError, match="--parameters does nothing with the paper's network"):
         PCAM.make(PCAM.defaults.updated(parameters=5000), Signature(3, (88, 88), ("a", "b")))
+    with pytest.raises(ConfigError, match="--set separable=… does nothing with the paper's network"):
+        PCAM.make(PCAM.defaults.updated(separable=True), Signature(3, (88, 88), ("a", "b")))
     with pytest.raises(ConfigError, match=r"kernel_size = 9: .* has 5, or 7"):
         PCAM.make(PCAM.defaults.updated(kernel_size=9), Signature(3, (88, 88), ("a", "b")))
 
