@@ -48,6 +48,8 @@ def test_every_fault_can_be_planted(reliability) -> None:
     named = {name for names in mutations.NEAREST.values() for name in names} | {*mutations.LAB}
     named |= {fault.test.split("::")[0] for fault in mutations.FAULTS if fault.test}
     assert not [name for name in sorted(named) if not (ROOT / "tests" / f"{name}.py").is_file()]
+    single = [fault.test.split("[")[0].split("::") for fault in mutations.FAULTS if "::" in fault.test]
+    assert not [test for name, test in single if f"def {test}(" not in (ROOT / "tests" / f"{name}.py").read_text()]
 
 
 def test_a_fault_finds_its_function_wherever_it_stands(reliability) -> None:
