@@ -110,3 +110,13 @@ def test_layers_that_would_be_wrong_are_named(layer: nn.Module, why: str) -> Non
     with pytest.raises(ValueError) as raised:
         ls.convert(nn.Sequential(nn.Conv2d(3, 4, 3), layer), TURNS)
     assert why in str(raised.value)
+
+
+def test_maps_grow_by_whole_factors_alone() -> None:
+    for factor, right in ((2, True), (2.0, True), (1.5, False)):
+        plain = nn.Sequential(nn.Conv2d(1, 2, 5, padding=2), nn.Upsample(scale_factor=factor, mode="bilinear"))
+        if right:
+            assert ls.convert(plain, TURNS)(torch.rand(1, 1, 8, 8)).shape == (1, 2, 16, 16)
+        else:
+            with pytest.raises(ValueError, match=r"Upsample\(scale_factor=1.5.* needs a whole scale_factor"):
+                ls.convert(plain, TURNS)

@@ -147,3 +147,11 @@ def test_features_on_the_group_alone_have_one_sample() -> None:
     right, wrong = (nn.Sequential(lift, nn.ReLU(), Pooled(order)) for order in ([0, 1, 2, 3], [1, 0, 2, 3]))
     assert equivariance_error(right, FOUR, size=9, elements=FOUR.elements) < 1e-12
     assert equivariance_error(wrong, FOUR, size=9, elements=FOUR.elements) > 0.1
+
+
+def test_answers_to_scaled_copies_are_compared_with_those_to_the_images() -> None:
+    """A single element besides the identity makes one pair, however near to it that is."""
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Conv2d(1, 4, 5), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    scales = ls.uniform(ls.Scale(2), 3, spacing=0.3)
+    assert equivariance_error(plain, scales, size=12, elements=torch.tensor([[1.2]])) > 0

@@ -104,3 +104,12 @@ def test_half_a_turn_of_the_plane_has_the_usual_logarithm():
     circle = local(group, (8,), math.tau / 8)
     values = SplineBasis(circle)(group.exp(7 * torch.rand(50, 1, dtype=torch.float64)))
     np.testing.assert_allclose(values.sum(-1), 1, rtol=0, atol=1e-12)
+
+
+def test_generators_of_any_size_close():
+    """Brackets of long generators round in proportion to their length: 1e-16 of 1e10 is no leaving of the span."""
+    rotated = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))[0]
+    generators = 1e5 * rotated @ torch.tensor(CROSS, dtype=torch.float64) @ rotated.T
+    group = MatrixGroup(generators)
+    a = 1e-5 * torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)
+    assert torch.allclose(group.log(group.exp(a)), a, rtol=1e-9, atol=0)

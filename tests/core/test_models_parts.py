@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from liespline.models import celeba, pcam
+from liespline.models.kit import AtLeast
 from liespline.nn import GConv, Lift
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside:UserWarning")  # the paper's windows do
@@ -89,3 +90,11 @@ def test_windows_of_the_papers_network_pool_by_two_two_and_three():
         )
     network(torch.rand(1, 3, 88, 88))
     assert shapes[:9] == [(s, s) for s in (84, 42, 38, 19, 15, 5, 1, 1, 1)]
+
+
+def test_only_what_is_smaller_than_a_window_is_padded():
+    x = torch.rand(1, 1, 2, 4, 9)
+    padded = AtLeast(5)(x)
+    assert padded.shape == (1, 1, 2, 6, 9)
+    assert torch.equal(padded[..., 1:5, :], x)
+    assert AtLeast(4)(x) is x
