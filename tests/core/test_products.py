@@ -199,3 +199,9 @@ def test_layers_accept_steps_per_axis_in_space():
     assert basis.widths == (1.0, 0.5)
     assert Lift(1, 1, 5, uniform(SO2(), 4), x_basis=basis).weight.shape == (1, 1, 15)
     assert GConv(1, 1, 1, uniform(SIM2, (4, 2), spacing=(None, STEP))).weight.shape == (1, 1, 1, 8)
+
+
+def test_the_volume_is_the_product_of_volumes() -> None:
+    """Of compact groups; where one has none, there is none."""
+    assert Product(SO2(), SO2()).volume == pytest.approx(4 * math.pi**2)
+    assert Product(SO2(), Scale(2)).volume is None

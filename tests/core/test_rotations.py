@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from liespline import SO3, Sphere
+from liespline.groups.polyhedra import vertices
 from own_group import DTYPES, ball, name
 
 ANGLES = [0.0, 1e-12, 1e-8, 1e-5, 1e-2, 1.0, 2.0, 3.0, math.pi - 1e-2, math.pi - 1e-3, math.pi - 1e-4]
@@ -128,3 +129,11 @@ def test_haar_density_integrates_to_the_volume(group, volume):
     shell = {3: 4 * math.pi * radius**2, 2: 2 * math.pi * radius}[group.dim]  # the density depends on the angle only
     total = float((weights * shell * group.haar_density(radius.unsqueeze(-1) * direction)).sum())
     assert total == pytest.approx(volume, rel=1e-9)
+
+
+def test_twelve_points_on_the_sphere_are_the_corners_of_an_icosahedron() -> None:
+    """Cosines of the angles between them are ±1 and ±1/√5, five of each of the latter for every corner."""
+    corners = vertices(12)
+    cosines = (corners @ corners.T).sort(-1).values
+    right = torch.tensor([-1.0] + 5 * [-(5**-0.5)] + 5 * [5**-0.5] + [1.0], dtype=torch.float64)
+    assert torch.allclose(cosines, right.expand(12, 12), atol=1e-12)

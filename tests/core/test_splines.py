@@ -11,6 +11,7 @@ import pytest
 import torch
 from scipy.interpolate import BSpline
 
+import liespline as ls
 import oracle
 from liespline import SO2, SO3, Grid, Scale, Sphere, SplineBasis, bspline, disc, lattice, local, repulsion, uniform
 from own_group import DTYPES, SPACES, Triangular, ball, name, planted, vectors
@@ -196,3 +197,8 @@ def test_fit_of_noise_is_numpys_least_squares(samples, degree):
     h, values = (3 if samples == 300 else 1) * noise(samples, 2), noise(samples, seed=1)
     expected = np.linalg.lstsq(basis(h).numpy(), values.numpy(), rcond=None)[0]
     np.testing.assert_allclose(basis.fit(h, values), expected, rtol=0, atol=1e-9)
+
+
+def test_modules_show_what_users_call_and_no_more():
+    for module in (ls.functional, ls.grids, ls.groups, ls.models, ls.nn, ls.optim, ls.splines, ls.testing):
+        assert all(getattr(module, name).__module__.startswith("liespline.") for name in module.__all__)
