@@ -113,7 +113,7 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
     label = "Loss" if len(metrics) == 1 else "Training loss"
     charts = [
         line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
-        line_chart(of_score, x_label="epoch", y_label=f"Validation {score}", percent=True, x_ticks=ticks),
+        line_chart(of_score, x_label="epoch", y_label=f"Validation {NAMES.get(score, score)}", percent=True, x_ticks=ticks),
     ]
     return Section("curves", "Learning curves", "", part("box", "pair", [(chart, "") for chart in charts]))
 
