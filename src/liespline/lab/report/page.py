@@ -110,10 +110,10 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
     ticks = [
         (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
     ]
-    label = "Loss" if len(metrics) == 1 else "Training loss"
+    label, of = "Loss" if len(metrics) == 1 else "Training loss", NAMES.get(score, score)
     charts = [
         line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
-        line_chart(of_score, x_label="epoch", y_label=f"Validation {NAMES.get(score, score)}", percent=True, x_ticks=ticks),
+        line_chart(of_score, x_label="epoch", y_label=f"Validation {of}", percent=True, x_ticks=ticks),
     ]
     return Section("curves", "Learning curves", "", part("box", "pair", [(chart, "") for chart in charts]))
 
