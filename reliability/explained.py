@@ -69,6 +69,15 @@ EXPLAINED = {
         "an estimate of cost; benchmarks/chosen.py shows a wrong one"
     ),
     "nn/separable.py: device: torch.device & str | None = None,": ("an annotation, which nothing reads"),
+    "models/kit.py: return tuple(max( round(factor * width),1) for width in widths)": ("the larger of the same two"),
+    "groups/base.py: return type(self) is type(other) and _same( vars(other),vars(self))": (
+        "two sides that are compared, in the other order"
+    ),
+    "testing/moving.py: def shifted(images: Tensor, step: float, size: Sequence[int] ^ None = None) -> Tensor:": (
+        "an annotation, which nothing reads"
+    ),
+    "paths/decide.py: table = part.tables[ -1]": ("an estimate of the cost of kernels for Hopper GPUs"),
+    "testing/axioms.py: pass": ("what follows takes elements of different shapes as well"),
 }
 """Why a change is none, by file and changed line."""
 
@@ -113,5 +122,13 @@ SEEN = {
     "groups/product.py: self.volume = None if None in volumes else math.prod(v for v in volumes if v is None)": (
         "core/test_products::test_the_volume_is_the_product_of_volumes"
     ),
+    "paths/fourier.py: pass": ("core/test_paths_fourier::test_either_operand_may_be_the_only_one_with_a_gradient"),
+    "groups/scale.py: def __init__(self, space_dim: int = 3) -> None:": (
+        "core/test_grids::test_scalings_are_of_images_unless_said"
+    ),
+    "models/kit.py: missing = tuple(max(0, (self.size - n + 2) // 2) for n in x.shape[3:])": (
+        "core/test_models_parts::test_only_what_is_smaller_than_a_window_is_padded"
+    ),
+    "functional/correlation.py: pass": ("core/test_layers::test_options_may_be_numbers"),
 }
 """The test that was written for a change, likewise."""

@@ -151,3 +151,7 @@ def test_uniform_grids_are_groups(group, n):
     assert torch.equal(nearest.indices.bincount(), torch.full((len(elements),), len(elements))), "a Latin square"
     if n in (12, 24, 48):
         assert set(elements.unique().tolist()) == {-1.0, 0.0, 1.0}, "signed permutations map lattices to themselves"
+
+
+def test_scalings_are_of_images_unless_said():
+    assert Scale().space_dim == 2

@@ -48,6 +48,14 @@ def test_the_sizes_of_windows_may_be_left_out() -> None:
     torch.testing.assert_close(correlated, second(lifted))
 
 
+def test_options_may_be_numbers() -> None:
+    """Stride and padding of the functions, as those of the layers."""
+    layer = ls.Lift(1, 2, 5, ls.uniform(ls.SO2(), 3), stride=2, padding=1, dtype=torch.float64)
+    x = torch.randn(2, 1, 11, 11, dtype=torch.float64)
+    lifted = functional.lift(x, layer.weight, layer.samples()[0][:, 0], layer.bias, stride=2, padding=1)
+    torch.testing.assert_close(lifted, layer(x))
+
+
 @pytest.mark.parametrize("name", ["SO2", "Scale(2)", "SO3"])
 def test_gradients(name: str) -> None:
     grid = GRIDS[name]

@@ -105,3 +105,17 @@ def test_it_is_taken_where_it_pays() -> None:
         assert not takes(mode.from_tensor(x), mode.from_tensor(weight), (1, 1), (0, 0))
     with torch.autocast("cpu", torch.bfloat16):
         assert not takes(x, weight, (1, 1), (0, 0))
+
+
+@pytest.mark.parametrize("alone", [0, 1])
+def test_either_operand_may_be_the_only_one_with_a_gradient(alone: int) -> None:
+    """As in a first layer, whose images have none."""
+    operands = [torch.randn(2, 3, 9, 8, dtype=torch.float64), torch.randn(4, 3, 5, 3, dtype=torch.float64)]
+    operands[alone].requires_grad_()
+    found, right = (
+        f(*operands)
+        for f in (lambda x, w: fourier.correlate(x, w, (2, 1)), lambda x, w: F.conv2d(x, w, padding=(2, 1)))
+    )
+    grad = torch.randn_like(right)
+    (found_grad,), (right_grad,) = (torch.autograd.grad(out, operands[alone], grad) for out in (found, right))
+    torch.testing.assert_close(found_grad, right_grad)
