@@ -7,7 +7,7 @@ from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
-from .separable import Depthwise, SeparableGConv
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "Project",
     "SeparableGConv",
     "Upsample",
+    "redraw",
     "shift",
 ]
