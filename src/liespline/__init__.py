@@ -32,7 +32,7 @@ _HOMES = {
     "nn": ("GConv", "Lift", "Project"),
     "splines": ("SplineBasis", "bspline"),
 }  # fmt: skip
-_MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "paths", "splines", "testing")
+_MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "ops", "splines", "testing")
 
 __all__ = [  # no submodules: `from liespline import *` would put our `nn` where torch's was
     "GL2",

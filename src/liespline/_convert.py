@@ -168,10 +168,10 @@ class _Converter:
     def _norm(self, layer: _BatchNorm) -> nn.Module | None:
         if isinstance(layer, nn.SyncBatchNorm):  # takes any number of axes
             return None
-        options = {"grid": self.grid if self._on_group else None}
         norm = BatchNorm(
-            layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats, **options
-        )
+            layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats,
+            grid=self.grid if self._on_group else None,
+        )  # fmt: skip
         # A norm that has layers itself, as timm's with an activation, calls them on what it has normalised.
         after = [self(child) or copy.deepcopy(child) for child in layer.children()]
         return nn.Sequential(norm, *after) if after else norm

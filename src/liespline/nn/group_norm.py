@@ -24,7 +24,7 @@ class GroupNorm(HaarWeighted, nn.GroupNorm):
         grid: Grid | None = None,
         device: torch.device | str | None = None, dtype: torch.dtype | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(num_groups, num_channels, eps, affine, device, dtype)
+        super().__init__(num_groups, num_channels, eps, affine, device=device, dtype=dtype)
         self._set_grid(grid, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:

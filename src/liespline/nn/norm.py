@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._torch import traced, transformed
 from ..grids import Grid
-from ..paths import triton
+from ..ops.correlate import triton
 from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
 from .statistics import HaarWeighted, affine, widened
@@ -94,7 +94,7 @@ class BatchNorm(HaarWeighted, _BatchNorm):
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
-        from .fused_norm import Memory, normalise  # here, since importing it needs Triton
+        from ..ops.norm.fused import Memory, normalise  # here, since importing it needs Triton
 
         memory, mean, variance = None, self.running_mean, self.running_var
         rate = None if _again.seen or traced(x) else self.momentum
