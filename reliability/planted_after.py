@@ -3,6 +3,8 @@
 from fault import Fault
 
 _LAB = [
+    Fault("lab/tasks/base.py::Task.configured", ' or (name == "data" and self.data_help is None)', "",
+          "data of a task that brings its own are taken without a word", "lab/test_cli"),
     Fault("lab/data/table.py::_splits", '"val": "valid"', '"val": "test"', "tables: val is the test",
           "lab/test_data_table"),
     Fault("lab/data/images.py::_item", "if deep:", "if False:", "8 bits among 16 are dark",

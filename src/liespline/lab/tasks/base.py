@@ -56,7 +56,7 @@ class Task:
     def configured(self, config: Config, **given: Any) -> Config:
         """A configuration with what a user asked for; a setting that does nothing for this task is refused."""
         for name in given:
-            self._refuse(name, SETTINGS[name].special)
+            self._refuse(name, SETTINGS[name].special or (name == "data" and self.data_help is None))
         return config.given(**given)
 
     def checked(self, config: Config) -> Config:

@@ -58,7 +58,7 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> Session:
                 f"{name} = {value}: a run keeps its {name}, here {config[name]}; leave out {SETTINGS[name].option}, "
                 f"or begin another run with --init-from {folder}"
             )
-    changed = config.updated(**given)
+    changed = find_task(config).configured(config, **given)
     session = Session(changed, run)
     if not is_first():
         return session
