@@ -181,7 +181,7 @@ def test_what_is_no_study_is_named(study, liespline):
 
 
 def test_seeds_come_round_by_round():
-    entries = plan(TWO, Path("x"), 3, {"epochs": 3, "data": "d"})
+    entries = plan(TWO, Path("x"), 3, {"epochs": 3})
     assert [entry.config.seed for entry in entries] == [0, 0, 1, 1, 2, 2]
     assert {entry.config.training.epochs for entry in entries} == {3}
     assert len({entry.run.path for entry in entries}) == 6
