@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab.cli.errors import ended_in_order
 from liespline.lab.runs.folder import Run
+from liespline.lab.screen import ended_in_order
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
@@ -129,7 +129,7 @@ def study(tmp_path, monkeypatch):
 
 
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
-    monkeypatch.setattr("liespline.lab.runs.environment.git_commit", lambda: "feed+changes")
+    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
     asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
     status, said = liespline(*asked)
     assert status
@@ -160,7 +160,7 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
     # killed between the end of a run and its line
     file = Path("results/mine_one.jsonl")
     file.write_text(file.read_text().splitlines(keepends=True)[0])
-    monkeypatch.setattr("liespline.lab.runs.environment.git_commit", lambda: None)
+    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: None)
     status, said = liespline(*asked, "--uncommitted")
     assert (status, file.read_bytes()) == (0, before)
     assert "no commit; in a copy of the source, first: git describe" in " ".join(said.split())

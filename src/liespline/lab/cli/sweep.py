@@ -46,11 +46,10 @@ def sweep(
 
     Each run is done once: finished runs are skipped, killed runs continue where they were.
     """
-    from ..runs.environment import STAMP_COMMAND, git_commit
+    from ..runs.folder import STAMP_COMMAND, git_commit
     from ..runs.line import check_committed
-    from ..sweep.plan import plan
+    from ..sweep.plan import Results, plan
     from ..sweep.plan import sweep as do_all
-    from ..sweep.results import Results
     from ..sweep.study import find_study
 
     given: dict[str, Any] = opt.settings_in(settings or ()) | ({} if data is None else {"data": str(data)})

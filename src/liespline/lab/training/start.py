@@ -17,7 +17,7 @@ from ..screen import Screen
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from .shifting import windows_stay
+from .learner import windows_stay
 from .train import SHARED_FOLDER, is_first, validation_interval
 
 
