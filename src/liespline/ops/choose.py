@@ -20,9 +20,9 @@ from torch import Tensor
 
 from .._check import Size
 from .._torch import is_autocast, traced, transformed
-from ..hopper import operators as hopper
-from ..hopper import tiles
-from . import cudnn, fourier, triton
+from .correlate import cudnn, fourier, triton
+from .correlate.hopper import operators as hopper
+from .correlate.hopper import tiles
 from .plan import Part, Plan, distinct
 
 _PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
@@ -41,7 +41,7 @@ _forced = _Forced()
 
 @contextmanager
 def use(name: str) -> Iterator[None]:
-    """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
+    """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with ops.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
     take; "triton" and "hopper" raise for inputs it does not take. A compiled network is compiled once for each path.
