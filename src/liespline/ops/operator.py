@@ -54,8 +54,8 @@ class Differentiable(Operator):
     """An operator with a backward pass of its own in its first `tensors` arguments.
 
     `gradients(needs, grad, *args, *facts)` returns theirs, None where none is needed; facts are further results of
-    `compute`, which have none. `plain(*args)` is the first result in torch's own operators, which every transform knows: it
-    is called under one, and gives the gradients that are differentiated again or are many at once.
+    `compute`, which have none. `plain(*args)` is the first result in torch's own operators, which every transform
+    knows: it is called under one, and gives the gradients that are differentiated again or are many at once.
     """
 
     def __init__(
