@@ -231,7 +231,7 @@ _RECORDS = [
 ]
 
 TESTS = {
-    "a new deal takes the spare digits": "studies/test_data_mnist::test_deals_share_out_the_same_digits_and_spare_the_same",
+    "a new deal takes the spare digits": "studies/test_data_mnist::test_deals_share_out_the_same_digits",
     "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
     "volumes predicted without their box": "lab/test_predict::test_volumes",

@@ -96,7 +96,7 @@ def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
         mnist.load(tmp_path, "train", "rotatd")
 
 
-def test_deals_share_out_the_same_digits_and_spare_the_same(tmp_path, monkeypatch):
+def test_deals_share_out_the_same_digits(tmp_path, monkeypatch):
     small_mnist(tmp_path, 150, 50)
     monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
     monkeypatch.setattr(mnist, "transformed", lambda images, *moves: (images * 255).round().astype(np.uint8))
