@@ -1,4 +1,4 @@
-"""Two networks that were scored on the same images: a bootstrap over seeds and images at once, and Holm's correction."""
+"""Two networks scored on the same images: a bootstrap over seeds and images at once, and Holm's correction."""
 
 from __future__ import annotations
 
