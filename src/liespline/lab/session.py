@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ..nn import redraw
+from ..nn.initial import BANDWIDTH
 from .data import DataError, Split
 from .data.manifest import Changes, Manifest, validate
 from .data.samples import Comparison, ValueRange
@@ -197,6 +199,8 @@ class Session:
         settled = self.settled
         torch.manual_seed(self.config.seed)
         network = build(settled, self.signature)
+        if self.config.training.bandwidth != BANDWIDTH:
+            redraw(network, self.config.training.bandwidth)
         self.remarks += warm_start(network, self.config)
         return network
 

@@ -100,7 +100,8 @@ class Correlation(Shiftable):
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
             drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
-            initial.fill(drawn, x_samples, h_samples, bandwidth)
+            bases = self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, self.axial
+            initial.fill(drawn, initial.start(*bases, bandwidth))
             weight.copy_(drawn)
             for basis, centres in self._trained():
                 centres.copy_(basis.grid.group.log(basis.grid.elements))

@@ -104,19 +104,20 @@ class SeparableGConv(nn.Sequential):
         assert isinstance(filters, Depthwise)
         if not has_values(filters.weight):
             return
-        space = functional.space_samples(filters.x_basis, self.grid, filters.window)
         point = functional.space_samples(mix.x_basis, self.grid, mix.window)[0, 0].sum()
-        group = functional.group_samples(mix.h_basis, self.grid, self.grid)
+        bases = filters.x_basis, mix.h_basis, self.grid, self.grid, filters.window, None
         with torch.no_grad(), torch.device("cpu"):
             drawn = torch.empty(filters.weight.shape, dtype=torch.float64)
-            initial.fill_separable(drawn, point * mix.weight.cpu().double(), space, group, bandwidth)
+            initial.fill_separable(drawn, point * mix.weight.cpu().double(), initial.start(*bases, bandwidth))
             filters.weight.copy_(drawn)
 
 
 def redraw(network: N, bandwidth: float) -> N:
     """Draw all kernels of a network anew with a bandwidth, from 0 for smooth ones to 1/2 for a flat spectrum."""
     if not 0 <= bandwidth <= 0.5:
-        raise ValueError(f"redraw: bandwidth = {bandwidth}, must be from 0 for smooth kernels to 0.5 for a flat spectrum")
+        raise ValueError(
+            f"redraw: bandwidth = {bandwidth}, must be from 0 for smooth kernels to 0.5 for a flat spectrum"
+        )
 
     def draw(module: nn.Module) -> None:
         if isinstance(module, Correlation | SeparableGConv):

@@ -18,16 +18,15 @@ from torch import Tensor, nn
 from ..nn.base import Correlation
 
 Modes = tuple[Tensor, ...]
-"""A matrix with a mode per row, orthogonal to the others, of the splines in space and, for a `GConv`, one of those on H."""
+"""A matrix with orthogonal modes as rows, of the splines in space and, for a `GConv`, one of those on H."""
 
 
 class SpectralAdamW(torch.optim.AdamW):
     """torch's AdamW, taking its steps in the modes of the splines of every layer; other parameters as always.
 
-    All modes take equal steps unless `smoothness` = s says otherwise: a mode whose splines add up to a function of norm √λ
-    takes steps in proportion to λ^s, with factors of mean 1 over modes, geometrically. `params` are parameters or groups
-    of them as in torch, by default all of the network's; further options are torch's. Weight decay is the same in
-    either basis.
+    All modes take equal steps unless `smoothness` = s says otherwise: a mode that is a function of norm √λ takes steps
+    in proportion to λ^s, and their geometric mean is what it was. `params` are parameters or groups of them as in
+    torch, by default all of the network's; further options are torch's. Weight decay is the same in either basis.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class SpectralAdamW(torch.optim.AdamW):
             known, before = self._modes_of(weight), weight.clone()
             weight.copy_(to_modes(weight, known))
             kept.append((weight, weight.grad, before, weight.clone()))
-            weight.grad = gradient_in_modes(weight.grad, known)
+            weight.grad = spectral_gradient(weight.grad, known)
         super().step()
         for weight, gradient, before, at in kept:
             # Only the change is transformed back, so that what does not change stays as it is, to the last bit.
@@ -82,15 +81,15 @@ def modes(layer: Correlation, smoothness: float = 0.0) -> Modes:
 
 def from_modes(weight: Tensor, modes: Modes) -> Tensor:
     """Write coefficients of the modes as those of splines (…, N_x[, N_k])."""
-    return gradient_in_modes(weight, tuple(matrix.T for matrix in modes))
+    return spectral_gradient(weight, tuple(matrix.T for matrix in modes))
 
 
 def to_modes(weight: Tensor, modes: Modes) -> Tensor:
     """Write coefficients of splines as those of the modes."""
-    return gradient_in_modes(weight, tuple(matrix / matrix.square().sum(1, keepdim=True) for matrix in modes))
+    return spectral_gradient(weight, tuple(matrix / matrix.square().sum(1, keepdim=True) for matrix in modes))
 
 
-def gradient_in_modes(gradient: Tensor, modes: Modes) -> Tensor:
+def spectral_gradient(gradient: Tensor, modes: Modes) -> Tensor:
     """The gradient by coefficients of the modes, from that by coefficients of splines."""
     space, *group = modes
     return space @ gradient @ group[0].T if group else gradient @ space.T
@@ -99,5 +98,7 @@ def gradient_in_modes(gradient: Tensor, modes: Modes) -> Tensor:
 def _scaled(values: Tensor, smoothness: float) -> Tensor:
     """Modes as long as the steps that they take, where Adam's are all the same."""
     found = torch.linalg.eigh(values.T @ values)
-    log = found.eigenvalues.clamp_min(1e-3 * found.eigenvalues[-1]).log()  # what hardly anything is read of still learns
+    log = found.eigenvalues.clamp_min(
+        1e-3 * found.eigenvalues[-1]
+    ).log()  # what hardly anything is read of still learns
     return (found.eigenvectors * (smoothness * (log - log.mean())).exp()).T.contiguous()
