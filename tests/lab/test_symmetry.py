@@ -12,7 +12,7 @@ from PIL import Image
 from lab.test_data_volumes import archive
 from liespline.lab.data.images import load
 from liespline.lab.data.store import fingerprint
-from liespline.lab.evaluation.statistics import wilson
+from liespline.lab.evaluation.evaluate import wilson
 from liespline.lab.symmetry import findings, pose
 from liespline.lab.symmetry.findings import WEAK, advice, largest, slope
 from liespline.lab.symmetry.statistics import elements, holm, pose_found, share

@@ -10,8 +10,6 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 from torch import Tensor
 
-from ..evaluation.statistics import Z
-
 LEVEL = 0.05
 
 
@@ -50,7 +48,8 @@ def share(of_images: Tensor) -> Share:
     count, p = len(of_images), float(of_images.mean())
     variance = float(of_images.var()) / count if count > 1 else 0.0
     n = p * (1 - p) / variance if variance > 0 else count
-    z = float(student.ppf(0.975, count - 1)) if variance > 0 else Z  # the variance is estimated from few images
+    # Student's quantile where the variance is estimated, from few images perhaps; else the normal one.
+    z = float(student.ppf(0.975, count - 1 if variance > 0 else math.inf))
     middle, half = p + z**2 / (2 * n), z * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
     return Share(p, max(0.0, (middle - half) / (1 + z**2 / n)), min(1.0, (middle + half) / (1 + z**2 / n)))
 
