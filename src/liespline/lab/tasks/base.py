@@ -9,14 +9,13 @@ from typing import Any
 
 from torch import nn
 
-from ...models.resnet import WIDTHS
 from ..data import Split
 from ..data.augment import Augmentation, words_of
 from ..data.split import ALL, SPLITS, Joined
 from ..networks import build
 from ..settings import SETTINGS, Config, ConfigError, one_of
 from .defaults import takers
-from .fitting import fitting_widths, remarks
+from .fitting import fitting_widths, remarks, resnet_widths
 from .labelled import by_kind
 from .networks import Signature
 from .objectives import Objective
@@ -78,7 +77,8 @@ class Task:
         if network.network == "classifier" and self.own:
             return config.updated(widths=fitting_widths(usual, network, signature.space))
         if network.network == "resnet" and network.widths == usual.widths:
-            return config.updated(widths=WIDTHS)  # the task's are those of a chain: a block has two layers
+            # The task's are those of a chain: a block has two layers.
+            return config.updated(widths=resnet_widths(network, signature.space))
         return config
 
     def make(self, config: Config, signature: Signature) -> nn.Module:

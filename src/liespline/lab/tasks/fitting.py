@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...models.kit import wide
+from ...models.resnet import WIDTHS
 from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.split import SPLITS
@@ -41,6 +42,16 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
     while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
         layers += 1
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
+
+
+def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
+    widths = WIDTHS[network.architecture]
+    if network.architecture > 1:
+        stages = range(1, len(widths) // 2)
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= network.kernel_size for stage in stages)
+        widths = widths[: 2 * (1 + room)]
+    return widths
 
 
 def remarks(defaults: Network, config: Config, train: Split) -> list[str]:
