@@ -16,9 +16,9 @@ from torch import Tensor
 
 import gpu_hopper
 import liespline as ls
-from liespline.hopper import launch, operators, tiles
 from liespline.models.kernels import h_basis
-from liespline.paths import decide
+from liespline.ops import choose
+from liespline.ops.correlate.hopper import launch, operators, tiles
 
 # channels, outputs, window, batch, side, whether the kernel for slabs of lines is taken wherever it can be
 CASES = [
@@ -70,7 +70,7 @@ def check(channels: int, outputs: int, k: int, batch: int, side: int) -> dict[st
     grad = few(batch, side, side, side, 24, outputs)
     border = [k // 2] * 3
     exact_x, exact_kernel = x.double().requires_grad_(), kernel.double().requires_grad_()
-    out = operators._plain(exact_x, exact_kernel, lines, border)
+    out = operators.plain(exact_x, exact_kernel, None, lines, border)
     dx, dw = torch.autograd.grad(out, (exact_x, exact_kernel), grad.double())
     told: dict[str, Any] = {}
     for turn in range(2):
@@ -88,7 +88,7 @@ def check(channels: int, outputs: int, k: int, batch: int, side: int) -> dict[st
 def layer() -> str:
     """The whole layer, with fields that are mixed first, against the CPU."""
     taken, tiles._takes = tiles._takes, lambda *_: True
-    decide._decided.cache_clear()
+    choose._decided.cache_clear()
     try:
         case = next(case for case in gpu_hopper.cases() if case.name.startswith("volume, C 8 to 16"))
         return gpu_hopper._compare(case._replace(path="hopper")) or "right"

@@ -15,10 +15,11 @@ from torch.autograd import forward_ad
 from torch.autograd import functional as classic
 
 import liespline as ls
-from liespline import paths
-from liespline.hopper import depthwise
-from liespline.hopper import operators as hopper
-from liespline.paths import cudnn, decide, triton
+from liespline import ops
+from liespline.ops import choose
+from liespline.ops.correlate import cudnn, triton
+from liespline.ops.correlate.hopper import operators as hopper
+from liespline.ops.depthwise import hopper as depthwise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.script.*:DeprecationWarning"
@@ -29,9 +30,9 @@ X64 = torch.float64
 @pytest.fixture
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
-    ordinary = decide._decide
-    monkeypatch.setattr(decide, "_decide", lambda q, plan: ordinary(q._replace(cuda=True), plan))
-    monkeypatch.setattr(decide, "_decided", lambda q, plan: decide._decide(q, plan))  # and remember nothing of it
+    ordinary = choose._decide
+    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(q._replace(cuda=True), plan))
+    monkeypatch.setattr(choose, "_decided", lambda q, plan: choose._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 
 
@@ -76,7 +77,7 @@ HOW: dict[str, Callable[..., Tensor | None]] = {
 @pytest.mark.parametrize("how", HOW)
 def test_tangents_of_layers(on_a_gpu: None, how: str) -> None:
     net, (x, v) = network(), inputs()
-    assert decide.choose(x, net[0].weight, net[0].window.sizes, (1, 1), (2, 2)).methods == ("cudnn",)
+    assert choose.choose(x, net[0].weight, net[0].window.sizes, (1, 1), (2, 2)).methods == ("cudnn",)
     torch.testing.assert_close(HOW[how](net, x, v), slope(net, x, v), rtol=1e-5, atol=1e-6)
 
 
@@ -132,23 +133,23 @@ def test_higher_derivatives_of_a_layer_by_fourier() -> None:
     torch.manual_seed(0)
     layer = ls.GConv(24, 24, 5, ls.uniform(ls.SO2(), 8)).double()
     x = torch.randn(2, 24, 8, 32, 32, dtype=X64)
-    with paths.use("fourier"):
-        assert decide.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
+    with ops.use("fourier"):
+        assert choose.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
         compare_batched(layer, x)
 
 
 def refused() -> Iterator[tuple[str, Callable[[Tensor], Any], Tensor]]:
     """The operators called directly, each with an input in which it could be differentiated."""
     weight, image = torch.randn(1, 2, 2, 3, 3), torch.randn(1, 2, 5, 5)
-    yield "pad", lambda x: cudnn._pad_operator(x, 2), image
-    yield "convolve", lambda x: cudnn._operator(x, weight, [1, 1], [0, 0]), image
+    yield "pad", lambda x: cudnn.pad.op(x, 2), image
+    yield "convolve", lambda x: cudnn.correlate.op(x, weight, [1, 1], [0, 0]), image
     yield "convolve by name", lambda x: torch.ops.liespline.convolve(x, weight, [1, 1], [0, 0]), image
     many, ones = torch.zeros(1, 1, dtype=torch.long), torch.ones(1, dtype=torch.long)
     fields, blocks = torch.randn(1, 1, 1, 5, 5, 2), torch.randn(1, 1, 1, 3, 3, 2, 2)
-    yield "gathered", lambda x: triton.correlate(x, blocks, many, ones, many, many, ones, [1] * 3, [0] * 3), fields
+    yield "gathered", lambda x: triton.correlate.op(x, blocks, many, ones, many, many, ones, [1] * 3, [0] * 3), fields
     kernel, last = torch.randn(2, 1, 2, 1, 1, 3, 3), torch.randn(1, 1, 5, 5, 1, 2)
-    yield "hopper", lambda x: hopper.correlate(x, kernel, torch.zeros(9).int(), [0], [0] * 3), last
-    yield "depthwise", lambda x: depthwise.correlate(x, torch.randn(3, 3, 2), [0, 0]), torch.randn(1, 5, 5, 2)
+    yield "hopper", lambda x: hopper.correlate.op(x, kernel, torch.zeros(9).int(), [0], [0] * 3), last
+    yield "depthwise", lambda x: depthwise.correlate.op(x, torch.randn(3, 3, 2), [0, 0]), torch.randn(1, 5, 5, 2)
 
 
 @pytest.mark.parametrize(("name", "call", "x"), [*refused()], ids=lambda value: value if isinstance(value, str) else "")
@@ -161,7 +162,7 @@ def test_operators_called_directly_refuse_forward_mode(
 
 
 @pytest.mark.parametrize("how", [by_jvp, by_dual_numbers])
-def test_the_eager_convolution_refuses_forward_mode(how: Callable[..., Any]) -> None:
+def test_the_eager_convolution_has_its_tangent(how: Callable[..., Any]) -> None:
     kernel, x = torch.randn(1, 2, 2, 3, 3), torch.randn(1, 2, 5, 5)
-    with pytest.raises(NotImplementedError):
-        how(lambda x: cudnn.convolve(x, kernel, (1, 1), (0, 0)), x, x)
+    found = how(lambda x: cudnn.convolve(x, kernel, (1, 1), (0, 0)), x, x)
+    torch.testing.assert_close(found, cudnn.convolve(x, kernel, (1, 1), (0, 0)))  # it is linear

@@ -1,0 +1,178 @@
+"""The banded correlation of bfloat16 fields on a Hopper GPU, as operators that autograd and torch.compile know.
+
+Fields lie innermost in memory, (B, *space, N_h, C), and come out so: a plain tensor (B, C, N_h, *space) whose strides
+norms, pools and pointwise operators keep, so that a network of such layers moves nothing between them. This file can be
+read without Triton; the kernels are imported when one is first launched.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...._check import Size
+from ...operator import Differentiable, Gradients, Operator, capability, on_its_device
+from .tiles import tables
+
+Ints = Sequence[int]
+_TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
+
+
+def _installed() -> bool:
+    try:
+        return importlib.metadata.version("triton").startswith(_TESTED)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+_INSTALLED = _installed()
+
+
+def available(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
+    return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and capability(device) == (9, 0)
+
+
+def innermost(x: Tensor) -> bool:
+    """Whether (B, C, N_h, *space) lies in memory with all fields of a sample together, channels innermost."""
+    return x.ndim > 3 and x.shape[2] > 1 and x.stride(1) == 1 and x.stride(2) == x.shape[1]
+
+
+def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tensor:
+    """Correlate gathered fields: element a with those of its line, −1 for none, A lines one after the other.
+
+    fields (B, C, R, *space), kernel (O, A, C, T, *W), lines (A·T) -> (B, O, A, *space).
+    """
+    missing = 3 - len(padding)
+    last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
+    last = last.reshape(len(last), *(1,) * missing, *last.shape[1:])
+    if not _readable(last):
+        last = last.contiguous()
+    kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
+    (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
+    found = _tables(lines, elements, rows, channels, outputs, fields.device)
+    borders = (0,) * missing + padding
+    out: Tensor = correlate(last, kernel, found, lines, borders)
+    return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
+
+
+def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
+    return _kept_tables(lines, elements, fields, channels, outputs, device)
+
+
+# What torch.compiler.assume_constant_result does, which would import the whole compiler with us.
+_tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=256)
+def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor(tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
+
+
+# ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
+
+
+@on_its_device
+def _forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    from . import launch  # here, since importing it needs Triton
+
+    return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), list(padding))
+
+
+@on_its_device
+def _to_input(
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
+) -> Tensor:
+    from . import launch
+
+    return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), list(size), fields, list(padding))
+
+
+@on_its_device
+def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    from . import launch
+
+    found = _like(kernel)
+    launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), list(padding))
+    return found
+
+
+def _fake_forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
+
+
+def _fake_to_input(
+    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
+) -> Tensor:
+    return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
+
+
+def _fake_to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    return _like(kernel)
+
+
+# `lines` (A·T) are the fields that each element reads, −1 for none, and `table` is theirs.
+_input_gradient = Operator(
+    "hopper_input_gradient(Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding, SymInt[] size, "
+    "SymInt fields) -> Tensor",
+    _to_input, _fake_to_input,
+)  # fmt: skip
+_weight_gradient = Operator(
+    "hopper_weight_gradient(Tensor x, Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) "
+    "-> Tensor",
+    _to_weight, _fake_to_weight,
+)  # fmt: skip
+
+
+def _gradients(
+    needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints
+) -> Gradients:
+    size, fields = list(x.shape[1:4]), x.shape[4]
+    return (
+        _input_gradient(grad, kernel, table, lines, padding, size, fields) if needs[0] else None,
+        _weight_gradient(x, grad, kernel, table, lines, padding) if needs[1] else None,
+    )
+
+
+def plain(x: Tensor, kernel: Tensor, _: Tensor, lines: Ints, padding: Ints) -> Tensor:
+    """The same by torch's own operators."""
+    read = torch.tensor(list(lines), device=x.device)
+    taken = x.index_select(4, read.clamp(min=0)) * (read >= 0).to(x.dtype).unsqueeze(-1)
+    weight = kernel.to(x.dtype).transpose(0, 1).transpose(2, 3).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
+    out = F.conv3d(taken.flatten(4).movedim(-1, 1), weight, None, 1, tuple(padding), groups=kernel.shape[1])
+    return out.movedim(1, -1).unflatten(-1, (kernel.shape[1], -1))
+
+
+correlate = Differentiable(
+    "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward, plain=plain, gradients=_gradients,
+)  # fmt: skip
+
+
+def _size(x: Tensor, kernel: Tensor, padding: Ints) -> list[int]:
+    return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:4], kernel.shape[4:], padding, strict=True)]
+
+
+def _like(kernel: Tensor) -> Tensor:
+    """Memory for a kernel's gradient, in the kernel's own order with taps evenly apart."""
+    return torch.empty_like(kernel.flatten(4)).unflatten(4, kernel.shape[4:])
+
+
+def _readable(x: Tensor) -> bool:
+    """Whether the copy engine reads x where it is: fields together, and steps of 16 bytes."""
+    fields, channels = x.shape[4:]
+    steps = all(x.stride(i) % 8 == 0 and x.stride(i) >= fields * channels for i in range(4) if x.shape[i] > 1)
+    together = x.stride(5) == 1 and (fields == 1 or x.stride(4) == channels)
+    return together and steps
+
+
+def _ready(x: Tensor) -> Tensor:
+    """Return x for the copy engine: itself, or where its memory is another, a copy."""
+    return x if _readable(x) and x.data_ptr() % 16 == 0 else x.clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,119 @@
+"""Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..._torch import traced
+from ..operator import Differentiable, Gradients, Operator, on_its_device
+from . import kernels
+from .launches import backward_launches, empty, forward_launches, ordered, space_of
+
+
+class Memory(NamedTuple):
+    """The running statistics of a norm, which a step moves towards its own by `rate`, and counts."""
+
+    mean: Tensor
+    variance: Tensor
+    batches: Tensor | None
+    rate: float
+
+
+def normalise(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int,
+    memory: Memory | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """pool(relu(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift.
+
+    Where it is traced there is no memory: a compiler adds what is remembered to kernels of its own.
+    """
+    remembered = () if traced(x) else (memory,)
+    found: tuple[Tensor, Tensor] = operator(x, weight, bias, eps, relu, pool, *remembered)
+    return found
+
+
+@on_its_device
+def _forward(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int,
+    memory: Memory | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    x = ordered(x)
+    exact = _exact(x)
+    to = forward_launches(x.shape, x.stride(), pool, exact)
+    (rows, share, pooled, stride, columns, high, wide), (reads, finishes, writes) = to.numbers, to.options
+    facts = torch.empty(5, x.shape[1], device=x.device, dtype=exact)
+    partial = torch.empty(to.programs, 2, to.columns, device=x.device, dtype=exact)
+    kernels.moments[to.sums](x, partial, rows, share, stride, columns, **reads)
+    mean, variance, batches, rate = memory or (None, None, None, 0.0)
+    kernels.finish_moments[(x.shape[1],)](
+        partial, x, weight, bias, facts, mean, variance, batches, to.programs, to.columns, to.samples, eps, rate,
+        AFFINE=weight is not None, REMEMBER=mean is not None, COUNT=batches is not None, **finishes,
+    )  # fmt: skip
+    out = x.new_empty_strided(to.shape, to.strides)
+    kernels.apply[to.written](x, facts, out, pooled, stride, columns, high, wide, RELU=relu, **writes)
+    return out, facts
+
+
+@on_its_device
+def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+    """The gradient of x, and (4, C) terms of which the first two are those of weight and bias."""
+    x = ordered(x)
+    exact = facts.dtype
+    to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), relu, pool, exact)
+    if to is None:
+        grad = empty(x, space_of(grad)).copy_(grad)
+        to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), relu, pool, exact)
+        assert to is not None
+    (rows, share, *sizes), (reads, finishes, writes) = to.numbers, to.options
+    terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
+    partial = torch.empty(to.programs, 2, to.columns, device=x.device, dtype=exact)
+    kernels.gradient_sums[to.sums](grad, x, facts, partial, rows, share, *sizes, **reads)
+    kernels.finish_gradient[(x.shape[1],)](partial, facts, terms, to.programs, to.columns, to.samples, **finishes)
+    out = x.new_empty_strided(to.shape, to.strides)
+    kernels.gradient[to.written](grad, x, facts, terms, out, rows, *sizes, **writes)
+    return out, terms
+
+
+def _plain(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int, _: Memory | None = None
+) -> Tensor:
+    """The same by torch's own operators."""
+    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
+    out = F.relu(out) if relu else out
+    return out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
+
+
+def _fake_forward(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+) -> tuple[Tensor, Tensor]:
+    return empty(ordered(x), space_of(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
+
+
+def _fake_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+    x = ordered(x)
+    return empty(x, space_of(x)), facts.new_empty(4, x.shape[1])
+
+
+def _exact(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+_operator_backward = Operator(
+    "normalise_backward(Tensor grad, Tensor x, Tensor facts, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    _backward, _fake_backward,
+)  # fmt: skip
+
+
+def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, *rest: Any) -> Gradients:
+    weight, bias, _, relu, pool, *_, facts = rest
+    dx, terms = _operator_backward(grad, x, facts, relu, pool)
+    return dx, None if weight is None else terms[0], None if bias is None else terms[1]
+
+
+operator = Differentiable(
+    "normalise(Tensor x, Tensor? weight, Tensor? bias, float eps, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    _forward, _fake_forward, plain=_plain, gradients=_gradients, tensors=3,
+)  # fmt: skip
