@@ -11,16 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from .data import DataError, Split
-from .data.manifest import Changes, Manifest
+from .data.manifest import Changes, Manifest, validate
+from .data.samples import Comparison, ValueRange
 from .data.split import ALL, SPLITS, Joined
-from .data.validate import validate
-from .data.value_range import Comparison, ValueRange
-from .networks import build
+from .networks import Signature, build
 from .runs.folder import Run
 from .runs.trained import Trained, load, ready, warm_start
 from .settings import Config
 from .tasks import find_task
-from .tasks.networks import Signature
 from .tasks.objectives import Objective
 
 AIM = {"train": "train on", "valid": "validate", "test": "test"}
@@ -83,7 +81,9 @@ class Session:
             self.loaded |= self._unchanged(self.manifest, new) if self.manifest else self._now(new)
         return {name: self.loaded[name] for name in names}
 
-    def _names(self) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The splits that the data have."""
         try:
             return self.task.splits(self.config)
         except DataError:
@@ -112,7 +112,7 @@ class Session:
 
     def validate(self) -> list[str]:
         """Look at every image: remarks on them; DataError with all that would stop training or spoil its numbers."""
-        self.load(*(self.manifest.splits if self.manifest else self._names()))
+        self.load(*(self.manifest.splits if self.manifest else self.names))
         splits, where = self.loaded, str(self.config.data or self.config.task)
         remarks = validate(splits, where)
         known = self._value_range(splits.get("train"))
