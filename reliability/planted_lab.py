@@ -60,7 +60,7 @@ _EVALUATION = [
     Fault("lab/transforms.py::Scene.copy",
           "return moved(self.inside, self.group, element, self.space) + self.background",
           "return moved(self.inside + self.background, self.group, element, self.space)", "black corners move in"),
-    Fault("lab/evaluation/invariance.py::accuracies", "(whole.argmax(-1) == targets).double().mean()",
+    Fault("lab/evaluation/scores.py::accuracies", "(whole.argmax(-1) == targets).double().mean()",
           "(whole.argmax(-1) == targets).double().sum() / len(split)",
           "upright accuracy on other images"),
     Fault("lab/evaluation/evaluate.py::wilson", 'LEVEL, "wilson")', 'LEVEL, "wilsoncc")',

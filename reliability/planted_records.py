@@ -176,7 +176,7 @@ _RECORDS = [
         "--train-on-val learns from nothing more",
     ),
     Fault(
-        "lab/evaluation/invariance.py::accuracies",
+        "lab/evaluation/scores.py::accuracies",
         "for own in outputs[1:]",
         "for own in outputs",
         "upright images among the moved ones",

@@ -18,7 +18,7 @@ from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.base import fitting_widths, remarks
-from liespline.lab.training.start import preflight
+from liespline.lab.training.train import preflight
 from liespline.models.kit import AtLeast
 
 

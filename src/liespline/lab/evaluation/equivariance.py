@@ -15,8 +15,7 @@ from ...testing.probe import constant_inside, followed, layer_outputs, matches, 
 from ..data import Split, as_float
 from ..runs.trained import Trained
 from ..transforms import Scene
-from .elements import copies_of
-from .invariance import defined, grid_of
+from .elements import copies_of, defined, grid_of
 
 IMAGES = 16
 BASE = -0.19

@@ -16,6 +16,7 @@ from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.augment import Augmentation, words_of
 from ..data.split import ALL, SPLITS, Joined
+from ..data.table import read_table
 from ..networks import Signature, build
 from ..settings import SETTINGS, Config, ConfigError, Network, one_of
 from ..transforms import radii
@@ -33,6 +34,13 @@ def table_and_fold(config: Config) -> dict[str, Any]:
     """What every reader of a folder takes: the table of labels, and which of how many parts tests, counted from 0."""
     labels = Path(config.labels) if config.labels else None
     return {"labels": labels, "fold": (config.fold or 1) - 1, "folds": config.folds}
+
+
+def splits_of_table(config: Config, folder: str = "") -> tuple[str, ...]:
+    """The splits that a table names of the files in a folder of the data; all three where there is no table."""
+    if config.labels is None:
+        return SPLITS
+    return named_splits(read_table(Path(config.labels), Path(str(config.data)) / folder, config.label_type).splits)
 
 
 def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
