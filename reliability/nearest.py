@@ -66,7 +66,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/evaluation/mask_files": ["lab/test_segment", "truth/test_masks"],
     "lab/evaluation/evaluate": ["lab/test_statistics", "lab/test_record", "lab/test_learned"],
     "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_masks"],
-    "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict"],
+    "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict", "truth/test_unlike"],
     "lab/evaluation/inputs": ["lab/test_predict", "truth/test_predict", "lab/test_volume_folders"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
     "lab/report/": ["lab/test_invariance"],
