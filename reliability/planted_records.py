@@ -227,7 +227,7 @@ _RECORDS = [
 TESTS = {
     "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
-    "volumes predicted without their box": "lab/test_predict::test_volumes",
+    "volumes predicted without their box": "truth/test_predict::test_a_volume_file_is_read_row_by_row",
     "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
     "logits taken for probabilities": "truth/test_tables::test_areas_are_scikit_learns_with_ties_and_certainty",
