@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from .. import ops
 from .._check import Size
 from .._check import sizes as whole_numbers
-from .._torch import full_precision, real, recorded
+from .._torch import full_precision, is_autocast, real, recorded, widened
 from ..grids import Grid
 from ..ops import choose
 from ..ops.correlate import banded, dense
@@ -108,12 +108,17 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
 
     "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum;
-    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
+    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`. Under autocast it is
+    computed, and leaves, in float32.
     """
     if reduce == "max":
         # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
         # torch.jit.trace traces twice, with and without gradients, and wants to find the same.
-        return x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
+        out = x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
+        return widened(out) if is_autocast(x.device) else out
+    if is_autocast(x.device):
+        with full_precision(x.device):
+            return project(widened(x), reduce, weights)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)

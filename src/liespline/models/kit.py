@@ -16,6 +16,7 @@ from ..functional.border import radii, spread
 from ..grids import Grid
 from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
 from .kernels import guarded, h_basis
+from .precise import PreciseLinear
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
@@ -101,7 +102,7 @@ class Kit:
         return {"bias": False, "padding_mode": self._border if window > 1 else "zeros"}
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
-        return self._make((inputs + 1) * outputs, lambda: nn.Linear(inputs, outputs))
+        return self._make((inputs + 1) * outputs, lambda: PreciseLinear(inputs, outputs))
 
     def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
         self.parameters += parameters

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from .._torch import traced, transformed
+from .._torch import traced, transformed, widened
 from ..grids import Grid
 from ..ops.correlate import triton
 from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
-from .statistics import HaarWeighted, affine, widened
+from .statistics import HaarWeighted, affine
 
 
 class _Again(threading.local):
