@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from ...models.resnet import WIDTHS
+from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.augment import Augmentation, words_of
 from ..data.split import ALL, SPLITS, Joined
@@ -44,6 +45,16 @@ def splits_of_table(config: Config, folder: str = "") -> tuple[str, ...]:
 def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
     """The splits that a table or folders name, which may leave testing out; all three where they name none."""
     return tuple(split for split in SPLITS if split in given) if given else SPLITS
+
+
+def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
+    widths = WIDTHS[network.architecture]
+    if network.architecture > 1:
+        stages = range(1, len(widths) // 2)
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= network.kernel_size for stage in stages)
+        widths = widths[: 2 * (1 + room)]
+    return widths
 
 
 def remarks(defaults: Network, config: Config, train: Split) -> list[str]:
@@ -133,7 +144,8 @@ class Task:
         if network.network == "classifier" and self.own:
             return config.updated(widths=fitting_widths(usual, network, signature.space))
         if network.network == "resnet" and network.widths == usual.widths:
-            return config.updated(widths=WIDTHS)  # the task's are those of a chain: a block has two layers
+            # The task's are those of a chain: a block has two layers.
+            return config.updated(widths=resnet_widths(network, signature.space))
         return config
 
     def make(self, config: Config, signature: Signature) -> nn.Module:
