@@ -51,6 +51,7 @@ NEAREST = {  # by how the file's name begins, first match first
     ],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
+    "lab/symmetry/": ["lab/test_symmetry"],
     "lab/session": [
         "lab/test_record",
         "lab/test_data_check",
