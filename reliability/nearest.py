@@ -12,6 +12,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "groups/": ["core/test_groups", "core/test_check_group", "core/test_errors_foundation", "core/test_products"],
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_products"],
+    "functional/ends": ["core/test_ends"],
     "functional/regular": ["core/test_semidirect"],
     "functional/": ["core/test_layers", "core/test_separable", "core/test_singular", "core/test_properties"],
     "nn/initial": ["core/test_initial"],
