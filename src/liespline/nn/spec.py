@@ -28,6 +28,7 @@ class Spec:
     padding: Padding
     padding_mode: str
     groups: int
+    h_boundary: str
     window: Window
 
 
@@ -45,6 +46,7 @@ def checked(
     groups: int = 1,
     out_grid: Grid | None = None,
     h_basis: SplineBasis | None = None,
+    h_boundary: str = "zero",
 ) -> Spec:
     """Return the spec of a layer by its name; ValueError for what it may not be asked for."""
     whole(layer, "in_channels", in_channels)
@@ -59,7 +61,8 @@ def checked(
         in_channels=in_channels, out_channels=out_channels, kernel_size=taps, grid=grid, out_grid=out_grid,
         x_basis=arguments.x_basis(layer, x_basis, taps, space_dim), h_basis=h_basis, stride=strides,
         padding=arguments.padding(layer, padding, taps, strides),
-        padding_mode=arguments.padding_mode(layer, padding_mode), groups=groups, window=window,
+        padding_mode=arguments.padding_mode(layer, padding_mode), groups=groups,
+        h_boundary=arguments.h_boundary(layer, h_boundary, out_grid), window=window,
     )  # fmt: skip
     arguments.warn_if_cut_off(layer, spec.x_basis, out_grid, window)
     return spec
