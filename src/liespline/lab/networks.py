@@ -16,17 +16,17 @@ from torch import Tensor, nn
 
 from .. import models
 from ..models.classifier import classifier
+from ..models.kit import VERSION, wide
 from ..models.resnet import resnet
 from ..models.unet import unet
 from ..nn import Ensemble
+from ..nn.resample import kept
 from .data import DataError, Split
 from .data.samples import ValueRange
 from .settings import SETTINGS, Config, ConfigError, Network, written
 from .settings.definition import shown
 from .tasks.grids import make_grid, of_the_paper, splines
 
-VERSION = 1
-"""Of the functions below: the next number once one of them makes another network from the same settings."""
 MOST_SAMPLES = 10**8
 
 
@@ -96,9 +96,9 @@ class Architecture:
 def build(config: Config, signature: Signature) -> nn.Module:
     """The network of a configuration, or an ensemble that has its parameters together."""
     network = config.network
-    if network.architecture != VERSION:
+    if network.architecture > VERSION:
         raise ConfigError(
-            f"architecture = {network.architecture}: this liespline makes networks of version {VERSION}; update it"
+            f"architecture = {network.architecture}: this liespline makes networks up to version {VERSION}; update it"
         )
     make = NETWORKS[network.network].make
     count, parameters = network.ensemble, network.parameters
@@ -165,6 +165,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "n_k": splines(network),
         "separable": network.separable,
         "parameters": network.parameters,
+        "version": network.architecture,
     }
 
 
@@ -193,6 +194,18 @@ def _celeba(config: Config, signature: Signature) -> nn.Module:
         n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset, in_channels=signature.in_channels,
         landmarks=points,
     )  # fmt: skip
+
+
+def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The widths asked for; of the default ones, the first few if the last window would not fit into the image.
+
+    The size is halved after every second layer, and only the last one does not pad.
+    """
+    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
+    layers = 2
+    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
+        layers += 1
+    return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
 
 NETWORKS: Mapping[str, Architecture] = {

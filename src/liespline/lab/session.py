@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -83,7 +84,9 @@ class Session:
             self.loaded |= self._unchanged(self.manifest, new) if self.manifest else self._now(new)
         return {name: self.loaded[name] for name in names}
 
-    def _names(self) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The splits that the data have."""
         try:
             return self.task.splits(self.config)
         except DataError:
@@ -112,7 +115,7 @@ class Session:
 
     def validate(self) -> list[str]:
         """Look at every image: remarks on them; DataError with all that would stop training or spoil its numbers."""
-        self.load(*(self.manifest.splits if self.manifest else self._names()))
+        self.load(*(self.manifest.splits if self.manifest else self.names))
         splits, where = self.loaded, str(self.config.data or self.config.task)
         remarks = validate(splits, where)
         known = self._value_range(splits.get("train"))
@@ -208,6 +211,11 @@ class Session:
     def trained(self) -> Trained:
         """The network of the best epoch, ready to use."""
         return load(self.run.path)
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """The final numbers of its run."""
+        return self.run.read_results("scores", "images", "parameters", "split", "synthetic")
 
     def finish(self, parameters: Mapping[str, Tensor], metric: str | None) -> None:
         """Give the network the parameters of the best epoch."""

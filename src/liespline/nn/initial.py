@@ -103,6 +103,7 @@ def start(
     out_grid: Grid,
     window: Window,
     axial: int | None,
+    h_boundary: str,
     bandwidth: float,
 ) -> Start:
     """Return what is known of a layer before it is drawn; the same for all layers that differ in channels alone."""
@@ -110,7 +111,7 @@ def start(
     if h_basis is None:
         x, h = x[:, :1], torch.ones(len(out_grid), 1, 1, 1, dtype=x.dtype)
     else:
-        h = functional.group_samples(h_basis, grid, out_grid, axial)
+        h = functional.group_samples(h_basis, grid, out_grid, axial, h_boundary)
     (x, in_space), (h, on_h) = (_flattened(part, bandwidth) for part in (x, h))
     constant = torch.outer(_response(x), _response(h))
     return Start(in_space, on_h, constant / constant.norm().clamp_min(1e-12), *_recursion(x.float(), h.float()))

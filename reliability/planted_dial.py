@@ -1,0 +1,36 @@
+"""Faults to plant in what says how much symmetry data have, and in what lets a network have less."""
+
+from fault import Fault
+
+_SYMMETRY = [
+    Fault("lab/symmetry/statistics.py::elements", "(log_p[..., number] - log_p[..., 0]).sign()",
+          "log_p[..., number] - log_p[..., 0]", "data symmetry: x compared with its own rotated copy",
+          "lab/test_symmetry::test_data_with_a_symmetry_are_not_told_whatever_the_network_says"),
+    Fault("lab/symmetry/statistics.py::share", "n = p * (1 - p) / variance if variance > 0 else count", "n = 8 * count",
+          "data symmetry: poses of one image counted as images",
+          "lab/test_symmetry::test_intervals_are_wilsons_of_as_many_trials_as_images_are_worth"),
+    Fault("lab/symmetry/statistics.py::holm", "(len(p_values) - rank)", "1", "data symmetry: no correction for many",
+          "lab/test_symmetry::test_holm"),
+    Fault("lab/symmetry/transformations.py::transformed", "argmax(1)", "argmax(0)",
+          "data symmetry: transformations of other names",
+          "lab/test_symmetry::test_transformations_are_those_of_their_matrices"),
+    Fault("lab/symmetry/findings.py::look", "second, transformations)", "first, transformations)",
+          "data symmetry: looks at the images it was trained on",
+          "lab/test_symmetry::test_no_image_is_looked_at_twice"),
+]  # fmt: skip
+
+_LESS = [
+    Fault("nn/restrict.py::cosets", "group.product(elements, grid.elements[left[0]])",
+          "group.product(grid.elements[left[0]], elements)", "restriction: left cosets for right ones",
+          "core/test_frames::test_restriction_is_a_sum_of_cosets"),
+    Fault("nn/restrict.py::Restrict.forward", "unflatten(2, (self.factor, -1))", "unflatten(2, (-1, self.factor))",
+          "restriction: cosets and elements of K exchanged", "core/test_frames::test_restriction_is_a_sum_of_cosets"),
+    Fault("nn/frame.py::seen_from", "acting.inverse(frame)", "frame", "frames: rotated the wrong way",
+          "core/test_frames::test_image_and_frame_are_rotated_together"),
+    Fault("nn/frame.py::FrameBias.bias", "seen_from(self.grid, frame)", "self.grid.elements",
+          "frames: forgotten", "core/test_frames::test_image_and_frame_are_rotated_together"),
+    Fault("testing/breaking.py::_of", "(moved - own)", "(moved - moved)", "breaking: everything is kept",
+          "core/test_frames::test_what_is_left_is_said"),
+]  # fmt: skip
+
+FAULTS = [*_SYMMETRY, *_LESS]
