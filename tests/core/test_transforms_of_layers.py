@@ -30,7 +30,13 @@ X64 = torch.float64
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
     ordinary = decide._decide
-    monkeypatch.setattr(decide, "_decide", lambda q, plan: ordinary(q._replace(cuda=True), plan))
+    names = decide.Question._fields
+
+    def on_cuda(q: decide.Question, plan: Plan | None) -> decide.Choice:
+        # Not q._replace, which torch 2.6 does not trace.
+        return ordinary(decide.Question(*[True if name == "cuda" else getattr(q, name) for name in names]), plan)
+
+    monkeypatch.setattr(decide, "_decide", on_cuda)
     monkeypatch.setattr(decide, "_decided", lambda q, plan: decide._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 
