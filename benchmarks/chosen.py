@@ -1,7 +1,7 @@
 """Is the path that is chosen the fastest? `python benchmarks/chosen.py [benchmarks/results/chosen.json]`.
 
 Sixty layers in 1-D, 2-D and 3-D, forward and backward on one thread of a CPU, each by every path that differs; ratios
-of medians that take turns, in a few minutes. Paths have the names by which `liespline.paths.use` forces them.
+of medians that take turns, in a few minutes. Paths have the names by which `liespline.ops.use` forces them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 import torch
 
 import liespline as ls
-from liespline import paths
+from liespline import ops
 from liespline.models.kernels import h_basis
-from liespline.paths import decide
+from liespline.ops import choose
 from timing import Row, report, times
 
 PATHS = ("dense", "fourier", "banded", "separable")
@@ -75,10 +75,10 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def choice(layer: ls.GConv, x: torch.Tensor, path: str) -> decide.Choice:
+def choice(layer: ls.GConv, x: torch.Tensor, path: str) -> choose.Choice:
     """What is done with such an input where a path is forced."""
-    with paths.use(path):
-        return decide.choose(x, layer.weight, layer.window.sizes, layer.stride, layer.borders.before, layer.plan)
+    with ops.use(path):
+        return choose.choose(x, layer.weight, layer.window.sizes, layer.stride, layer.borders.before, layer.plan)
 
 
 def step(layer: ls.GConv, x: torch.Tensor, path: str) -> Callable[[], object]:
@@ -86,7 +86,7 @@ def step(layer: ls.GConv, x: torch.Tensor, path: str) -> Callable[[], object]:
     wanted = (x, *layer.parameters())
 
     def run() -> object:
-        with paths.use(path):
+        with ops.use(path):
             return torch.autograd.grad(layer(x).sum(), wanted)
 
     return run

@@ -5,7 +5,8 @@ import random
 import torch
 from torch.nn import functional as F
 
-from liespline.paths import decide, fourier
+from liespline.ops import choose
+from liespline.ops.correlate import fourier
 from timing import Row, Step, times
 
 CHANNELS, SIDES = (16, 32, 48, 64, 96, 132, 200, 256, 368), (12, 16, 24, 32, 42, 64, 96)
@@ -21,7 +22,7 @@ def fourier_rows(count: int = 30, seed: int = 0) -> list[Row]:
         padding = draw.choice((0, k // 2))
         x = torch.randn(batch, inputs, side, side, requires_grad=True)
         weight = torch.randn(outputs, inputs, k, k, requires_grad=True)
-        chosen = decide.choose(x, weight, ((k, k),), (1, 1), (padding, padding))
+        chosen = choose.choose(x, weight, ((k, k),), (1, 1), (padding, padding))
         if x.numel() * weight.numel() / inputs > MOST or chosen.methods != ("fourier",):
             continue
         ratios.append((_ratio(x, weight, padding), f"{batch}×{inputs}→{outputs}, {side}², {k}²"))

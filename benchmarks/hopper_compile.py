@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from liespline.hopper import launch, line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
+from liespline.ops.correlate.hopper import launch, line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
 
 PTXAS = Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 MOST_SHARED = 232_448

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline import paths
-from liespline.hopper import operators
+from liespline import ops
 from liespline.models.kernels import h_basis
+from liespline.ops.correlate.hopper import operators
 from timing import captured
 
 Ready = Callable[[], dict[str, Any]]
@@ -42,7 +42,7 @@ def _step(layer: nn.Module, c: int, space: tuple[int, ...], batch: int, path: st
     x = x.movedim(*order).contiguous().movedim(order[1], order[0]).requires_grad_()
 
     def forward() -> Tensor:
-        with paths.use(path), torch.autocast(DEVICE, torch.bfloat16):
+        with ops.use(path), torch.autocast(DEVICE, torch.bfloat16):
             return layer(x)
 
     with torch.no_grad():

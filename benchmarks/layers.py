@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import functional, paths
+from liespline import functional, ops
 from liespline.models.kernels import h_basis
-from liespline.paths.decide import choose
+from liespline.ops.choose import choose
 from timing import Row, Series, Step, captured, times
 
 
@@ -52,13 +52,13 @@ class Bench:
     def repeat(self, compute: Callable[[], Tensor], leaves: tuple[Tensor, ...], path: str = "auto") -> Step:
         """Forward and backward of a computation, with a gradient drawn once in its output's own layout."""
         half = self.dtype != torch.float32
-        with torch.no_grad(), paths.use(path), torch.autocast(self.device, self.dtype, enabled=half):
+        with torch.no_grad(), ops.use(path), torch.autocast(self.device, self.dtype, enabled=half):
             gradient = torch.randn_like(compute())
 
         def run() -> None:
             for leaf in leaves:
                 leaf.grad = None
-            with paths.use(path), torch.autocast(self.device, self.dtype, enabled=half):
+            with ops.use(path), torch.autocast(self.device, self.dtype, enabled=half):
                 out = compute()
             out.backward(gradient)
 

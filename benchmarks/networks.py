@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import paths
+from liespline import ops
 from timing import Row, times
 
 BURST = 5  # steps in a row, as in training: the device need not wait for the host between them
@@ -19,7 +19,7 @@ def pcam_rows(batch: int, compiled: bool = True) -> list[Row]:
     for name, (n_h, n_k, kind, reach) in NETWORKS.items():
         peak = {}
         for path in ("auto", "dense") if kind == "local" else ("auto",):
-            with paths.use(path):
+            with ops.use(path):
                 step = _step(n_h, n_k, kind, batch, compiled=False)
                 step()  # cuDNN tries its algorithms, some with much memory
                 torch.cuda.reset_peak_memory_stats()

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import paths
+from liespline import ops
 from liespline.models.kernels import h_basis
 from timing import Step, captured
 
@@ -100,7 +100,7 @@ def _layer(layer: ls.GConv, batch: int, size: int, path: str = "auto", last: str
     x.requires_grad_()
 
     def forward() -> Tensor:
-        with paths.use(path), torch.autocast(device, torch.bfloat16, enabled=half):
+        with ops.use(path), torch.autocast(device, torch.bfloat16, enabled=half):
             return layer(x)
 
     with torch.no_grad():

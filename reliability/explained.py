@@ -1,29 +1,32 @@
 """What became of random changes of the core that no test saw: why they are none, or which test sees them now."""
 
 EXPLAINED = {
-    "paths/banded.py: at_once = _at_once( kernel,fields, groups)": "how many groups one call takes changes no sum",
+    "ops/correlate/banded.py: "
+    "at_once = _at_once( kernel,fields, groups)": "how many groups one call takes changes no sum",
     "grids/repulsion.py: steepest = 7 if points.shape[1] < 256 else 2": (
         "a border between few points and many: 256 themselves are spread well either way"
     ),
-    "paths/plan.py: direction = torch.linspace(1.0, 3.0, rows.shape[1], dtype=rows.dtype).sqrt()": (
+    "ops/plan.py: direction = torch.linspace(1.0, 3.0, rows.shape[1], dtype=rows.dtype).sqrt()": (
         "any direction that tells rows apart will do; the comparison behind it is exact"
     ),
-    "paths/fourier.py: moved = inputs * (n + o + 2 * r * o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)": (
+    "ops/correlate/fourier.py: "
+    "moved = inputs * (n + o + 2 * r * o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)": (
         "an estimate of cost: it chooses how a sum is taken, not what it is"
     ),
     "nn/separable.py: device: torch.device | str & None = None,": "an annotation, which nothing reads",
     "groups/arguments.py: if value.shape[max( 0,value.ndim - len(shape)) :] != shape:": "the larger of the same two",
-    "paths/fourier.py: fitting = sorted(m + taps - 1 for m in evenly if m >= _FEWEST and m + taps - 1 <= max( "
+    "ops/correlate/fourier.py: fitting = sorted(m + taps - 1 for m in evenly if m >= _FEWEST and m + taps - 1 <= max( "
     "2 * taps,_LONGEST))": "the larger of the same two",
     'testing/axioms.py: yield "Exp and Log keep to a component, Log(Exp(a) r) = a", lambda: _apart( '
     "a,group.log(g))": "two sides that are compared, in the other order",
     "grids/regular.py: if n > len(points) or (n < len(points) and radii[n - 2] == radii[n]):": (
         "points of a shell come in pairs, and n is odd where the lattice has a centre: no cut leaves one of a shell"
     ),
-    "paths/fourier.py: moved = inputs * (n * o + 2 * r + o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)": (
+    "ops/correlate/fourier.py: "
+    "moved = inputs * (n * o + 2 * r + o + 2 * r * s) + outputs * (2 * r * s + 2 * r * w + m * w)": (
         "an estimate of cost: it chooses how a sum is taken, not what it is"
     ),
-    "paths/fourier.py: for own, slope, kernel in zip(samples, slopes, taps, strict=False):": (
+    "ops/correlate/fourier.py: for own, slope, kernel in zip(samples, slopes, taps, strict=False):": (
         "the three have one length by construction"
     ),
     "functional/correlation.py: if plan is None and keep:": (
@@ -32,13 +35,13 @@ EXPLAINED = {
     ),
     "groups/product.py: x = torch.randn(factors[ 1].space_dim, dtype=torch.float64, generator=generator, "
     'device="cpu")': ("all factors act on one space, which was checked before"),
-    "paths/cudnn.py: if not compiling:": (
+    "ops/correlate/cudnn.py: if not compiling:": (
         "an operator and an autograd function of the same convolution; only tracers on a GPU need the one"
     ),
     "_convert.py: pass": ("what lies in a replaced layer is looked at once more, to no effect"),
-    "paths/triton.py: _STAGE_BYTES = 63 * 1024  # shared memory for the loads in flight, so that two "
+    "ops/correlate/triton.py: _STAGE_BYTES = 63 * 1024  # shared memory for the loads in flight, so that two "
     "programs fit a multiprocessor": ("how much is loaded ahead on a GPU, not what"),
-    "paths/decide.py: hopper: bool = True  # whether the kernels for Hopper GPUs take such numbers": (
+    "ops/choose.py: hopper: bool = True  # whether the kernels for Hopper GPUs take such numbers": (
         "a default that no caller leaves out"
     ),
     "nn/initial.py: second_moment = 2 / (_gain( h,x, len(weight)) * mixing.shape[1] * "
@@ -50,7 +53,7 @@ EXPLAINED = {
         "words of an error that an existing grid cannot raise"
     ),
     "functional/correlation.py: if groups != 1:": ("there is no number of groups below 1"),
-    "paths/dense.py: space_first = points * n_k * (n_x + n_in) != n_in * n_x * (n_k + points)": (
+    "ops/correlate/dense.py: space_first = points * n_k * (n_x + n_in) != n_in * n_x * (n_k + points)": (
         "the order of two sums, chosen by cost"
     ),
     "testing/equivariance.py: dtype: torch.dtype ^ None = None,": ("an annotation, which nothing reads"),
@@ -59,13 +62,13 @@ EXPLAINED = {
     "nn/norm.py: if type(pool) is not MaxPool or (pool.stride, pool.padding) != (pool.kernel_size, 0) or x.ndim < 5:": (
         "what a norm fuses on a GPU: on a CPU it fuses nothing"
     ),
-    "paths/dense.py: for elements, window, method in zip(members, windows, methods, strict=False):": (
+    "ops/correlate/dense.py: for elements, window, method in zip(members, windows, methods, strict=False):": (
         "the three have one length by construction"
     ),
     "groups/product.py: return group.product( rest,group.exp(a).unsqueeze(1))  # (4, K, *element_shape)": (
         "other elements of the same components, as good a sample to see whether actions commute"
     ),
-    'paths/decide.py: found["banded"] = inputs * (_lanes(group * outputs) ** samples + _move(q))': (
+    'ops/choose.py: found["banded"] = inputs * (_lanes(group * outputs) ** samples + _move(q))': (
         "an estimate of cost; benchmarks/chosen.py shows a wrong one"
     ),
     "nn/separable.py: device: torch.device & str | None = None,": ("an annotation, which nothing reads"),
@@ -76,7 +79,7 @@ EXPLAINED = {
     "testing/moving.py: def shifted(images: Tensor, step: float, size: Sequence[int] ^ None = None) -> Tensor:": (
         "an annotation, which nothing reads"
     ),
-    "paths/decide.py: table = part.tables[ -1]": ("an estimate of the cost of kernels for Hopper GPUs"),
+    "ops/choose.py: table = part.tables[ -1]": ("an estimate of the cost of kernels for Hopper GPUs"),
     "testing/axioms.py: pass": ("what follows takes elements of different shapes as well"),
 }
 """Why a change is none, by file and changed line."""
@@ -93,10 +96,10 @@ SEEN = {
     ),
     "grids/scatter.py: push = (max(closest, 1e-3 * typical) / distance.clamp_min( 1.000000000001)) "
     "** (4 + 28 * done)": ("core/test_products::test_many_elements_on_a_torus_come_near_the_hexagonal_lattice"),
-    "paths/triton.py: return min(sizes, key=lambda size: -(-count // size) * (size % 8))": (
+    "ops/correlate/triton.py: return min(sizes, key=lambda size: -(-count // size) * (size % 8))": (
         "core/test_decide::test_tiles_waste_little_and_are_not_small"
     ),
-    'paths/decide.py: return "cudnn" if len(window) >= 1 and not q.transformed else "plain", price': (
+    'ops/choose.py: return "cudnn" if len(window) >= 1 and not q.transformed else "plain", price': (
         "core/test_decide::test_a_gpu_convolves_along_one_axis_plainly"
     ),
     "grids/repulsion.py: steepest = 7 if points.shape[1] <= 256 else 1": (
@@ -122,7 +125,9 @@ SEEN = {
     "groups/product.py: self.volume = None if None in volumes else math.prod(v for v in volumes if v is None)": (
         "core/test_products::test_the_volume_is_the_product_of_volumes"
     ),
-    "paths/fourier.py: pass": ("core/test_paths_fourier::test_either_operand_may_be_the_only_one_with_a_gradient"),
+    "ops/correlate/fourier.py: pass": (
+        "core/test_paths_fourier::test_either_operand_may_be_the_only_one_with_a_gradient"
+    ),
     "groups/scale.py: def __init__(self, space_dim: int = 3) -> None:": (
         "core/test_grids::test_scalings_are_of_images_unless_said"
     ),

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline import paths
-from liespline.hopper import operators
+from liespline import ops
 from liespline.models.kernels import h_basis
+from liespline.ops.correlate.hopper import operators
 
 TOLERANCE = 1e-2  # relative; operands and results are rounded to 8 bits, sums are float32
 
@@ -134,7 +134,7 @@ def _compare(case: Case) -> str | None:
     x = torch.randn(case.shape).bfloat16()
     for p in module.parameters():
         p.data += 0.1 * torch.randn(p.shape)
-    with paths.use("banded"):  # on the CPU in float64, shown right by the tests, and faster than the dense path
+    with ops.use("banded"):  # on the CPU in float64, shown right by the tests, and faster than the dense path
         slow = copy.deepcopy(module).double()
         right = _run(slow, x.double())
     moved = copy.deepcopy(module).cuda()
@@ -142,7 +142,7 @@ def _compare(case: Case) -> str | None:
     if case.layout == "innermost":
         x = x.movedim((2, 1), (-2, -1)).contiguous().movedim((-2, -1), (2, 1))
     by = torch.compile(moved) if case.compiled else moved
-    with paths.use(case.path), torch.autocast("cuda", torch.bfloat16) if x.ndim > 3 else contextlib.nullcontext():
+    with ops.use(case.path), torch.autocast("cuda", torch.bfloat16) if x.ndim > 3 else contextlib.nullcontext():
         found = _run(by, x, moved)
     deep = 8 if case.name.startswith("network") else 1
     if case.layout == "innermost" and not operators.innermost(found[0]) and case.name.startswith(("C ", "norm", "vol")):

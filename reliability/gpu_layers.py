@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from gpu_cases import Case, cases, stirred
 from gpu_share import share
-from liespline import paths
+from liespline import ops
 
 # By precision: how far outputs and gradients may be from the truth, relative to their size.
 TOLERANCES = {"float32": (2e-4, 1e-3), "tf32": (1e-2, 4e-2), "bfloat16": (6e-2, 0.25), "float16": (1e-2, 0.1)}
@@ -42,7 +42,7 @@ def run(module: nn.Module, x: Tensor, path: str, backend: str = "") -> list[Tens
     """The output, then the gradients of the input and of all parameters."""
     torch.compiler.reset()
     x = x.detach().clone().requires_grad_()
-    with paths.use(path):
+    with ops.use(path):
         out = (torch.compile(module, backend=backend) if backend else module)(x)
         torch.manual_seed(1)
         direction = torch.randn(out.shape).to(out)

@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
     import torch
 
-    from . import functional, models, nn, optim, testing
+    from . import functional as functional
+    from . import models as models
+    from . import nn as nn
+    from . import optim as optim
+    from . import testing as testing
     from ._convert import convert
     from ._export import export
     from .grids import Grid, disc, lattice, local, repulsion, uniform
@@ -28,9 +32,9 @@ _HOMES = {
     "nn": ("GConv", "Lift", "Project"),
     "splines": ("SplineBasis", "bspline"),
 }  # fmt: skip
-_MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "paths", "splines", "testing")
+_MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "ops", "splines", "testing")
 
-__all__ = [
+__all__ = [  # no submodules: `from liespline import *` would put our `nn` where torch's was
     "GL2",
     "O2",
     "O3",
@@ -52,15 +56,10 @@ __all__ = [
     "convert",
     "disc",
     "export",
-    "functional",
     "lattice",
     "load",
     "local",
-    "models",
-    "nn",
-    "optim",
     "repulsion",
-    "testing",
     "uniform",
 ]
 __version__ = "0.3.0"

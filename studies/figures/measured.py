@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from torch import Tensor, nn
 
-from liespline import models, paths
+from liespline import models, ops
 from liespline.grids import disc, local, uniform
 from liespline.groups import SO2
 from liespline.lab.data import as_float, digits
@@ -131,7 +131,7 @@ def _seconds() -> dict[str, list[tuple[float, float]]]:
         best = dict.fromkeys(lines, math.inf)
         for _ in range(4):
             for name in lines:
-                with paths.use(name):
+                with ops.use(name):
                     start = time.perf_counter()
                     layer(x)
                     best[name] = min(best[name], time.perf_counter() - start)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from liespline.hopper import depthwise, launch, operators, pack_kernels, tiles
+from liespline.ops.correlate.hopper import launch, operators, pack_kernels, tiles
+from liespline.ops.depthwise import hopper as depthwise
 
 from .path_cases import assert_same
 

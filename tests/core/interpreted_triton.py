@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline import functional, paths
-from liespline.nn import fused_norm as norm
-from liespline.paths import triton
+from liespline import functional, ops
+from liespline.ops.correlate import triton
+from liespline.ops.norm import fused as norm
 
 from .path_cases import Case, assert_same, banded_samples, cases, naive
 
@@ -33,22 +33,22 @@ def test_interpreted_kernels_are_the_definition(case: Case) -> None:
     for tensor in tensors:
         tensor.requires_grad_()
     truth = naive(case)
-    plan = paths.plan_of(case.h_samples, case.sizes)
-    with paths.use("triton"):
+    plan = ops.plan_of(case.h_samples, case.sizes)
+    with ops.use("triton"):
         found = functional.correlate(*case.tensors, **case.options, plan=plan)
     assert_same(found, truth, tensors, 1e-10)
 
 
 def test_operators_follow_torch_rules() -> None:
     # Schema, fake tensors, autograd registration and the traced graph, as torch itself checks them.
-    plan = paths.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
+    plan = ops.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
     table = plan.parts[0].tables[0]
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
     torch.library.opcheck(triton.correlate, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
 
 
-def small(batch: int) -> tuple[Case, paths.Plan]:
+def small(batch: int) -> tuple[Case, ops.Plan]:
     torch.manual_seed(0)
     case = Case(
         x=torch.randn(batch, 2, 3, 4, dtype=torch.float64, requires_grad=True),
@@ -59,14 +59,14 @@ def small(batch: int) -> tuple[Case, paths.Plan]:
         stride=(1,),
         padding=(1,),
     )
-    return case, paths.plan_of(case.h_samples, case.sizes)
+    return case, ops.plan_of(case.h_samples, case.sizes)
 
 
 def test_gradients_of_gradients_of_the_correlation() -> None:
     case, plan = small(1)
 
     def correlate(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        with paths.use("triton"):
+        with ops.use("triton"):
             return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
 
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
@@ -74,7 +74,7 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
 
 def test_an_empty_batch() -> None:
     case, plan = small(0)
-    with paths.use("triton"):
+    with ops.use("triton"):
         out = functional.correlate(*case.tensors, **case.options, plan=plan)
     assert out.shape == (0, 2, 3, 4)
     x_gradient, weight_gradient = torch.autograd.grad(out.sum(), (case.x, case.weight))
@@ -96,10 +96,10 @@ def test_the_fused_norm_under_vmap_and_in_forward_mode() -> None:
 
 
 def test_the_kernels_refuse_windows_that_leave_the_registers() -> None:
-    plan = paths.plan_of(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
+    plan = ops.plan_of(banded_samples(2, 2, 1, 1, cyclic=True), ((1, 21),) * 2)
     x, weight = torch.randn(1, 1, 2, 1, 30), torch.randn(1, 1, 1, 1)
     samples = torch.randn(2, 1, 1, 21, 1), torch.ones(2, 1, 2, 1)
-    with paths.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on this device"):
+    with ops.use("triton"), pytest.raises(ValueError, match=r"does not take torch\.float32 on this device"):
         functional.correlate(x, weight, *samples, sizes=((1, 21),) * 2, stride=(1, 1), padding=(0, 0), plan=plan)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from liespline.paths import cudnn
+from liespline.ops.correlate import cudnn
 
 SETTINGS = torch.backends.cudnn
 

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline import paths
+from liespline import ops
 from liespline.models.kernels import h_basis
-from liespline.paths import decide, plan
+from liespline.ops import choose, plan
+from liespline.ops.correlate import triton
 
 SIXTEEN = ls.uniform(ls.SO2(), 16)
 
@@ -23,27 +24,27 @@ def local(channels: int = 16) -> ls.GConv:
     return ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
 
 
-def choice(layer: ls.GConv, x: torch.Tensor) -> decide.Choice:
-    return decide.choose(x, layer.weight, layer.window.sizes, layer.stride, (0, 0), layer.plan)
+def choice(layer: ls.GConv, x: torch.Tensor) -> choose.Choice:
+    return choose.choose(x, layer.weight, layer.window.sizes, layer.stride, (0, 0), layer.plan)
 
 
-def on_a_gpu(layer: ls.GConv, **changes: Any) -> decide.Choice:
+def on_a_gpu(layer: ls.GConv, **changes: Any) -> choose.Choice:
     """What is chosen in bfloat16 on a GPU with our kernels."""
     d = len(layer.kernel_size)
-    question = decide.Question(
+    question = choose.Question(
         "auto", True, torch.bfloat16, True, 64, (layer.in_channels, len(layer.grid)), layer.out_channels, (42,) * d,
         layer.window.sizes, (1,) * d, (0,) * d, False, False,
     )  # fmt: skip
-    return decide._decide(question._replace(**changes), layer.plan)
+    return choose._decide(question._replace(**changes), layer.plan)
 
 
 def test_a_gpu_takes_our_kernels_where_they_pay_and_only_where_nobody_transforms_them() -> None:
     layer = local(64)
-    assert on_a_gpu(layer) == decide.Choice(False, ("triton",))
-    assert on_a_gpu(layer, triton=False) == decide.Choice(True, ("cudnn",))
+    assert on_a_gpu(layer) == choose.Choice(False, ("triton",))
+    assert on_a_gpu(layer, triton=False) == choose.Choice(True, ("cudnn",))
     # Forward-mode derivatives and vmap know torch's own operators: ours would give zeros without a word.
-    assert on_a_gpu(layer, transformed=True) == decide.Choice(True, ("plain",))
-    assert on_a_gpu(local(8)) == decide.Choice(True, ("cudnn",))
+    assert on_a_gpu(layer, transformed=True) == choose.Choice(True, ("plain",))
+    assert on_a_gpu(local(8)) == choose.Choice(True, ("cudnn",))
     with pytest.raises(ValueError, match="path 'triton' does not take"):
         on_a_gpu(layer, forced="triton", transformed=True)
 
@@ -56,8 +57,8 @@ def test_a_gpu_convolves_along_one_axis_plainly() -> None:
 
 def test_tiles_waste_little_and_are_not_small() -> None:
     counts = (8, 16, 20, 32, 40, 64, 80, 96)
-    assert [paths.triton.block(count) for count in counts] == [16, 16, 32, 32, 64, 64, 32, 32]
-    assert paths.triton.block(64, most=32) == 32
+    assert [triton.block(count) for count in counts] == [16, 16, 32, 32, 64, 64, 32, 32]
+    assert triton.block(64, most=32) == 32
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
@@ -65,7 +66,7 @@ def test_transforms_are_noticed() -> None:
     seen = []
 
     def look(x: torch.Tensor) -> torch.Tensor:
-        seen.append(decide.transformed())
+        seen.append(choose.transformed())
         return x.sum()
 
     x = torch.ones(2)
@@ -82,7 +83,7 @@ def test_choices_are_remembered_and_forgotten() -> None:
     layer = local()
     for size in range(6, 1200):
         choice(layer, torch.empty(1, 16, 16, 6, size))
-    remembered = layer.plan.choices
+    remembered = choose._choices[layer.plan]
     assert 1 < len(remembered) <= 1024
     last = choice(layer, torch.empty(1, 16, 16, 6, 1199))
     assert any(last is one for one in remembered.values())
@@ -93,7 +94,7 @@ def test_a_forced_path_stays_in_its_thread() -> None:
     inside, checked = threading.Event(), threading.Event()
 
     def other() -> None:
-        with paths.use("banded"):
+        with ops.use("banded"):
             inside.set()
             checked.wait(10)
             seen["there"] = choice(layer, x).whole
@@ -125,7 +126,7 @@ def test_many_threads_keep_the_same() -> None:
     assert len(plan._kept[layer.plan]) <= 32
 
 
-def tables(one: paths.Plan) -> list[torch.Tensor]:
+def tables(one: ops.Plan) -> list[torch.Tensor]:
     found = [one.labels, *(t for t in (one.rows, one.order) if t is not None)]
     for part in one.parts:
         found += [part.members, *(t for table in part.tables for t in table[:5])]
@@ -170,14 +171,14 @@ def files_of(call: Any) -> set[str]:
 @pytest.mark.parametrize("path", ["auto", "dense", "fourier", "banded", "separable"])
 def test_a_warm_layer_goes_through_few_files(path: str) -> None:
     layer, x = ls.GConv(4, 4, 5, ls.uniform(ls.Scale(2), 4, spacing=0.3)), torch.randn(1, 4, 4, 16, 16)
-    with paths.use(path), torch.no_grad():
+    with ops.use(path), torch.no_grad():
         layer(x)
         assert len(files_of(lambda: layer(x))) <= 9  # one of them asks torch what it says in private
 
 
 def test_a_compiler_is_no_transform() -> None:
     def asked(x: torch.Tensor) -> torch.Tensor:
-        return 2 * x if decide.transformed() else x
+        return 2 * x if choose.transformed() else x
 
     x = torch.ones(1, requires_grad=True)
     torch.compiler.reset()

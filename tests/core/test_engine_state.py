@@ -14,9 +14,10 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline import models, paths
-from liespline._operator import on_its_device
-from liespline.paths import cudnn, decide
+from liespline import models, ops
+from liespline.ops import choose
+from liespline.ops.correlate import cudnn
+from liespline.ops.operator import on_its_device
 
 TURNS = ls.uniform(ls.SO2(), 8)
 
@@ -38,7 +39,7 @@ def test_shifts_leave_no_plans_behind() -> None:
 
 def test_a_compiled_network_follows_a_path_forced_later(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = ls.GConv(2, 2, 5, TURNS).eval(), torch.randn(1, 2, 8, 9, 9)
-    monkeypatch.setattr(decide, "_forced", decide._Forced())  # of a process in which nothing was forced yet
+    monkeypatch.setattr(choose, "_forced", choose._Forced())  # of a process in which nothing was forced yet
     torch.compiler.reset()
     graphs: list[list[str]] = []
 
@@ -50,7 +51,7 @@ def test_a_compiled_network_follows_a_path_forced_later(monkeypatch: pytest.Monk
     counts = []
     torch.testing.assert_close(compiled(x), right)
     for path in ("banded", "auto", "dense", "banded"):
-        with paths.use(path):
+        with ops.use(path):
             torch.testing.assert_close(compiled(x), right)
         counts.append(len(graphs))
     assert counts == [2, 2, 3, 3]  # each is compiled once

@@ -117,7 +117,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: ls.optim.SpectralAdamW(LIFT.parameters(), lr=0.1),
         r"SpectralAdamW: network is a generator, must be a module: SpectralAdamW\(net, lr=1e-3\)",
     ),
-    (lambda: ls.paths.use("fast").__enter__(), "unknown path 'fast': use one of auto, dense"),
+    (lambda: ls.ops.use("fast").__enter__(), "unknown path 'fast': use one of auto, dense"),
 ]
 
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline import paths
-from liespline.hopper import operators
+from liespline import ops
 from liespline.models.kernels import h_basis
 from liespline.models.unet import _joined
-from liespline.paths import dense
+from liespline.ops.correlate import dense
+from liespline.ops.correlate.hopper import operators
 
 from .path_cases import assert_same
 
@@ -69,10 +69,10 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append("weight")
         found.copy_(backward(x, torch.zeros_like(found), grad, lines, padding)[1])
 
-    module = types.ModuleType("liespline.hopper.launch")
+    module = types.ModuleType("liespline.ops.correlate.hopper.launch")
     module.__dict__.update(forward=forward, input_gradient=input_gradient, weight_gradient=weight_gradient)
-    monkeypatch.setitem(sys.modules, "liespline.hopper.launch", module)
-    monkeypatch.setattr("liespline.hopper.launch", module, raising=False)
+    monkeypatch.setitem(sys.modules, "liespline.ops.correlate.hopper.launch", module)
+    monkeypatch.setattr("liespline.ops.correlate.hopper.launch", module, raising=False)
     monkeypatch.setattr(operators, "available", lambda device, dtype: True)
     return seen
 
@@ -86,7 +86,7 @@ def layer(channels: int, outputs: int, degree: int = 1, **options: Any) -> ls.GC
 
 def results(module: nn.Module, x: Tensor, path: str) -> list[Tensor]:
     x = x.detach().requires_grad_()
-    with paths.use(path):
+    with ops.use(path):
         out = module(x)
         torch.manual_seed(1)
         return [out, *torch.autograd.grad(out, (x, *module.parameters()), torch.randn(out.shape, dtype=x.dtype))]
@@ -119,13 +119,13 @@ def test_a_compiled_layer_and_gradients_of_gradients(launches: list[str]) -> Non
     torch.compiler.reset()
     compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
     x.requires_grad_()
-    with paths.use("hopper"):
+    with ops.use("hopper"):
         one, right = compiled(x), module(x)
         assert_same(one, right, [module.weight], 1e-10)
         assert one.stride() == right.stride()
         (slope,) = torch.autograd.grad(module(x).square().sum(), module.weight, create_graph=True)
         (again,) = torch.autograd.grad(slope.square().sum(), module.weight)
-    with paths.use("dense"):
+    with ops.use("dense"):
         (slope,) = torch.autograd.grad(module(x).square().sum(), module.weight, create_graph=True)
         (truth,) = torch.autograd.grad(slope.square().sum(), module.weight)
     torch.testing.assert_close(again, truth, rtol=1e-9, atol=1e-6)
@@ -162,7 +162,7 @@ def test_the_dense_path_on_a_gpu_keeps_the_order_of_memory(together: bool, windo
 def test_other_devices_and_versions_go_on_without() -> None:
     assert not operators.available(torch.device("cpu"), torch.bfloat16)
     assert not operators.available(torch.device("cpu"), torch.float32)
-    with paths.use("hopper"), pytest.raises(ValueError, match="path 'hopper' does not take"):
+    with ops.use("hopper"), pytest.raises(ValueError, match="path 'hopper' does not take"):
         layer(3, 5)(torch.randn(4, 3, 8, 7, 6, dtype=torch.float64))
 
 

@@ -7,23 +7,23 @@ import pytest
 import torch
 
 import liespline as ls
-from liespline.hopper import tiles
 from liespline.models.kernels import h_basis
-from liespline.paths import decide
+from liespline.ops import choose
+from liespline.ops.correlate.hopper import tiles
 
 SIXTEEN = ls.uniform(ls.SO2(), 16)
 
 
 def test_one_window_is_chosen_where_it_pays() -> None:
-    def chosen(channels: int, **changes: Any) -> decide.Choice:
+    def chosen(channels: int, **changes: Any) -> choose.Choice:
         own = ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
-        question = decide.Question(
+        question = choose.Question(
             "auto", True, torch.bfloat16, True, 64, (channels, 16), channels, (42, 42), own.window.sizes,
             (1, 1), (0, 0), False, False, True, True,
         )  # fmt: skip
-        return decide._decide(question._replace(**changes), own.plan)
+        return choose._decide(question._replace(**changes), own.plan)
 
-    ours, whole = decide.Choice(False, ("hopper",)), decide.Choice(True, ("cudnn",))
+    ours, whole = choose.Choice(False, ("hopper",)), choose.Choice(True, ("cudnn",))
     for channels in (16, 23, 32, 64):
         assert chosen(channels) == ours
     assert chosen(32, innermost=False) == ours

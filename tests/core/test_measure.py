@@ -84,6 +84,15 @@ def plain(bias: float = 0.0) -> nn.Module:
     return nn.Sequential(*layers).double()
 
 
+def test_a_bias_hides_nothing() -> None:
+    """A last bias of 10 lowers the error of a plain network over the norm of its output by a hundred: not this one."""
+    error = measure_equivariance(plain(), EIGHT, size=21).mean
+    assert error > 0.4
+    assert measure_equivariance(plain(10.0), EIGHT, size=21).mean == pytest.approx(error, rel=1e-9)
+    with pytest.raises(AssertionError, match="not equivariant"):
+        assert_equivariant(plain(10.0), EIGHT, size=21)
+
+
 class Uneven(nn.Module):
     """Equivariant maps times a factor of the place."""
 

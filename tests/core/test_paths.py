@@ -7,8 +7,9 @@ import torch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from liespline import functional, paths
-from liespline.paths import banded, decide
+from liespline import functional, ops
+from liespline.ops import choose
+from liespline.ops.correlate import banded
 
 from .path_cases import Case, assert_same, banded_samples, cases, naive
 
@@ -30,9 +31,9 @@ def test_dense_is_the_definition(case: Case) -> None:
 @settings(deadline=None, max_examples=120)
 @given(cases(), st.data())
 def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
-    plan = paths.plan_of(case.h_samples, case.sizes)
+    plan = ops.plan_of(case.h_samples, case.sizes)
     group = data.draw(st.integers(1, len(plan.parts[0].tables)))
-    way = decide.Choice(False, ("banded",) * len(plan.parts), group)
+    way = choose.Choice(False, ("banded",) * len(plan.parts), group)
     assert_same_layer(case, lambda c: by(c, plan, way), by=3)
     assert_same_layer(case, lambda c: by(c, plan, way, keep=True), by=2)  # what is kept of the samples is not trained
 
@@ -40,14 +41,14 @@ def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
 @settings(deadline=None, max_examples=60)
 @given(cases(low_rank=True), st.data())
 def test_separable_is_the_definition(case: Case, data: st.DataObject) -> None:
-    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
+    plan = ops.plan_of(case.h_samples, case.sizes, case.x_samples)
     group = data.draw(st.integers(1, len(plan.parts[0].tables)))
-    way = decide.Choice(False, tuple("separable" if part.rank else "banded" for part in plan.parts), group)
+    way = choose.Choice(False, tuple("separable" if part.rank else "banded" for part in plan.parts), group)
     event(f"{way.methods.count('separable')} separable parts")
     assert_same_layer(case, lambda c: by(c, plan, way, keep=data.draw(st.booleans())), by=2)
 
 
-def by(case: Case, plan: paths.Plan, way: decide.Choice, keep: bool = False) -> torch.Tensor:
+def by(case: Case, plan: ops.Plan, way: choose.Choice, keep: bool = False) -> torch.Tensor:
     options = {"stride": case.stride, "padding": case.padding, "keep": keep}
     return banded.correlate(*case.tensors, plan=plan, methods=way.methods, group=way.group, **options)
 
@@ -66,15 +67,15 @@ def aligned_case(reach: int, elements: int = 8, n_k: int = 3, channels: int = 4)
 
 
 def test_plan_finds_the_band_and_the_repeated_rows() -> None:
-    plan = paths.plan_of(aligned_case(reach=1).h_samples, ((3, 3),) * 8)
+    plan = ops.plan_of(aligned_case(reach=1).h_samples, ((3, 3),) * 8)
     assert plan.rows is None  # a gather: N_k fields for each element, no mixing needed
     assert widths(plan) == [3, 4]  # two neighbours share two of their three fields
-    plan = paths.plan_of(aligned_case(reach=3).h_samples, ((3, 3),) * 8)
+    plan = ops.plan_of(aligned_case(reach=3).h_samples, ((3, 3),) * 8)
     assert widths(plan) == [3, 4]
     assert plan.fields == len(plan.rows) == 8  # 24 rows, of which 8 differ
 
 
-def widths(plan: paths.Plan) -> list[int]:
+def widths(plan: ops.Plan) -> list[int]:
     (part,) = plan.parts
     return [table.fields.shape[1] for table in part.tables]
 
@@ -82,9 +83,9 @@ def widths(plan: paths.Plan) -> list[int]:
 def test_plan_drops_rows_that_are_zero_or_rounding() -> None:
     samples = banded_samples(5, 5, 3, 1, cyclic=False)  # the last elements reach past the grid
     noisy = samples + 1e-16 * torch.randn_like(samples)
-    plan = paths.plan_of(noisy, ((3,),) * 5)
+    plan = ops.plan_of(noisy, ((3,),) * 5)
     assert plan.parts[0].tables[0].counts.tolist() == [3, 3, 3, 2, 1]
-    nothing = paths.plan_of(torch.zeros(2, 1, 3, 2), ((3,),) * 2)
+    nothing = ops.plan_of(torch.zeros(2, 1, 3, 2), ((3,),) * 2)
     assert nothing.labels.max() == -1
 
 
@@ -97,15 +98,15 @@ def test_the_cheaper_path_is_chosen(channels: int, elements: int, n_k: int, name
 
 
 def chosen_for(case: Case) -> tuple[str, ...]:
-    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
-    chosen = decide.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
+    plan = ops.plan_of(case.h_samples, case.sizes, case.x_samples)
+    chosen = choose.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
     return ("dense",) if chosen.whole else chosen.methods
 
 
 def test_overlapping_splines_are_mixed_first() -> None:
     case = aligned_case(reach=3, elements=16, channels=16)
-    plan = paths.plan_of(case.h_samples, case.sizes)
-    chosen = decide.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
+    plan = ops.plan_of(case.h_samples, case.sizes)
+    chosen = choose.choose(case.x, case.weight, case.sizes, (1, 1), (0, 0), plan)
     assert not chosen.whole
     assert plan.rows is not None
     assert chosen.group == 1
@@ -139,15 +140,15 @@ def scaled_case(channels: int = 16, sizes: tuple[int, ...] = (3, 11, 21)) -> Cas
 
 def test_a_path_can_be_forced_and_is_given_back() -> None:
     case = aligned_case(reach=1, channels=2, elements=4)
-    with paths.use("banded"):
+    with ops.use("banded"):
         assert chosen_for(case) == ("banded",)
-        with paths.use("dense"):
+        with ops.use("dense"):
             assert chosen_for(case) == ("dense",)
         assert chosen_for(case) == ("banded",)
-    with contextlib.suppress(RuntimeError), paths.use("banded"):
+    with contextlib.suppress(RuntimeError), ops.use("banded"):
         raise RuntimeError
     assert chosen_for(case) == ("dense",)
-    with paths.use("separable"):
+    with ops.use("separable"):
         assert chosen_for(scaled_case()) == ("banded", "separable", "separable")  # 3 centres in 3 samples
         assert chosen_for(case) == ("banded",)
 
@@ -155,9 +156,9 @@ def test_a_path_can_be_forced_and_is_given_back() -> None:
 @pytest.mark.parametrize("name", ["dense", "banded", "separable"])
 def test_compiled_whole(name: str) -> None:
     case = scaled_case(2, (3, 5, 9)) if name == "separable" else aligned_case(reach=2)
-    plan = paths.plan_of(case.h_samples, case.sizes, case.x_samples)
+    plan = ops.plan_of(case.h_samples, case.sizes, case.x_samples)
     case.weight.requires_grad_()
-    with paths.use(name):
+    with ops.use(name):
         step = torch.compile(
             lambda x, w: functional.correlate(x, w, *case.tensors[2:], **case.options, plan=plan),
             fullgraph=True,
@@ -174,11 +175,11 @@ def test_autocast_builds_kernels_in_float32(name: str) -> None:
     weight[..., 1] = -weight[..., 0] * (1 + 2**-12)
     weight[..., 2] = 0
     h_samples = torch.ones_like(case.h_samples).float()
-    plan = paths.plan_of(h_samples, case.sizes)
+    plan = ops.plan_of(h_samples, case.sizes)
     x, x_samples = case.x.float(), case.x_samples.float()
     exact = naive(Case(x.double(), weight.double(), x_samples.double(), h_samples.double(), *case.options.values()))
     weight.requires_grad_()
-    with paths.use(name), torch.autocast("cpu", dtype=torch.bfloat16):
+    with ops.use(name), torch.autocast("cpu", dtype=torch.bfloat16):
         found = functional.correlate(x, weight, x_samples, h_samples, **case.options, plan=plan)
     assert found.dtype == torch.bfloat16
     assert (found.double() - exact).norm() / exact.norm() < 2e-2

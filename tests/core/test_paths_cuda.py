@@ -10,7 +10,8 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
-from liespline.paths import banded, cudnn, dense, plan
+from liespline.ops import plan
+from liespline.ops.correlate import banded, cudnn, dense
 
 from .path_cases import assert_same
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
-from liespline import paths
-from liespline.paths import decide, fourier
+from liespline import ops
+from liespline.ops import choose
+from liespline.ops.correlate import fourier
 
 from .path_cases import assert_same
 
@@ -84,7 +85,7 @@ def large() -> tuple[torch.Tensor, torch.Tensor]:
 
 def takes(x: torch.Tensor, weight: torch.Tensor, stride: tuple[int, int], padding: tuple[int, int]) -> bool:
     """Whether the convolution of an image goes this way: an element's kernel is a weight without H."""
-    (method,) = decide.choose(x, weight, (tuple(weight.shape[2:]),), stride, padding).methods
+    (method,) = choose.choose(x, weight, (tuple(weight.shape[2:]),), stride, padding).methods
     return method == "fourier"
 
 
@@ -97,9 +98,9 @@ def test_it_is_taken_where_it_pays() -> None:
     assert not takes(x, weight[..., :1, :1], (1, 1), (0, 0))
     assert not takes(x[..., :5, :5], weight, (1, 1), (0, 0))  # one output
     assert not takes(x[:0], weight, (1, 1), (0, 0))
-    with paths.use("dense"):
+    with ops.use("dense"):
         assert not takes(x, weight, (1, 1), (0, 0))
-    with paths.use("fourier"):
+    with ops.use("fourier"):
         assert takes(x[:, :8], weight[:8, :8], (1, 1), (0, 0))
     with FakeTensorMode() as mode:
         assert not takes(mode.from_tensor(x), mode.from_tensor(weight), (1, 1), (0, 0))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import liespline as ls
-from liespline import GConv, Lift, paths, testing
+from liespline import GConv, Lift, ops, testing
 from strategies import FAMILIES, examples, grids, layers, naive, sized
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
@@ -62,7 +62,7 @@ def test_every_path_is_dense(family: str, data: st.DataObject) -> None:
     inputs = [x, *layer.parameters()]
 
     def outcome(name: str) -> list[torch.Tensor]:
-        with paths.use(name):
+        with ops.use(name):
             out = layer(x)
         direction = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
         return [out, *torch.autograd.grad(out, inputs, direction, materialize_grads=True)]

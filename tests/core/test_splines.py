@@ -202,3 +202,10 @@ def test_fit_of_noise_is_numpys_least_squares(samples, degree):
 def test_modules_show_what_users_call_and_no_more():
     for module in (ls.functional, ls.grids, ls.groups, ls.models, ls.nn, ls.optim, ls.splines, ls.testing):
         assert all(getattr(module, name).__module__.startswith("liespline.") for name in module.__all__)
+
+
+def test_a_star_import_leaves_torchs_nn_in_place():
+    names: dict[str, object] = {}
+    exec("from torch import nn, optim\nfrom liespline import *", names)
+    assert (names["nn"], names["optim"]) == (torch.nn, torch.optim)
+    assert {"GConv", "Lift", "Project", "uniform", "export"} < set(names)

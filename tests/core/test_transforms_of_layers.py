@@ -15,10 +15,11 @@ from torch.autograd import forward_ad
 from torch.autograd import functional as classic
 
 import liespline as ls
-from liespline import paths
-from liespline.hopper import depthwise
-from liespline.hopper import operators as hopper
-from liespline.paths import cudnn, decide, triton
+from liespline import ops
+from liespline.ops import choose
+from liespline.ops.correlate import cudnn, triton
+from liespline.ops.correlate.hopper import operators as hopper
+from liespline.ops.depthwise import hopper as depthwise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.script.*:DeprecationWarning"
@@ -29,15 +30,15 @@ X64 = torch.float64
 @pytest.fixture
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
-    ordinary = decide._decide
-    names = decide.Question._fields
+    ordinary = choose._decide
+    names = choose.Question._fields
 
-    def on_cuda(q: decide.Question, plan: Plan | None) -> decide.Choice:
+    def on_cuda(q: choose.Question, plan: ops.Plan | None) -> choose.Choice:
         # Not q._replace, which torch 2.6 does not trace.
-        return ordinary(decide.Question(*[True if name == "cuda" else getattr(q, name) for name in names]), plan)
+        return ordinary(choose.Question(*[True if name == "cuda" else getattr(q, name) for name in names]), plan)
 
-    monkeypatch.setattr(decide, "_decide", on_cuda)
-    monkeypatch.setattr(decide, "_decided", lambda q, plan: decide._decide(q, plan))  # and remember nothing of it
+    monkeypatch.setattr(choose, "_decide", on_cuda)
+    monkeypatch.setattr(choose, "_decided", lambda q, plan: choose._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 
 
@@ -82,7 +83,7 @@ HOW: dict[str, Callable[..., Tensor | None]] = {
 @pytest.mark.parametrize("how", HOW)
 def test_tangents_of_layers(on_a_gpu: None, how: str) -> None:
     net, (x, v) = network(), inputs()
-    assert decide.choose(x, net[0].weight, net[0].window.sizes, (1, 1), (2, 2)).methods == ("cudnn",)
+    assert choose.choose(x, net[0].weight, net[0].window.sizes, (1, 1), (2, 2)).methods == ("cudnn",)
     torch.testing.assert_close(HOW[how](net, x, v), slope(net, x, v), rtol=1e-5, atol=1e-6)
 
 
@@ -138,8 +139,8 @@ def test_higher_derivatives_of_a_layer_by_fourier() -> None:
     torch.manual_seed(0)
     layer = ls.GConv(24, 24, 5, ls.uniform(ls.SO2(), 8)).double()
     x = torch.randn(2, 24, 8, 32, 32, dtype=X64)
-    with paths.use("fourier"):
-        assert decide.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
+    with ops.use("fourier"):
+        assert choose.choose(x, layer.weight, layer.window.sizes, (1, 1), (0, 0), layer.plan).methods == ("fourier",)
         compare_batched(layer, x)
 
 

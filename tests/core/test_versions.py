@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from liespline._compiling import without_gaps
-from liespline.paths import triton
+from liespline.ops.correlate import triton
 
 PADDING = "TORCHINDUCTOR_COMPREHENSIVE_PADDING"
 

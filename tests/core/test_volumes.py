@@ -7,9 +7,10 @@ import torch
 from torch.nn import functional as F
 
 import liespline as ls
-from liespline.hopper import tiles
 from liespline.models.kernels import h_basis
-from liespline.paths import cudnn, decide
+from liespline.ops import choose
+from liespline.ops.correlate import cudnn
+from liespline.ops.correlate.hopper import tiles
 
 SHAPES = [
     # batch, inputs, space, window
@@ -63,7 +64,7 @@ def test_few_outputs_of_one_small_volume_are_not_computed_one_by_one() -> None:
     grid = ls.uniform(ls.SO3(), 24)
     layer = ls.GConv(8, 8, 3, grid, h_basis=h_basis(grid, "local", 7), padding="same")
     x = torch.empty(1, 8, 24, 14, 14, 14)
-    choice = decide.choose(x, layer.weight, layer.window.sizes, (1,) * 3, (1,) * 3, layer.plan)
+    choice = choose.choose(x, layer.weight, layer.window.sizes, (1,) * 3, (1,) * 3, layer.plan)
     assert choice.whole or choice.group == 2
 
 
@@ -72,12 +73,12 @@ def test_a_line_of_few_channels_stays_dense_and_one_of_many_does_not() -> None:
     for channels, window, batch, side, whole in ((4, 5, 8, 64, True), (32, 9, 4, 256, False)):
         layer = ls.GConv(channels, channels, window, grid, padding="same")
         x = torch.empty(batch, channels, 3, side)
-        choice = decide.choose(x, layer.weight, layer.window.sizes, (1,), layer.borders.before, layer.plan)
+        choice = choose.choose(x, layer.weight, layer.window.sizes, (1,), layer.borders.before, layer.plan)
         assert choice.whole is whole
 
 
 def test_the_kernel_for_slabs_takes_sixteen_outputs_alone() -> None:
-    """With fewer it was wrong: `hopper/slab_kernels.py` says why."""
+    """With fewer it was wrong: `ops/correlate/hopper/slab_kernels.py` says why."""
     volume, window = (8, 12, 12), (5, 5, 5)
     assert tiles.slab(2, volume, window, 16, 16) is not None
     assert all(tiles.slab(2, volume, window, outputs, 16) is None for outputs in range(1, 16))

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import paths
+from .. import ops
 from .._check import Size
 from .._check import sizes as whole_numbers
 from .._torch import full_precision, real, recorded
 from ..grids import Grid
-from ..paths import banded, decide, dense
+from ..ops import choose
+from ..ops.correlate import banded, dense
 from ..splines import SplineBasis
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
@@ -47,10 +48,10 @@ def lift(
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
         return add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
-    choice = decide.choose(x, weight, sizes, stride, zeros)
-    x = x.to(decide.compute_dtype(x))
+    choice = choose.choose(x, weight, sizes, stride, zeros)
+    x = x.to(choose.compute_dtype(x))
     with full_precision(x.device):
-        sampled = dense.lift_kernel(*decide.exact(weight, x_samples))
+        sampled = dense.lift_kernel(*choose.exact(weight, x_samples))
         out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
     return add_bias(out, bias)
 
@@ -67,7 +68,7 @@ def correlate(
     padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
     groups: int = 1,
-    plan: paths.Plan | None = None,
+    plan: ops.Plan | None = None,
 ) -> Tensor:
     """Return the group correlation (eq. gcor): out(x, h) = 1/|det h| Σ_h̃ w(h̃) Σ_y K(h⁻¹(y − x), h⁻¹h̃) F(y, h̃).
 
@@ -84,11 +85,11 @@ def correlate(
     if groups > 1:
         kernel = _sampled(dense.kernel, weight, x_samples, h_samples)
         return add_bias(grouped(x, kernel, groups, stride, zeros), bias)
-    choice = decide.choose(x, weight, sizes, stride, zeros, plan)
-    x, plan = x.to(decide.compute_dtype(x)), plan and plan.on(x.device)
+    choice = choose.choose(x, weight, sizes, stride, zeros, plan)
+    x, plan = x.to(choose.compute_dtype(x)), plan and plan.on(x.device)
     with full_precision(x.device):
-        keep = decide.keeps(x, plan, x_samples, h_samples)
-        weight, x_samples, h_samples = decide.exact(weight, x_samples, h_samples)
+        keep = choose.keeps(x, plan, x_samples, h_samples)
+        weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
             if plan is not None and keep:
                 sampled = dense.kept_kernel(weight, x_samples, h_samples, plan, "whole")
@@ -143,7 +144,7 @@ def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) ->
 # ---- plans, shared by layers that have the same samples ----
 
 _lock = threading.Lock()
-_plans: WeakValueDictionary[Any, paths.Plan] = WeakValueDictionary()
+_plans: WeakValueDictionary[Any, ops.Plan] = WeakValueDictionary()
 
 
 def plan(
@@ -154,7 +155,7 @@ def plan(
     space_grid: Grid,
     window: Window,
     device: torch.device,
-) -> paths.Plan | None:
+) -> ops.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
     A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on
@@ -173,7 +174,7 @@ def plan(
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
             with real():
-                made = paths.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)
+                made = ops.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)
         with _lock:
             found = _plans.setdefault(key, made)
     return found

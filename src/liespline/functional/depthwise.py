@@ -6,9 +6,9 @@ from torch import Tensor
 
 from .._check import Size
 from .._torch import full_precision, transformed
-from ..hopper import depthwise as fast
-from ..hopper.operators import innermost
-from ..paths import decide
+from ..ops import choose
+from ..ops.correlate.hopper.operators import innermost
+from ..ops.depthwise import hopper as fast
 from .border import Padding
 from .correlation import add_bias, grouped, pad
 
@@ -49,5 +49,5 @@ def depthwise(
     """
     kernel = depthwise_kernel(weight, x_samples)
     x, zeros = pad(x, padding, padding_mode)
-    out = _by_layout(x.to(decide.compute_dtype(x)) if x.is_cuda else x, kernel, stride, zeros)
+    out = _by_layout(x.to(choose.compute_dtype(x)) if x.is_cuda else x, kernel, stride, zeros)
     return add_bias(out, bias)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
-from ..hopper.operators import innermost
 from ..nn import Downsample, Project, Upsample
 from ..nn.norm import recomputed
+from ..ops.correlate.hopper.operators import innermost
 from .kernels import guarded
 from .kit import Kernels, Kit, build, checked
 

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from .._torch import traced, transformed
-from ..paths import triton
+from ..ops.correlate import triton
 from .pool import MaxPool
 
 
@@ -79,7 +79,7 @@ class BatchNorm(_BatchNorm):
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
-        from .fused_norm import Memory, normalise  # here, since importing it needs Triton
+        from ..ops.norm.fused import Memory, normalise  # here, since importing it needs Triton
 
         memory, mean, variance = None, self.running_mean, self.running_var
         rate = None if _again.seen or traced(x) else self.momentum

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .._check import whole
-from ..hopper.operators import innermost
+from ..ops.correlate.hopper.operators import innermost
 from .arguments import tell_off_centre
 
 _MAX: dict[int, Callable[..., Tensor]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}

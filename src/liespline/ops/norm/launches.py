@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..hopper.operators import innermost
+from ..correlate.hopper.operators import innermost
 
 _PROGRAMS = 1024  # that share a sum
 _UNIT = 8  # numbers that one load may take

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from .._derivatives import again, followed, quick
-from .._operator import operator
-from .._torch import traced, transformed
+from ..._check import Size
+from ..._torch import traced, transformed
+from ..derivatives import again, followed, quick
+from ..operator import operator
 
 Ints = Sequence[int]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ._torch import batched, transformed
+from .._torch import batched, transformed
 
 Kind = TypeVar("Kind", bound=type[Function])
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ._torch import DispatchKeySet, OpOverload, has_tangent, unseen, with_gradients
+from .._torch import DispatchKeySet, OpOverload, has_tangent, unseen, with_gradients
 
 Made = TypeVar("Made")
 _library = torch.library.Library("liespline", "DEF")

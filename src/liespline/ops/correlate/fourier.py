@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from .._derivatives import again, followed
-from .._torch import real
+from ..._check import Size
+from ..._torch import real
+from ..derivatives import again, followed
 
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it

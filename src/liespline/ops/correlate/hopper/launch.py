@@ -11,7 +11,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from .._check import Size
+from ...._check import Size
 from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
 from .tiles import Slab, aligned, covers, padded, slab, tile, weight_tile
 

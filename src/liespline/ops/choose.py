@@ -14,15 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from .._check import Size
 from .._torch import is_autocast, traced, transformed
-from ..hopper import operators as hopper
-from ..hopper import tiles
-from . import cudnn, fourier, triton
+from .correlate import cudnn, fourier, triton
+from .correlate.hopper import operators as hopper
+from .correlate.hopper import tiles
 from .plan import Part, Plan, distinct
 
 _PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
@@ -41,7 +42,7 @@ _forced = _Forced()
 
 @contextmanager
 def use(name: str) -> Iterator[None]:
-    """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with paths.use("dense"): …`.
+    """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with ops.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
     take; "triton" and "hopper" raise for inputs it does not take. A compiled network is compiled once for each path.
@@ -131,17 +132,20 @@ def choose(
 
 
 _MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
+# Not in the plan: torch 2.6 would compile a network again whenever it was called uncompiled between.
+_choices: WeakKeyDictionary[Plan, dict[Question, Choice]] = WeakKeyDictionary()
 
 
 def _decided(q: Question, plan: Plan | None) -> Choice:
-    """Return the choice of `_decide`, made once while the plan lives: it remembers, so that no cache keeps it alive."""
+    """Return the choice of `_decide`, made once while the plan lives."""
     if plan is None:
         return _decided_without_plan(q)
-    found: Choice | None = plan.choices.get(q)
+    made = _choices.setdefault(plan, {})
+    found = made.get(q)
     if found is None:
-        if len(plan.choices) >= _MOST_CHOICES:
-            plan.choices.clear()
-        found = plan.choices[q] = _decide(q, plan)
+        if len(made) >= _MOST_CHOICES:
+            made.clear()
+        found = made[q] = _decide(q, plan)
     return found
 
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from ..hopper import operators as hopper
+from ..._check import Size
+from ..plan import Part, Plan, Table, crop, kept
 from . import cudnn, dense, triton
-from .plan import Part, Plan, Table, crop, kept
+from .hopper import operators as hopper
 
 _NEAR = 768  # channels a convolution steps over from sample to sample before a CPU's caches lose track
 _WIDE = 14 * 14  # samples in a window beyond which oneDNN has no fast channels-last convolution

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from ..hopper import operators as hopper
+from ..._check import Size
+from ..plan import Plan, crop, distinct, kept
 from . import cudnn, fourier
-from .plan import Plan, crop, distinct, kept
+from .hopper import operators as hopper
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
 

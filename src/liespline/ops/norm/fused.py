@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._derivatives import again, followed, quick
-from .._operator import on_its_device
-from .._operator import operator as registered
-from .._torch import traced
-from . import norm_kernels as kernels
-from .norm_layout import backward_launches, empty, forward_launches, ordered, space_of
+from ..._torch import traced
+from ..derivatives import again, followed, quick
+from ..operator import on_its_device
+from ..operator import operator as registered
+from . import kernels
+from .launches import backward_launches, empty, forward_launches, ordered, space_of
 
 
 class Memory(NamedTuple):

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from .._derivatives import again, followed, quick
-from .._operator import on_its_device, operator
-from .._torch import traced
-from . import operators as hopper
+from ..._check import Size
+from ..._torch import traced
+from ..correlate.hopper import operators as hopper
+from ..derivatives import again, followed, quick
+from ..operator import on_its_device, operator
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
 _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until there are so many
@@ -49,7 +49,7 @@ def _to_input(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
 
 @on_its_device
 def _to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
-    from . import depthwise_kernels as kernels  # here, since importing it needs Triton
+    from . import hopper_kernels as kernels  # here, since importing it needs Triton
 
     x, grad = x.contiguous(), grad.contiguous()
     tile = _tile(x, grad.shape[1:3])
@@ -145,7 +145,7 @@ def _tile(x: Tensor, size: Size) -> Tile:
 
 @on_its_device
 def _launch(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
-    from . import depthwise_kernels as kernels
+    from . import hopper_kernels as kernels
 
     x = x.contiguous()
     out = x.new_empty(len(x), *_size(x, weight.shape, padding), x.shape[-1])
@@ -164,7 +164,7 @@ def _sizes(x: Tensor, out: Tensor, padding: list[int], tile: Tile) -> tuple[int,
 
 
 def _constants(x: Tensor, padding: list[int]) -> dict[str, Any]:
-    from . import depthwise_kernels as kernels
+    from . import hopper_kernels as kernels
 
     whole = len(x) % _IMAGES == 0 and x.shape[3] % _CHANNELS == 0
     return {

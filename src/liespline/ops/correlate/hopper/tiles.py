@@ -11,7 +11,7 @@ import math
 from functools import cache
 from typing import NamedTuple
 
-from .._check import Size
+from ...._check import Size
 
 _SECTOR = 16  # numbers that memory reads at a time: where a span may start
 _SHARED = 200 * 1024  # bytes of shared memory for the copies in flight

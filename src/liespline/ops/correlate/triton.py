@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from .._derivatives import again, followed
-from .._operator import capability, on_its_device, operator
-from .plan import Table
+from ..._check import Size
+from ..derivatives import again, followed
+from ..operator import capability, on_its_device, operator
+from ..plan import Table
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
 _OLDEST = (3, 6)  # the first version these kernels are tested with

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .._check import Size
-from .._derivatives import again, followed, quick
-from .._operator import capability, on_its_device, operator
-from .._torch import traced
+from ...._check import Size
+from ...._torch import traced
+from ...derivatives import again, followed, quick
+from ...operator import capability, on_its_device, operator
 from .tiles import tables
 
 Ints = Sequence[int]

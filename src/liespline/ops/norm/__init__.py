@@ -1,0 +1,1 @@
+"""Batch norm with what follows it, in one pass over memory."""
