@@ -28,6 +28,7 @@ import planted_engine
 import planted_lab
 import planted_measure
 import planted_more
+import planted_norms
 import planted_recipe
 import planted_records
 import planted_truth
@@ -38,7 +39,7 @@ from record import Findings
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure, planted_after,
+    planted_measure, planted_norms, planted_after,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95

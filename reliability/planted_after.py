@@ -3,6 +3,8 @@
 from fault import Fault
 
 _LAB = [
+    Fault("lab/tasks/base.py::Task.configured", ' or (name == "data" and self.data_help is None)', "",
+          "data of a task that brings its own are taken without a word", "lab/test_cli"),
     Fault("lab/data/table.py::_splits", '"val": "valid"', '"val": "test"', "tables: val is the test",
           "lab/test_data_table"),
     Fault("lab/data/images.py::_item", "if deep:", "if False:", "8 bits among 16 are dark",
@@ -18,9 +20,9 @@ _LAB = [
           "truth/test_images::test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved"),
     Fault("lab/data/manifest.py::Manifest.marks", "self.splits.get(split, {})", 'self.splits.get("train", {})',
           "validation images are no overlap", "truth/test_images::test_another_folder_with_splits_has_its_own"),
-    Fault("lab/data/pair_items.py::_item", "classes if reading.resamples(image.spacing) else own", "own",
+    Fault("lab/data/pair_files.py::_item", "classes if reading.resamples(image.spacing) else own", "own",
           "stored masks are not kept", "lab/test_data_pairs"),
-    Fault("lab/data/pair_items.py::_names", 'split in ("", "train")', 'split in ("", "train", "valid")',
+    Fault("lab/data/pair_files.py::_names", 'split in ("", "train")', 'split in ("", "train", "valid")',
           "classes that validation masks alone have", "lab/test_data_pairs"),
     Fault("lab/data/scans/dicom.py::read_dicom", "down * between_rows, across * between_columns",
           "down * between_columns, across * between_rows", "DICOM: rows and columns as far apart as the other",
@@ -40,7 +42,7 @@ _LAB = [
           "True",
           "another set is scored as the run's own",
           "truth/test_images::test_another_folder_with_splits_has_its_own"),
-    Fault("lab/data/folds.py::assign", "_validation(classes[rest]", "_validation(classes[: len(rest)]",
+    Fault("lab/data/listing.py::assign", "_validation(classes[rest]", "_validation(classes[: len(rest)]",
           "folds: classes of other images", "truth/test_folds"),
     Fault("lab/folds.py::summary", "stdev(values)", "fmean((v - fmean(values)) ** 2 for v in values) ** 0.5",
           "folds: deviation of a population", "lab/test_labelled"),

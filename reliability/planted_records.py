@@ -82,7 +82,7 @@ _RECORDS = [
         "volumes spun off their feet",
     ),
     Fault(
-        "lab/tasks/fitting.py::fills_corners",
+        "lab/tasks/base.py::fills_corners",
         "varied > inside / 2",
         "varied > 2 * inside",
         "corners that are full unseen",
@@ -107,7 +107,7 @@ _RECORDS = [
     ),
     Fault("../../studies/networks.py::measures", 'moves["accuracy"][0]', 'moves["upright"]', "cut images scored whole"),
     Fault(
-        "lab/training/shifting.py::windows_stay", "return len(seen) == 1", "return True", "compiled anew at every step"
+        "lab/training/learner.py::windows_stay", "return len(seen) == 1", "return True", "compiled anew at every step"
     ),
     Fault(
         "../../studies/data/matrices.py::Matrices.draw.turned",

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from liespline.lab.cli.errors import clear_messages, ended_in_order
-from liespline.lab.screen import Screen
+from liespline.lab.screen import Screen, clear_messages, ended_in_order
 
 Report = Callable[[str, int, int], None]
 Target = Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.", show_default=False)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.stats import t as student
 
-from liespline.lab.evaluation.statistics import area_variance
+from liespline.lab.evaluation.evaluate import area_variance
 
 LEVEL = 0.95
 

@@ -12,7 +12,19 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from .grids import Grid
-from .nn import BatchNorm, Depthwise, Downsample, FieldDropout, GConv, Lift, MaxPool, Project, Upsample
+from .nn import (
+    BatchNorm,
+    Depthwise,
+    Downsample,
+    FieldDropout,
+    GConv,
+    GroupNorm,
+    InstanceNorm,
+    Lift,
+    MaxPool,
+    Project,
+    Upsample,
+)  # fmt: skip
 from .nn.pool import OverSpace
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -26,7 +38,7 @@ _FIELDS = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 # Layers that treat features on the group like any others, and layers that come after the projection.
 _KEPT = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Softplus, nn.Sigmoid,
-    nn.Tanh, nn.Hardswish, nn.Hardsigmoid, nn.Identity, nn.Dropout, nn.GroupNorm, nn.Linear, nn.Flatten, nn.Softmax,
+    nn.Tanh, nn.Hardswish, nn.Hardsigmoid, nn.Identity, nn.Dropout, nn.Linear, nn.Flatten, nn.Softmax,
     nn.LogSoftmax, nn.PReLU,
 )  # fmt: skip
 
@@ -83,7 +95,8 @@ class _Converter:
 
     def __call__(self, layer: nn.Module) -> nn.Module | None:
         rules: list[tuple[type | tuple[type, ...], Callable[..., nn.Module | None]]] = [
-            (_CONV, self._conv), (_BatchNorm, self._norm), (_InstanceNorm, self._instance_norm), (_MAX, self._max),
+            (_CONV, self._conv), (_BatchNorm, self._norm), (_InstanceNorm, self._instance_norm),
+            (nn.GroupNorm, self._group_norm), (_MAX, self._max),
             (_MEAN, self._mean), (_TO_ONE, self._to_one), (_FIELDS, lambda layer: FieldDropout(layer.p)),
             (nn.Upsample, self._up), (_KEPT, lambda layer: None),
         ]  # fmt: skip
@@ -155,16 +168,28 @@ class _Converter:
     def _norm(self, layer: _BatchNorm) -> nn.Module | None:
         if isinstance(layer, nn.SyncBatchNorm):  # takes any number of axes
             return None
-        norm = BatchNorm(layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats)
+        norm = BatchNorm(
+            layer.num_features, layer.eps, layer.momentum, layer.affine, layer.track_running_stats,
+            grid=self.grid if self._on_group else None,
+        )  # fmt: skip
         # A norm that has layers itself, as timm's with an activation, calls them on what it has normalised.
         after = [self(child) or copy.deepcopy(child) for child in layer.children()]
         return nn.Sequential(norm, *after) if after else norm
 
-    def _instance_norm(self, layer: _InstanceNorm) -> nn.Module:
-        if self.d == 3:
-            raise _Cannot("has no counterpart for volumes on a group: take a GroupNorm of one channel each")
-        kind = (nn.InstanceNorm2d, nn.InstanceNorm3d)[self.d - 1]
-        return kind(layer.num_features, layer.eps, layer.momentum or 0.1, layer.affine, layer.track_running_stats)
+    def _instance_norm(self, layer: _InstanceNorm) -> nn.Module | None:
+        if layer.track_running_stats:
+            raise _Cannot("keeps running statistics: take a batch norm for that")
+        own = self._on_group
+        return InstanceNorm(layer.num_features, layer.eps, layer.affine, grid=self.grid) if own else None
+
+    def _group_norm(self, layer: nn.GroupNorm) -> nn.Module | None:
+        own = self._on_group
+        return GroupNorm(layer.num_groups, layer.num_channels, layer.eps, layer.affine, grid=self.grid) if own else None
+
+    @property
+    def _on_group(self) -> bool:
+        """Whether features have an axis of H where the network is now."""
+        return self.lifted and not self.projected
 
     def _max(self, layer: nn.MaxPool2d) -> nn.Module:
         if layer.ceil_mode or layer.return_indices or _one("dilation", layer.dilation) != 1:

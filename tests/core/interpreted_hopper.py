@@ -96,7 +96,7 @@ def test_packed_kernels_are_the_kernel(case: tuple) -> None:
     taps = packed(kernel, covered, case[-1], False)
     found = correlated(x, taps, covered.starts, list(right.shape[1:4]), len(kernel))
     torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(operators._plain(x, kernel, list(lines), [0, 0, 0]), right, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(operators.plain(x, kernel, None, list(lines), [0, 0, 0]), right, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -168,9 +168,9 @@ def test_depthwise_kernels_are_a_convolution_of_single_channels(shape: tuple, wi
 def test_depthwise_operators_follow_torch_rules() -> None:
     x = torch.randn(2, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(3, 3, 8, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(depthwise.correlate, (x, weight, [1, 0]))
+    torch.library.opcheck(depthwise.correlate.op, (x, weight, [1, 0]))
     torch.autograd.gradgradcheck(
-        lambda x, w: depthwise.correlate(x, w, [0, 1]),
+        lambda x, w: depthwise.correlate.op(x, w, [0, 1]),
         (x[:1, :3, :3, :2].contiguous(), weight[..., :2]),
         fast_mode=True,
     )

@@ -45,7 +45,7 @@ def test_operators_follow_torch_rules() -> None:
     table = plan.parts[0].tables[0]
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(triton.correlate, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
+    torch.library.opcheck(triton.correlate.op, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
 
 
 def small(batch: int) -> tuple[Case, ops.Plan]:
@@ -168,13 +168,13 @@ def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
 def test_the_norm_follows_torch_rules() -> None:
     x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
     weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
-    torch.library.opcheck(norm.operator, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
+    torch.library.opcheck(norm.operator.op, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
 
 
 @pytest.mark.parametrize("pool", [1, 2])
 def test_gradients_of_gradients(pool: int) -> None:
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
-    for normalise in (norm.normalise, norm.operator):
+    for normalise in (norm.normalise, norm.operator.op):
         torch.autograd.gradgradcheck(
             lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias), fast_mode=True
         )

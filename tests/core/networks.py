@@ -109,6 +109,16 @@ def _separable() -> nn.Module:
     )
 
 
+def _norms() -> nn.Module:
+    """On a grid whose elements stand for unequal parts of the group."""
+    grid = SQUEEZES
+    return nn.Sequential(
+        *(Lift(1, 4, 3, grid), NormReLU(4, norm="instance", grid=grid), GConv(4, 4, 1, grid)),
+        *(ls.nn.BatchNorm(4, grid=grid), nn.SiLU(), GConv(4, 4, 1, grid), ls.nn.GroupNorm(2, 4, grid=grid)),
+        *(nn.SiLU(), GConv(4, 3, 1, grid), ls.nn.LayerNorm(3, grid=grid), Project("max", grid)),
+    )
+
+
 class _Sums(Residual):
     """With the paper's own pooling, which ONNX has, and no layer twice, which `torch.func` does not give back."""
 
@@ -135,6 +145,7 @@ NETWORKS: dict[str, Network] = {
     "3-D": Network(_volume, (1, 10, 10, 10)),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
+    "norms": Network(_norms, (1, 7, 8)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "residual": Network(_Sums, (2, 12, 12)),
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),

@@ -166,6 +166,22 @@ def test_norms_keep_their_options() -> None:
     assert float(found[0](small).std()) == pytest.approx(1e-3 / (1e-2 + 1e-6) ** 0.5, rel=0.05)
 
 
+def test_norms_of_one_image_keep_their_options() -> None:
+    """In volumes too; before the first convolution and behind the projection they stay torch's."""
+    grid = ls.uniform(ls.SO3(), 12)
+    first, last = nn.InstanceNorm3d(1), nn.GroupNorm(2, 4)
+    inside = nn.InstanceNorm3d(4, eps=1e-2, affine=True), nn.GroupNorm(2, 4, eps=1e-3, affine=False)
+    conv, head = nn.Conv3d(1, 4, 3, padding=1), (nn.AdaptiveAvgPool3d(1), nn.Flatten(), last)
+    net = ls.convert(nn.Sequential(first, conv, *inside, *head), grid)
+    assert (type(net[0]), type(net[-1])) == (nn.InstanceNorm3d, nn.GroupNorm)
+    found = [(norm.num_groups, norm.num_channels, norm.eps, norm.affine) for norm in net[2:4]]
+    assert found == [(4, 4, 1e-2, True), (2, 4, 1e-3, False)]
+    assert net[2].grid == net[3].grid == grid
+    assert net(torch.randn(2, 1, 6, 6, 6)).shape == (2, 4)
+    with pytest.raises(ValueError, match="keeps running statistics: take a batch norm"):
+        ls.convert(nn.Sequential(conv, nn.InstanceNorm3d(4, track_running_stats=True)), grid)
+
+
 @pytest.mark.parametrize(
     "second", [{}, {"groups": 3}, {"stride": 2}], ids=["GConv", "Depthwise", "with a stride"]
 )  # the first becomes Lift

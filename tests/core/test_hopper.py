@@ -37,7 +37,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         x: Tensor, kernel: Tensor, table: Tensor, lines: tuple[int, ...], size: list[int], padding: list[int]
     ) -> Tensor:
         seen.append("forward")
-        return operators._plain(x, kernel, list(lines), padding).contiguous()
+        return operators.plain(x, kernel, None, list(lines), padding).contiguous()
 
     def backward(x: Tensor, kernel: Tensor, grad: Tensor, lines: tuple[int, ...], padding: list[int]) -> list[Tensor]:
         # Inside an operator nothing is differentiated: the gradients of a grouped convolution, gathered by hand.
@@ -111,7 +111,7 @@ def test_operators_follow_torch_rules_in_every_order_of_memory(launches: list[st
     lines = [f for a in range(8) for f in (a, (a + 1) % 8 if a else -1)]
     table = operators._tables(tuple(lines), 8, 8, 3, 5, x.device)
     for order in (kernel, kernel.detach().contiguous().requires_grad_()):
-        torch.library.opcheck(operators.correlate, (x, order, table, lines, [0, 1, 4]))
+        torch.library.opcheck(operators.correlate.op, (x, order, table, lines, [0, 1, 4]))
 
 
 def test_a_compiled_layer_and_gradients_of_gradients(launches: list[str]) -> None:

@@ -58,9 +58,9 @@ def test_layout_and_padding_change_nothing(name: str, compiled: bool, monkeypatc
     x, kernel = drawn(*CASES[name])
     stride, padding = (1, 2, 1)[: CASES[name][2]], (1, 0, 1)[: CASES[name][2]]
     if compiled:
-        padded = cudnn._pad_operator(x, len(stride)).detach().requires_grad_()
-        torch.library.opcheck(cudnn._pad_operator, (x, len(stride)))
-        torch.library.opcheck(cudnn._operator, (padded, kernel, list(stride), list(padding)))
+        padded = cudnn.pad.op(x, len(stride)).detach().requires_grad_()
+        torch.library.opcheck(cudnn.pad.op, (x, len(stride)))
+        torch.library.opcheck(cudnn.correlate.op, (padded, kernel, list(stride), list(padding)))
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: compiled)
     for wanted in ((x, kernel), (x,), (kernel,)):
         assert_same(cudnn.convolve(x, kernel, stride, padding), truth(x, kernel, stride, padding), wanted)

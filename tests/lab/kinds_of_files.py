@@ -15,13 +15,12 @@ from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.data.scans.read import read_scan
 from liespline.lab.data.table import read_table
-from liespline.lab.networks import build
+from liespline.lab.networks import Signature, build
 from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.model_file import save_weights
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 
 from .scan_files import dicom_series, nifti
 

@@ -23,6 +23,7 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
     ("line", "words"),
     [
         ("trian", ["No such command 'trian'", "train"]),
+        ("train digits --data here", ["--data does nothing for task digits; leave out data"]),
         ("train digits --epohs 3", ["No such option: --epohs", "--epochs"]),
         ("train digts", ["'digts' is unknown", "Did you mean 'digits'?"]),
         ("train digits --group s02", ["'s02' is unknown", "Did you mean 'so2'?"]),

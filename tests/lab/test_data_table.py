@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from liespline.lab.data import DataError
-from liespline.lab.data.folds import assign, deal
+from liespline.lab.data.listing import assign, deal
 from liespline.lab.data.table import read_table
 
 

@@ -11,10 +11,10 @@ from torch import nn
 from liespline import SO3, repulsion
 from liespline.lab.evaluation.elements import copies_of, transforms_of
 from liespline.lab.evaluation.invariance import on_grid
+from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
 from liespline.lab.tasks.grids import make_grid
-from liespline.lab.tasks.networks import Signature
 
 
 def trained(group, n=1, d=2, **settings):

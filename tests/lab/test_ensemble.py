@@ -10,11 +10,11 @@ from torch import nn
 
 from lab.small_runs import new_run
 from liespline.lab.evaluation.onnx_file import export_onnx
+from liespline.lab.networks import Signature
 from liespline.lab.runs.model_file import read_weights
 from liespline.lab.runs.trained import load, warm_start
 from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
 from liespline.nn import Ensemble, shift

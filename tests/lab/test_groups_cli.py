@@ -10,11 +10,11 @@ import torch
 
 from lab.matrix_sets import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
+from liespline.lab.networks import Signature
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
 from liespline.lab.tasks.grids import make_grid
-from liespline.lab.tasks.networks import Signature
 from liespline.models.kernels import h_basis
 
 SMALL = "--set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()

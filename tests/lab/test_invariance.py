@@ -15,10 +15,10 @@ from liespline.lab.data import Split
 from liespline.lab.evaluation.elements import copies_of, transforms_of
 from liespline.lab.evaluation.equivariance import layer_errors
 from liespline.lab.evaluation.invariance import accuracies, relative_change
+from liespline.lab.networks import Signature
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config, Network
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.transforms import moved
 from liespline.models import classifier
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from liespline.lab.data import DataError
-from liespline.lab.runs import environment as origin
+from liespline.lab.runs import folder as origin
 from liespline.lab.runs import line as lines
-from liespline.lab.runs.environment import git_commit
-from liespline.lab.runs.folder import Run
+from liespline.lab.runs.folder import Run, git_commit
 from liespline.lab.settings import Config, ConfigError
 
 
@@ -113,7 +112,7 @@ def test_a_run_is_appended_once_and_never_another_in_its_place(tmp_path, run):
 def test_a_copy_without_git_has_its_commit_from_a_stamp(tmp_path, monkeypatch):
     source, copy = tmp_path / "source", tmp_path / "copy"
     for root in (source, copy):
-        module = root / "src" / "liespline" / "lab" / "runs" / "environment.py"
+        module = root / "src" / "liespline" / "lab" / "runs" / "folder.py"
         module.parent.mkdir(parents=True)
         module.write_text("# a module\n")
     monkeypatch.setattr(origin, "__file__", str(module))
@@ -127,10 +126,10 @@ def test_a_copy_without_git_has_its_commit_from_a_stamp(tmp_path, monkeypatch):
     stamp, head = origin.STAMP_COMMAND.replace("COPY", str(copy)), in_source("git rev-parse HEAD")
     in_source(stamp)
     assert git_commit() == head
-    (source / "src" / "liespline" / "lab" / "runs" / "environment.py").write_text("# changed\n")
+    (source / "src" / "liespline" / "lab" / "runs" / "folder.py").write_text("# changed\n")
     in_source(stamp)
     assert git_commit() == f"{head}+changes"
-    monkeypatch.setattr(origin, "__file__", str(source / "src" / "liespline" / "lab" / "runs" / "environment.py"))
+    monkeypatch.setattr(origin, "__file__", str(source / "src" / "liespline" / "lab" / "runs" / "folder.py"))
     (source / origin.STAMP).write_text("feed")
     assert git_commit() == f"{head}+changes", "git is asked first"
 

@@ -14,7 +14,7 @@ from liespline.lab.session import Session
 from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.training import train as training
-from liespline.lab.training.shifting import a_shift, windows_stay
+from liespline.lab.training.learner import a_shift, windows_stay
 from liespline.lab.training.start import preflight
 from liespline.models import classifier
 from liespline.models.kernels import h_basis

@@ -11,12 +11,12 @@ import torch
 
 import liespline as ls
 from liespline.lab import load
+from liespline.lab.networks import Signature
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import save_trained
 from liespline.lab.settings import ConfigError
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 
 # As 0.2 wrote them: no version of the architecture, and of each network only that it was no ResNet.
 TOP = {"data": None, "size": None, "labels": None, "labels_are": None, "folds": None, "fold": None, "patch": None}

@@ -9,9 +9,9 @@ from PIL import Image
 
 from lab.small_runs import new_run
 from liespline.lab import load
+from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 
 RNG = np.random.default_rng(0)
 

@@ -9,16 +9,15 @@ from torch import nn
 import liespline as ls
 from lab.small_runs import new_run, resumed_run
 from liespline.lab import load
+from liespline.lab.networks import Signature
 from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.settings import Config, ConfigError, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.masks import Segmentation
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training import learner as learners
-from liespline.lab.training.learner import Learner
+from liespline.lab.training.learner import Learner, a_shift
 from liespline.lab.training.optimisers import rate
-from liespline.lab.training.shifting import a_shift
 from liespline.nn import shift
 
 SMALL = find_task("digits").defaults.updated(

@@ -7,9 +7,9 @@ import torch
 
 from liespline.lab.data.samples import in_colours
 from liespline.lab.evaluation.scores import in_precision, scores
+from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification, Landmarks
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from liespline import GConv
+from liespline.lab.networks import Signature
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 from liespline.nn import SeparableGConv
 
 SIGNATURE = Signature(1, (16, 16), ("a", "b"))

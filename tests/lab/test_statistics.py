@@ -7,14 +7,9 @@ import pytest
 import torch
 from scipy import stats
 
-from liespline.lab.evaluation.statistics import (
-    area_interval,
-    area_variance,
-    mean_of_shares,
-    wilson,
-)
+from liespline.lab.evaluation.evaluate import area_interval, area_variance, mean_of_shares, wilson
+from liespline.lab.networks import Signature
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 from liespline.lab.tasks.objectives import Classification
 
 RNG = np.random.default_rng(0)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab.cli.errors import ended_in_order
 from liespline.lab.runs.folder import Run
+from liespline.lab.screen import ended_in_order
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
@@ -61,7 +61,7 @@ def test_finished_runs_are_skipped_and_failed_ones_named(planned):
 def test_a_sweep_that_goes_on_keeps_its_settings(planned, tmp_path):
     for entry in planned:
         Run.create(entry.run.path, entry.config)
-    assert len(plan(TWO, tmp_path, 2, {"workers": 1, "data": "elsewhere"})) == 4, "seeds may be added"
+    assert len(plan(TWO, tmp_path, 2, {"workers": 1, "logger": "mlflow"})) == 4, "seeds may be added"
     good = planned[0]
     for changes in ({"epochs": 9}, {"patience": 9}, {"batch_size": 9}):
         with pytest.raises(ConfigError, match=r"good.seed-0: was begun with .*, not 9; choose another folder"):
@@ -129,7 +129,7 @@ def study(tmp_path, monkeypatch):
 
 
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
-    monkeypatch.setattr("liespline.lab.runs.environment.git_commit", lambda: "feed+changes")
+    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
     asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
     status, said = liespline(*asked)
     assert status
@@ -160,8 +160,10 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
     # killed between the end of a run and its line
     file = Path("results/mine_one.jsonl")
     file.write_text(file.read_text().splitlines(keepends=True)[0])
-    assert liespline(*asked, "--uncommitted")[0] == 0
-    assert file.read_bytes() == before
+    monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: None)
+    status, said = liespline(*asked, "--uncommitted")
+    assert (status, file.read_bytes()) == (0, before)
+    assert "no commit; in a copy of the source, first: git describe" in " ".join(said.split())
 
 
 def test_what_is_no_study_is_named(study, liespline):
@@ -179,7 +181,7 @@ def test_what_is_no_study_is_named(study, liespline):
 
 
 def test_seeds_come_round_by_round():
-    entries = plan(TWO, Path("x"), 3, {"epochs": 3, "data": "d"})
+    entries = plan(TWO, Path("x"), 3, {"epochs": 3})
     assert [entry.config.seed for entry in entries] == [0, 0, 1, 1, 2, 2]
     assert {entry.config.training.epochs for entry in entries} == {3}
     assert len({entry.run.path for entry in entries}) == 6

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from liespline.lab.data.augment import Draws
+from liespline.lab.networks import Signature
 from liespline.lab.settings import ConfigError
-from liespline.lab.tasks.networks import Signature
 from studies import pcam_whole
 from studies.paper.celeba import CELEBA
 from studies.paper.pcam import PCAM

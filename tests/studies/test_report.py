@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from liespline.lab.evaluation.evaluate import weights_in
+from liespline.lab.networks import Signature
 from liespline.lab.settings import Config
 from liespline.lab.sweep.plan import plan
 from liespline.lab.sweep.study import find_study
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.networks import Signature
 from made_up_lines import line
 from studies import report
 from studies.networks import load

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import bootstrap
 
-from liespline.lab.evaluation.statistics import success_interval
+from liespline.lab.evaluation.evaluate import success_interval
 
 
 @pytest.mark.parametrize("copies", [2, 5])

@@ -20,7 +20,7 @@ from sklearn.metrics import (
 
 from liespline.lab import load
 from liespline.lab.tasks.columns import MeanOver, areas, areas_of_classes, f1s, r2s
-from liespline.lab.tasks.labelled import Tags
+from liespline.lab.tasks.objectives import Tags
 from truth.conftest import write_table
 
 SMALL = "--elements 2 --set widths=2,2 --kernel dense --epochs 2 --batch-size 8 --accelerator cpu".split()

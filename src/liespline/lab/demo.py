@@ -16,7 +16,7 @@ from rich.table import Table
 from .data import Split, digits
 from .evaluation.evaluate import weights_in
 from .evaluation.scores import confusion, predictions, scores
-from .networks import build
+from .networks import Signature, build
 from .report.page import (
     against_moves,
     comparison,
@@ -27,13 +27,11 @@ from .report.page import (
     write_page,
 )
 from .report.views import kernel_section, turning_section
-from .runs.environment import environment
-from .runs.folder import Run
+from .runs.folder import Run, environment
 from .runs.trained import Trained
 from .session import Session
 from .settings import Config
 from .tasks import find_task
-from .tasks.networks import Signature
 from .training.train import train
 
 TITLE = "Upright in training, rotated in test"

@@ -11,8 +11,8 @@ from torch import Tensor
 from .data.arrays import Array
 from .data.mask_split import Whole
 from .data.scans import Reading, cube_side
+from .networks import Signature
 from .runs.trained import Trained
-from .tasks.networks import Signature
 from .tasks.objectives import Objective
 
 UNLIKE = 4.0

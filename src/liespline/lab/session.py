@@ -11,16 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from .data import DataError, Split
-from .data.manifest import Changes, Manifest
+from .data.manifest import Changes, Manifest, validate
+from .data.samples import Comparison, ValueRange
 from .data.split import ALL, SPLITS, Joined
-from .data.validate import validate
-from .data.value_range import Comparison, ValueRange
-from .networks import build
+from .networks import Signature, build
 from .runs.folder import Run
 from .runs.trained import Trained, load, ready, warm_start
 from .settings import Config
 from .tasks import find_task
-from .tasks.networks import Signature
 from .tasks.objectives import Objective
 
 AIM = {"train": "train on", "valid": "validate", "test": "test"}

@@ -3,6 +3,7 @@
 from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
+from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
@@ -19,6 +20,9 @@ __all__ = [
     "FieldDropout",
     "GConv",
     "GridAverage",
+    "GroupNorm",
+    "InstanceNorm",
+    "LayerNorm",
     "Lift",
     "MaxPool",
     "NormReLU",

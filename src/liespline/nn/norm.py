@@ -14,8 +14,11 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from .._torch import traced, transformed
+from ..grids import Grid
 from ..ops.correlate import triton
+from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
+from .statistics import HaarWeighted, affine, widened
 
 
 class _Again(threading.local):
@@ -44,12 +47,21 @@ def _seen_before() -> Iterator[None]:
         _again.seen = before
 
 
-class BatchNorm(_BatchNorm):
+class BatchNorm(HaarWeighted, _BatchNorm):
     """`nn.BatchNorm3d` in state and numbers, for `(B, C, *anything)` and for few channels on a GPU.
 
     torch's kernels give each channel one block of threads, which leaves a GPU idle at the 10 to 40 channels of a group
-    CNN; here the sums are spread over the whole device.
+    CNN; here the sums are spread over the whole device. With a `grid`, means over H have its Haar weights, so that they
+    do not depend on where a function is sampled; on uniform grids that changes nothing.
     """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, *, grid: Grid | None = None,
+        device: torch.device | str | None = None, dtype: torch.dtype | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
+        self._set_grid(grid, device, dtype)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2 or input.shape[1] != self.num_features:
@@ -62,6 +74,8 @@ class BatchNorm(_BatchNorm):
         """Normalise each channel over the batch, the group and space."""
         if self.can_fuse(input):
             return self.normalise(input)
+        if self.haar is not None and (self.training or self.running_mean is None) and input.numel() > 0:
+            return self.weighted(input)
         if _again.seen and self.training and self.running_mean is not None and self.running_var is not None:
             lost = self.running_mean.clone(), self.running_var.clone()
             return F.batch_norm(input.flatten(2), *lost, self.weight, self.bias, True, 0.0, self.eps).view_as(input)
@@ -75,7 +89,8 @@ class BatchNorm(_BatchNorm):
         if by_batch and x.numel() == self.num_features:
             raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
         ours = x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
-        return by_batch and (self.weight is None) == (self.bias is None) and ours
+        even = self.haar is None and (self.weight is None) == (self.bias is None)
+        return by_batch and even and ours
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
@@ -91,6 +106,19 @@ class BatchNorm(_BatchNorm):
             self._remember(facts[0], facts[1] * (count / (count - 1)))
         return out
 
+    def weighted(self, x: Tensor, total: Callable[[Tensor], Tensor] = lambda part: part) -> Tensor:
+        """Normalise by the batch's own means over Haar's measure; `total` adds up what several processes have."""
+        axes, shape = [0, *range(2, x.ndim)], (1, -1, *(1,) * (x.ndim - 2))
+        values = widened(x)
+        sums = total(torch.cat([self._weigh(values).sum(axes), values.new_tensor([x.numel() // x.shape[1]])]))
+        mean, count = sums[:-1] / sums[-1], sums[-1].detach()
+        # The squares are summed about the mean: their raw sum would cancel where the mean is large.
+        centred = values - mean.view(shape)
+        variance = total(self._weigh(centred.square()).sum(axes)) / count
+        self._remember(mean.detach(), variance.detach() * count / (count - 1))
+        normal = centred * torch.rsqrt(variance + self.eps).view(shape)
+        return affine(normal, self.weight, self.bias).to(x.dtype)
+
     @torch.no_grad()
     def _remember(self, mean: Tensor, unbiased: Tensor) -> None:
         if self.running_mean is None or self.running_var is None or _again.seen:
@@ -102,17 +130,23 @@ class BatchNorm(_BatchNorm):
         self.running_var.lerp_(unbiased.to(self.running_var), rate)
 
 
+NORMS = {"batch": BatchNorm, "instance": InstanceNorm, "layer": LayerNorm}
+
+
 class NormReLU(nn.Sequential):
     """`BatchNorm`, if asked for `MaxPool(pool)`, and `ReLU`, of `(B, C, N_h, *space)`.
 
-    In training on a GPU the three are one pass over memory for the statistics and one for all the rest, and nothing
-    between them is kept. Everywhere else, and wherever a child was exchanged, they run one after the other.
+    `norm` is "batch", "instance" or "layer". In training on a GPU batch norm and what follows are one pass over memory
+    for the statistics and one for all the rest, and nothing between them is kept. Everywhere else, and wherever a child
+    was exchanged, they run one after the other.
     """
 
-    def __init__(self, channels: int, pool: int = 1, **options: Any) -> None:
+    def __init__(self, channels: int, pool: int = 1, norm: str = "batch", **options: Any) -> None:
+        if norm not in NORMS:
+            raise ValueError(f'NormReLU: norm = {norm!r}, must be "batch", "instance" or "layer"')
         # The maximum comes first: it makes no difference, and leaves less for the ReLU.
         pools = [MaxPool(pool)] if pool > 1 else []
-        super().__init__(BatchNorm(channels, **options), *pools, nn.ReLU(inplace=True))
+        super().__init__(NORMS[norm](channels, **options), *pools, nn.ReLU(inplace=True))
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise, pool, cut off below zero."""

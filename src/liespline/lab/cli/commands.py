@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..screen import Screen
+from ..screen import Screen, clear_messages, ended_in_order
 from ..settings import ConfigError
 from . import options as opt
 from .data import data_app
-from .errors import clear_messages, ended_in_order
 from .predict import predict
 from .sweep import sweep
 

@@ -25,7 +25,7 @@ def check(
     labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`.")] = None,
 ) -> None:
     """Report every problem that would stop training, file by file, and what to do about it."""
-    from ..data.validate import value_limits
+    from ..data.manifest import value_limits
     from ..session import Session
     from ..tasks import find_task
 

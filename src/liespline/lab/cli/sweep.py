@@ -46,11 +46,10 @@ def sweep(
 
     Each run is done once: finished runs are skipped, killed runs continue where they were.
     """
-    from ..runs.environment import git_commit
+    from ..runs.folder import STAMP_COMMAND, git_commit
     from ..runs.line import check_committed
-    from ..sweep.plan import plan
+    from ..sweep.plan import Results, plan
     from ..sweep.plan import sweep as do_all
-    from ..sweep.results import Results
     from ..sweep.study import find_study
 
     given: dict[str, Any] = opt.settings_in(settings or ()) | ({} if data is None else {"data": str(data)})
@@ -67,7 +66,9 @@ def sweep(
             console.print(f"{entry.name}: {f'done{where}' if done else 'to do'}")
     if dry_run:
         return
-    check_committed(git_commit(), uncommitted)
+    check_committed(commit := git_commit(), uncommitted)
+    if commit is None and left:
+        console.print(f"results: will name a version and no commit; in a copy of the source, first: {STAMP_COMMAND}")
 
     def report(name: str, what: str) -> None:
         console.print(f"{name}: {what}")

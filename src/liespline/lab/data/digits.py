@@ -5,7 +5,7 @@ import sklearn.datasets
 import torch
 
 from ..transforms import resampled, rotations
-from .folds import stratified
+from .listing import stratified
 from .split import SPLITS, Split, check_split
 
 CLASSES = tuple("0123456789")

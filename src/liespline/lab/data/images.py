@@ -12,11 +12,11 @@ import numpy as np
 
 from .arrays import Array
 from .files import DataError, collected, some
-from .listing import Samples
+from .listing import Samples, list_classes
 from .pictures import SUFFIXES, in_16_bits, read_picture, scaled, strict_pillow
 from .split import ALL, Split
 from .store import Item, Store, stored
-from .table import listed
+from .table import labels_of
 
 PICTURES = Samples("images", "PNG, JPEG or TIFF", lambda path: path.suffix.lower() in SUFFIXES and path.is_file())
 _BLOCK = 64
@@ -65,9 +65,9 @@ def load(
     path = Path(path)
     if size is not None and size < 1:
         raise ValueError(f"size {size} must be at least 1 pixel")
-    found, problems = listed(path, split, PICTURES, labels, kind)
+    found = list_classes(path, PICTURES, split) if labels is None else labels_of(labels, path, PICTURES, kind)
     names = found.names
-    images = stored(path, f"{found.key}\n{size}", lambda whole: _items(found.files, size), problems)
+    images = stored(path, f"{found.key}\n{size}", lambda whole: _items(found.files, size), found.problems)
     if labels is None and found.splits and split != ALL:
         names = [name.partition("/")[2] for name in names]  # which split they are of is known
     rows = found.rows_of(split, images.index["mark"], fold, folds)

@@ -11,8 +11,7 @@ import numpy as np
 from .files import DataError, collected, some
 from .listing import Listing, given_splits
 from .mask_split import MaskSplit
-from .pair_files import CLASSES, find_pairs
-from .pair_items import mask_items
+from .pair_files import CLASSES, find_pairs, mask_items
 from .patches import MaskStore
 from .scans import Reading
 from .scans.read import stem

@@ -1,5 +1,12 @@
-"""What stored samples mean: unsigned integers are shares of their largest, three channels of a picture its colours."""
+"""What stored samples mean: shares of the largest integer, colours of a picture; and which range training saw."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -9,6 +16,12 @@ GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue count in grey."""
 IGNORE = 255
 """The class number of pixels and voxels of a mask that are neither trained on nor scored."""
+STATISTICS = ("minimum", "mean", "maximum")
+TAILS = (0.005, 0.995)  # quantiles over the training images: a few odd ones do not widen the range
+SPREAD, OF_ALL = 0.1, 0.05  # the margin: shares of a statistic's own spread, and of all values in training
+UNSEEN = 3.0  # few training images show too narrow a spread: the margin grows by this number over theirs
+SHARE = 4  # more than one image in so many is outside before anything is said
+ADVICE = "Inverted, or of another range of values, such as 12 bits in 16? Interpret the results cautiously"
 
 
 def as_float(images: Tensor) -> Tensor:
@@ -40,3 +53,85 @@ def in_colours(images: Tensor, channels: int, where: str = "the images") -> Tens
     shares = torch.tensor(GREY, dtype=torch.float64).view(3, *(1,) * (images.ndim - 2))
     grey = (images.double() * shares).sum(1, keepdim=True)
     return (grey if images.dtype.is_floating_point else grey.round()).to(images.dtype)
+
+
+def statistics(images: Tensor) -> Tensor:
+    """Minimum, mean and maximum of each channel of images (B, C, *space), as a network sees them: (B, 3, C)."""
+    flat = images.flatten(2)
+    return torch.stack([flat.amin(2), flat.mean(2), flat.amax(2)], 1).double()
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Between which values the statistics of 99 % of the training images lie: `low` and `high`, each (3, C)."""
+
+    low: tuple[tuple[float, ...], ...]
+    high: tuple[tuple[float, ...], ...]
+    images: int
+    dtype: str
+    """Of the stored images; integers come to the network as shares of their largest."""
+
+    @staticmethod
+    def of(found: Tensor, dtype: str) -> ValueRange:
+        """The range of training images with these statistics (N, 3, C)."""
+        low, high = (tuple(map(tuple, part.tolist())) for part in np.quantile(found.numpy(), TAILS, 0))
+        return ValueRange(low, high, len(found), dtype)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any], channels: int) -> ValueRange:
+        """Read it back from a file; ValueError if it is none for images of so many channels."""
+        low, high = (tuple(tuple(map(float, row)) for row in values[name]) for name in ("low", "high"))
+        table = np.array([low, high])
+        if table.shape != (2, len(STATISTICS), channels) or not np.isfinite(table).all():
+            raise ValueError(f"no range of values of {channels} channels: {str(values)[:80]}")
+        if (images := int(values["images"])) < 1:
+            raise ValueError(f"a range of values of {images} images")
+        return ValueRange(low, high, images, str(values["dtype"])[:20])
+
+    @property
+    def bounds(self) -> tuple[Tensor, Tensor]:
+        """The range and its margin, (3, C) each: beyond it an image is unlike those of training."""
+        low, high = torch.tensor(self.low).double(), torch.tensor(self.high).double()
+        margin = (SPREAD + UNSEEN / self.images) * (high - low) + OF_ALL * (high[2].max() - low[0].min())
+        return low - margin, high + margin
+
+
+@dataclass
+class Comparison:
+    """How many of the images that were added lie outside the range of training; without one, none does."""
+
+    known: ValueRange | None
+    total: int = 0
+    outside: int = 0
+    counts: Tensor = field(default_factory=lambda: torch.zeros(()))  # (2, 3, C): below and above, by statistic
+    sums: Tensor = field(default_factory=lambda: torch.zeros(()))  # of the values that were counted
+
+    def add(self, found: Tensor) -> None:
+        """Count images by their statistics (B, 3, C)."""
+        if self.known is None:
+            return
+        found = found.cpu()
+        low, high = self.known.bounds
+        sides = torch.stack([found < low, found > high], 1)  # (B, 2, 3, C)
+        self.total += len(found)
+        self.outside += int(sides.flatten(1).any(1).sum())
+        self.counts = self.counts + sides.sum(0)
+        self.sums = self.sums + (sides * found.unsqueeze(1)).sum(0)
+
+    @property
+    def remark(self) -> str | None:
+        """One sentence with counts and numbers, if more than a quarter of the images lie outside."""
+        if self.known is None or SHARE * self.outside <= self.total:
+            return None
+        counts = self.counts.clone()
+        counts[:, 1] += 0.5  # of equal counts, the mean says most
+        side, which, channel = (int(i) for i in np.unravel_index(int(counts.argmax()), counts.shape))
+        count = int(self.counts[side, which, channel])
+        value = float(self.sums[side, which, channel]) / count
+        low, high = self.known.low[which][channel], self.known.high[which][channel]
+        name = STATISTICS[which] + (f" of channel {channel + 1}" if counts.shape[2] > 1 else "")
+        be = "is" if self.outside == 1 else "are"
+        return (
+            f"{self.outside:,} of {self.total:,} images {be} unlike the training images, {count:,} by their {name}: "
+            f"{value:.3g}, in training {low:.3g} to {high:.3g}. {ADVICE}"
+        )

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from .arrays import Array
-from .centred import boxed
 from .files import DataError, collected
-from .listing import Samples
+from .listing import Samples, list_classes
 from .scans import Reading, Scan, cube_side
 from .scans.read import SCAN_FORMATS, is_scan, read_scan
 from .split import Split
 from .store import Item, aside, cache_folder, stored
-from .table import listed
+from .table import labels_of
+from .volumes import boxed
 
 SCANS = Samples("volumes", SCAN_FORMATS, is_scan)
 
@@ -39,8 +39,9 @@ def load_scans(
     All are put in the middle of one box, of `size` or as large as the largest. Read once and kept.
     """
     path, reading = Path(path), reading or Reading()
-    found, problems = listed(path, split, SCANS, labels, kind)
-    scans = stored(path, f"{found.key}\n{reading}", lambda whole: _items(path, found.files, reading, whole), problems)
+    found = list_classes(path, SCANS, split) if labels is None else labels_of(labels, path, SCANS, kind)
+    key = f"{found.key}\n{reading}"
+    scans = stored(path, key, lambda whole: _items(path, found.files, reading, whole), found.problems)
     rows = found.rows_of(split, scans.index["mark"], fold, folds)
     boxes, notes = boxed(scans, size)
     side = float(scans.index["side"])

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from .arrays import Array
 from .files import DataError, collected, lock, replaced, replacing
-from .samples import as_float
-from .value_range import STATISTICS, statistics
+from .samples import STATISTICS, as_float, statistics
 
 FORMAT = 4
 """Of the files: what another version decoded is decoded anew."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import Array
 from .files import DataError, existing
-from .listing import Listing, Samples, below, list_classes
+from .listing import Listing, Samples, below
 from .split import SPLITS
 
 KINDS = ("classes", "tags", "numbers")
@@ -17,12 +17,7 @@ MOST_CLASSES = 20  # a column of more different whole numbers may be a measureme
 _OWN = ("file", "split", "group")
 
 
-def listed(path: Path, split: str, what: Samples, labels: Path | None, kind: str | None) -> tuple[Listing, list[str]]:
-    """What a table says of the samples in a folder, or else its folders of classes, and what is wrong with these."""
-    return list_classes(path, what, split) if labels is None else (labels_of(Path(labels), path, kind, what), [])
-
-
-def labels_of(path: Path, folder: Path, kind: str | None, what: Samples) -> Listing:
+def labels_of(path: Path, folder: Path, what: Samples, kind: str | None) -> Listing:
     """The table `path` about samples in `folder`, with labels and a note on them."""
     table = read_table(path, folder, kind)
     if not table.labels:

@@ -39,9 +39,8 @@ def score_file(
     kept = [Run(folder).manifest() for folder in folds or [checkpoint if checkpoint.is_dir() else checkpoint.parent]]
     manifest = None if folds else kept[0]
     trained = load(checkpoint)
-    config = trained.config.updated(
-        data=None if data is None else str(data), labels=None if labels is None else str(labels)
-    )
+    given = {place: str(path) for place, path in {"data": data, "labels": labels}.items() if path is not None}
+    config = find_task(trained.config).configured(trained.config, **given)
     own = name != ALL and not folds and (data is None or (manifest is not None and manifest.dealt))
     config = as_trained(config, trained, other_sizes)
     session = Session(config, manifest=manifest if own else None, advice=f"bring it back, or {AS_ANOTHER}")

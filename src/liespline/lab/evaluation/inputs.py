@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 
 from ..data import DataError, as_float
-from ..data.centred import centred
 from ..data.files import some
 from ..data.large.slides import SLIDES
 from ..data.pictures import SUFFIXES, in_16_bits, read_array, scaled, strict_pillow
 from ..data.samples import in_colours
 from ..data.scans import Reading, Scan
 from ..data.scans.read import SCAN_FORMATS, is_scan, read_scan
-from ..data.volumes import ARRAYS, read_volumes
+from ..data.volumes import ARRAYS, centred, read_volumes
 from ..runs.trained import Trained
 from ..segmentation import unlike_voxels
 

@@ -19,13 +19,13 @@ from ..data.files import replaced, some
 from ..data.large import Windows, open_windows, read_window
 from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
+from ..data.samples import statistics
 from ..data.scans.nifti import write_nifti
 from ..data.scans.read import stem
 from ..data.store import digest, file_key
-from ..data.value_range import statistics
+from ..networks import Signature
 from ..runs.trained import Trained, model_files
 from ..segmentation import segmented
-from ..tasks.networks import Signature
 from ..tiles import Tiling
 from .inputs import Prediction, fitted, read_inputs
 

@@ -11,13 +11,13 @@ from torchmetrics import MeanMetric
 
 from ...groups import O2, O3, SO2, SO3, Group
 from ..data.mask_split import MaskSplit
-from ..runs.per_image import pack
 from ..runs.trained import Trained
 from ..segmentation import scored
 from ..tasks import find_task
 from ..tasks.masks import MaskScores, confusions, dice
 from ..transforms import Scene, in_view
 from .invariance import defined
+from .scores import pack
 
 ROTATED_IMAGES = {2: 50, 3: 8}
 COMPARED = ("upright", "rotated", "rotation_consistency")

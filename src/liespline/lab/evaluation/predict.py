@@ -13,7 +13,7 @@ import torch
 
 from ..data import DataError
 from ..data.files import grouped
-from ..data.value_range import Comparison, statistics
+from ..data.samples import Comparison, statistics
 from ..runs.trained import Trained, load
 from ..settings import ConfigError
 from .inputs import Input, OtherSizes, Prediction, find_inputs, read_inputs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..data import as_float
 from ..data.files import write_text
+from ..evaluation.evaluate import METHOD
 from ..evaluation.score_table import NAMES, rows_of
-from ..evaluation.statistics import METHOD
 from ..runs.trained import Trained
 from ..session import Session
 from ..settings import Config, written

@@ -14,10 +14,9 @@ from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
 from ..data.pictures import scaled, scaling
-from ..data.value_range import ValueRange
-from ..networks import build, multiple_of
+from ..data.samples import ValueRange
+from ..networks import Signature, build, multiple_of
 from ..settings import Config
-from ..tasks.networks import Signature
 from ..tiles import Tiling, halo_of, in_tiles
 from .folder import Run, folds_in
 from .model_file import check_fit, read_weights, save_weights

@@ -2,8 +2,7 @@
 
 from . import renamed
 from .config import SETTINGS, Config
-from .kinds import total, written
-from .parts import Network, Training
-from .words import ConfigError, one_of
+from .definition import ConfigError, one_of
+from .parts import Network, Training, total, written
 
 __all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of", "renamed", "total", "written"]

@@ -10,11 +10,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, model_validator
 
-from .definition import ADVANCED, LATER, SPECIAL, Setting, checked_settings, setting
-from .kinds import Interval, Number, Size, written
+from .definition import ADVANCED, LATER, SPECIAL, ConfigError, Setting, checked_settings, setting, shown
 from .old import FORMAT, translated
-from .parts import Network, Training
-from .words import ConfigError, shown
+from .parts import Interval, Network, Number, Size, Training, written
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000

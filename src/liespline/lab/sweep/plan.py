@@ -1,21 +1,22 @@
-"""The runs of a sweep: which there are, which are left to do, and who does them."""
+"""The runs of a sweep: which there are, which are left to do, who does them, and the file of their results."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..data import DataError
 from ..runs.folder import Run
+from ..runs.line import append, line_of, read
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError, one_of
-from ..training.start import check_same_settings, preflight
-from .study import Study
+from ..training.start import check_same_settings, differing, preflight
+from .study import Found, Study
 
 Report = Callable[[str, str], None]
 NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
@@ -113,3 +114,32 @@ def begun(entry: Planned, report: Report) -> bool:
         report(entry.name, f"left out: {error}")
         return False
     return True
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the runs of a study are kept, and whether those of a source with uncommitted changes are."""
+
+    path: Path
+    found: Found
+    uncommitted: bool = False
+
+    def without(self, planned: Iterable[Planned]) -> list[Planned]:
+        """The runs that the file lacks; one that it has with other settings is refused."""
+        lines = read(self.path) if self.path.exists() else []
+        there = {(line["network"], line["seed"]): line["config"] for line in lines if line.get("finished")}
+        missing = []
+        for entry in planned:
+            stored = there.get((entry.run.path.parent.name, entry.config.seed))
+            if stored is None:
+                missing.append(entry)
+            elif words := differing(Config.from_dict(stored, str(self.path)), entry.config, MAY_DIFFER):
+                raise ConfigError(f"{self.path}: has {entry.name} with {words}; name another file with --results")
+        return missing
+
+    def add(self, entry: Planned) -> None:
+        """Append a finished run; a new file begins with what the study is."""
+        line = line_of(entry.run, self.found.name)
+        if not self.path.exists():
+            append(self.path, {"study": self.found.name, "about": self.found.study.about})
+        append(self.path, line, self.uncommitted)

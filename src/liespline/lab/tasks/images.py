@@ -6,9 +6,8 @@ from ..data import Split, images
 from ..data.split import SPLITS
 from ..data.table import read_table
 from ..settings import Config, ConfigError, written
-from .base import Task
+from .base import Task, named_splits, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import named_splits, table_and_fold
 
 
 def load(config: Config, split: str) -> Split:

@@ -8,9 +8,8 @@ from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
 from ..data.images import load_points
 from ..settings import Config, ConfigError
-from .base import Task
+from .base import Task, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import table_and_fold
 
 
 def load(config: Config, split: str) -> Split:

@@ -11,9 +11,8 @@ from ..data.scans import Reading
 from ..data.table import read_table
 from ..networks import multiple_of
 from ..settings import Config, ConfigError
-from .base import Task
+from .base import Task, named_splits, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import named_splits, table_and_fold
 from .masks import Segmentation
 
 

@@ -8,9 +8,8 @@ from ..data.scans import Reading
 from ..data.split import ALL, SPLITS, Joined
 from ..data.table import labels_of
 from ..settings import SETTINGS, Config, ConfigError
-from .base import Task
+from .base import Task, named_splits, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
-from .fitting import named_splits, table_and_fold
 
 OF_FOLDERS = ("labels", "label_type", "folds", "fold", "intensity_range", "spacing")
 
@@ -33,7 +32,7 @@ def splits(config: Config) -> tuple[str, ...]:
     """Those that a table names."""
     if config.labels is None:
         return SPLITS
-    return named_splits(labels_of(Path(config.labels), Path(str(config.data)), config.label_type, SCANS).splits)
+    return named_splits(labels_of(Path(config.labels), Path(str(config.data)), SCANS, config.label_type).splits)
 
 
 TASK = Task(

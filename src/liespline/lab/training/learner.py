@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, DistributedSampler
 from torchmetrics import MeanMetric
 
-from ...nn import Ensemble, shift
+from ...nn import Ensemble, GConv, Lift, shift
+from ...nn.shift import first_grid, part_of_step
 from ..data import DataError, Split, as_float, batched
 from ..data.augment import Draws
 from ..runs.model_file import check_fit
@@ -20,7 +21,6 @@ from ..settings import ConfigError, Training
 from ..tasks.objectives import Objective
 from .averaging import Averaged
 from .optimisers import optimiser, rate
-from .shifting import a_shift
 
 if TYPE_CHECKING:  # what images with masks need is imported for them alone
     from ..data.mask_split import Whole
@@ -212,3 +212,24 @@ def stable_hash(*numbers: int) -> int:
     """One 63-bit number from several, the same on every machine."""
     digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def a_shift(network: nn.Module, seed: int, amplitude: float = 1.0) -> Tensor:
+    """An element h = Exp(αa), each coordinate of a uniform in half a step of the grid to either side; on the CPU.
+
+    With amplitude α = 1, on SO(2) all angles come up alike: h·H is uniform over the circle. Drawn on the CPU by a
+    seed of its own, h is the same on every process and machine.
+    """
+    grid, generator = first_grid(network), torch.Generator().manual_seed(seed)
+    return part_of_step(grid, amplitude * (torch.rand(len(grid.steps), generator=generator, dtype=torch.float64) - 0.5))
+
+
+def windows_stay(network: nn.Module, training: Training) -> bool:
+    """Whether windows have the same size at every step: squeezed ones change it when the grids move."""
+    if not training.grid_jitter:
+        return True
+    seen = set()
+    for seed in range(8):
+        with shift(network, a_shift(network, seed, training.grid_jitter)):
+            seen.add(tuple(layer.window for layer in network.modules() if isinstance(layer, (Lift, GConv))))
+    return len(seen) == 1

@@ -23,18 +23,7 @@ class SharedBatchNorm(BatchNorm):
         if not (self.training and distributed.is_initialized()):
             return super().forward(input)
         self._check_input_dim(input)
-        axes = [0, *range(2, input.ndim)]
-        shape = (1, -1, *(1,) * (input.ndim - 2))
-        exact = input if input.dtype == torch.float64 else input.float()
-        total = summed(torch.cat([exact.sum(axes), exact.new_tensor([input.numel() // input.shape[1]])]))
-        mean, count = total[:-1] / total[-1], total[-1].detach()
-        # The squares are summed about the common mean: their raw sum would cancel where the mean is large.
-        variance = summed((exact - mean.view(shape)).square().sum(axes)) / count
-        self._remember(mean.detach(), variance.detach() * count / (count - 1))
-        normal = (exact - mean.view(shape)) * torch.rsqrt(variance + self.eps).view(shape)
-        if self.weight is not None:
-            normal = normal * self.weight.view(shape) + self.bias.view(shape)
-        return normal.to(input.dtype)
+        return self.weighted(input, summed)
 
 
 class _Sum(torch.autograd.Function):

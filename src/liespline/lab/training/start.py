@@ -17,7 +17,7 @@ from ..screen import Screen
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import find_task
-from .shifting import windows_stay
+from .learner import windows_stay
 from .train import SHARED_FOLDER, is_first, validation_interval
 
 
@@ -58,7 +58,7 @@ def reopened(folder: Path, given: Mapping[str, Any]) -> Session:
                 f"{name} = {value}: a run keeps its {name}, here {config[name]}; leave out {SETTINGS[name].option}, "
                 f"or begin another run with --init-from {folder}"
             )
-    changed = config.updated(**given)
+    changed = find_task(config).configured(config, **given)
     session = Session(changed, run)
     if not is_first():
         return session

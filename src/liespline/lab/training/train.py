@@ -22,8 +22,7 @@ from ..runs.folder import Run
 from ..runs.trained import Trained, save_trained
 from ..screen import Screen
 from ..session import Session
-from .learner import Batches, Learner
-from .shifting import windows_stay
+from .learner import Batches, Learner, windows_stay
 from .trainer import lightning_manners, make_trainer
 
 if TYPE_CHECKING:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,8 +19,7 @@ from torch.nn import functional as F
 
 from ..._check import Size
 from ..._torch import traced, transformed
-from ..derivatives import again, followed, quick
-from ..operator import operator
+from ..operator import Differentiable, Gradients, Operator
 
 Ints = Sequence[int]
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -74,14 +71,10 @@ def _neighbours(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> int:
 
 
 def _convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    by_operator, d = traced(x), len(stride)
-    if not gap(math.prod(x.shape[1:-d])):
-        x = x.flatten(1, x.ndim - 1 - d)
-    else:  # once, and kept for the backward pass in place of x
-        x = _pad_operator(x, d) if by_operator else _Pad.apply(x, d)
-    if by_operator:
-        return _operator(x, kernel, list(stride), list(padding))
-    out: Tensor = _Convolve.apply(x, kernel, stride, padding)
+    d = len(stride)
+    # Padded once, and kept so for the backward pass in place of x.
+    flat = pad(x, d) if gap(math.prod(x.shape[1:-d])) else x.flatten(1, x.ndim - 1 - d)
+    out: Tensor = correlate(flat, kernel, stride, padding)
     return out
 
 
@@ -173,45 +166,6 @@ def _laid_out(kernel: Tensor, d: int, dtype: torch.dtype) -> Tensor:
     return out.movedim(-1, 1)
 
 
-@quick
-class _Pad(torch.autograd.Function):
-    """`_padded`, whose gradient is a view."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, d: int) -> Tensor:
-        return _padded(x, d)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.channels = inputs[0].shape[1 : -inputs[1]]
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad.narrow(1, 0, math.prod(ctx.channels)).reshape(grad.shape[0], *ctx.channels, *grad.shape[2:]), None
-
-
-@quick
-class _Convolve(torch.autograd.Function):
-    """Forward and backward as few launches; differentiable twice by the plain formula."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-        return _forward(x, kernel, stride, padding)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, kernel, ctx.stride, ctx.padding = inputs
-        ctx.save_for_backward(x, kernel)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return _send_back(ctx, grad, _backward)
-
-
 def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
     """The same by torch's own operators in any dimension, layouts left to them."""
     d = len(stride)
@@ -265,29 +219,36 @@ def _fake_backward(
     return dx, torch.empty_like(kernel) if needs[1] else x.new_empty(0)
 
 
-def _plain_of_padded(x: Tensor, kernel: Tensor, channels: int, stride: Size, padding: Size) -> Tensor:
-    return plain(x.narrow(1, 0, channels), kernel, stride, padding)
+def _pad_plain(x: Tensor, d: int) -> Tensor:
+    flat = x.flatten(1, x.ndim - 1 - d)
+    return F.pad(flat, (*(0, 0) * d, 0, gap(flat.shape[1])))
 
 
-def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
-    x, kernel = ctx.saved_tensors
-    needs = list(ctx.needs_input_grad[:2])
-    if followed():
-        channels = kernel.shape[2 : -len(ctx.stride)].numel()
-        formula = partial(_plain_of_padded, channels=channels, stride=ctx.stride, padding=ctx.padding)
-        return *again(formula, (x, kernel), needs, grad), None, None
-    dx, dw = gradients(grad, x, kernel, ctx.stride, ctx.padding, needs)
-    return dx if needs[0] else None, dw if needs[1] else None, None, None
+def _pad_gradient(_: Sequence[bool], grad: Tensor, x: Tensor, d: int) -> Gradients:
+    channels = x.shape[1:-d]
+    return (grad.narrow(1, 0, math.prod(channels)).reshape(grad.shape[0], *channels, *grad.shape[2:]),)
 
 
-_pad_operator = operator("pad(Tensor x, SymInt d) -> Tensor", _padded, _fake_padded, _Pad.backward, _Pad.setup_context)
-_operator_backward = operator(
+def _plain_of_padded(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    return plain(x.narrow(1, 0, kernel.shape[2 : -len(stride)].numel()), kernel, stride, padding)
+
+
+def _gradients(
+    needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, stride: Ints, padding: Ints
+) -> Gradients:
+    dx, dw = _convolve_backward(grad, x, kernel, stride, padding, list(needs))
+    return dx if needs[0] else None, dw if needs[1] else None
+
+
+pad = Differentiable(
+    "pad(Tensor x, SymInt d) -> Tensor", _padded, _fake_padded, plain=_pad_plain, gradients=_pad_gradient, tensors=1
+)
+_convolve_backward = Operator(
     "convolve_backward(Tensor grad, Tensor x, Tensor kernel, SymInt[] stride, SymInt[] padding, bool[] needs) "
     "-> (Tensor, Tensor)",
     _backward, _fake_backward,
 )  # fmt: skip
-_operator = operator(
+correlate = Differentiable(
     "convolve(Tensor x, Tensor kernel, SymInt[] stride, SymInt[] padding) -> Tensor",
-    _forward, _fake_forward,
-    lambda ctx, grad: _send_back(ctx, grad, _operator_backward), _Convolve.setup_context,
+    _forward, _fake_forward, plain=_plain_of_padded, gradients=_gradients,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ..._check import Size
 from ..._torch import real
-from ..derivatives import again, followed
+from ..operator import by_formula, followed
 
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
@@ -134,7 +134,7 @@ class _Correlate(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs = ctx.needs_input_grad
         if followed():
-            return *again(partial(F.conv2d, padding=ctx.padding), (x, weight), needs[:2], grad), None
+            return *by_formula(partial(F.conv2d, padding=ctx.padding), (x, weight), needs[:2], grad), None
         dx = dw = None
         if needs[0]:
             borders = tuple(k - 1 - p for k, p in zip(weight.shape[2:], ctx.padding, strict=True))

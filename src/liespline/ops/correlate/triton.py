@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..derivatives import again, followed
-from ..operator import capability, on_its_device, operator
+from ..operator import Differentiable, Gradients, Operator, capability, on_its_device
 from ..plan import Table
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
@@ -104,47 +104,43 @@ def _fake_to_weight(x: Tensor, grad: Tensor, fields: Tensor, window: list[int], 
     return x.new_empty(*fields.shape, *window, x.shape[-1], grad.shape[-1])
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    *tensors, ctx.stride, ctx.padding = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    x, blocks, fields, _, *readers = ctx.saved_tensors
-    needs, x_grad, blocks_grad = ctx.needs_input_grad, None, None
-    if followed():
-        formula = partial(_plain, fields=fields, stride=ctx.stride, padding=ctx.padding)
-        return *again(formula, (x, blocks), needs[:2], grad), *(None,) * 7
-    if needs[0]:
-        x_grad = _input_gradient(grad, blocks, *readers, list(x.shape[2:5]), ctx.stride, ctx.padding)
-    if needs[1]:
-        blocks_grad = _weight_gradient(x, grad, fields, list(blocks.shape[2:5]), ctx.stride, ctx.padding)
-    return x_grad, blocks_grad, *(None,) * 7
-
-
-_input_gradient = operator(
+_input_gradient = Operator(
     "gathered_input_gradient(Tensor grad, Tensor blocks, Tensor readers, Tensor places, Tensor reads, SymInt[] size, "
     "SymInt[] stride, SymInt[] padding) -> Tensor",
     _to_input, _fake_to_input,
 )  # fmt: skip
-_weight_gradient = operator(
+_weight_gradient = Operator(
     "gathered_weight_gradient(Tensor x, Tensor grad, Tensor fields, SymInt[] window, SymInt[] stride, "
     "SymInt[] padding) -> Tensor",
     _to_weight, _fake_to_weight,
 )  # fmt: skip
-correlate = operator(
-    "gathered(Tensor x, Tensor blocks, Tensor fields, Tensor counts, Tensor readers, Tensor places, Tensor reads, "
-    "SymInt[] stride, SymInt[] padding) -> Tensor",
-    _forward, _fake_forward, _backward, _remember,
-)  # fmt: skip
 
 
-def _plain(x: Tensor, blocks: Tensor, fields: Tensor, stride: list[int], padding: list[int]) -> Tensor:
+def _gradients(
+    needs: Sequence[bool], grad: Tensor, x: Tensor, blocks: Tensor, fields: Tensor, counts: Tensor, readers: Tensor,
+    places: Tensor, reads: Tensor, stride: list[int], padding: list[int],
+) -> Gradients:  # fmt: skip
+    size, window = list(x.shape[2:5]), list(blocks.shape[2:5])
+    return (
+        _input_gradient(grad, blocks, readers, places, reads, size, stride, padding) if needs[0] else None,
+        _weight_gradient(x, grad, fields, window, stride, padding) if needs[1] else None,
+    )
+
+
+def _plain(x: Tensor, blocks: Tensor, fields: Tensor, *rest: Any) -> Tensor:
     """The same by torch's own operators."""
+    stride, padding = rest[-2:]
     taken = x.index_select(1, fields.flatten()).movedim(-1, 2).flatten(1, 2)  # (B, A·T·C, D, H, W)
     weight = blocks.movedim((-1, -2), (1, 3)).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
     out = F.conv3d(taken, weight, None, stride, padding, groups=len(blocks))
     return out.unflatten(1, (len(blocks), -1)).movedim(2, -1)
+
+
+correlate = Differentiable(
+    "gathered(Tensor x, Tensor blocks, Tensor fields, Tensor counts, Tensor readers, Tensor places, Tensor reads, "
+    "SymInt[] stride, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward, plain=_plain, gradients=_gradients,
+)  # fmt: skip
 
 
 def _size(x: Tensor, blocks: Tensor, stride: list[int], padding: list[int]) -> list[int]:

@@ -6,8 +6,7 @@ Bandwidth is its limit, and cuDNN stays far from that. Fields lie innermost in m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,10 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..._torch import traced
 from ..correlate.hopper import operators as hopper
-from ..derivatives import again, followed, quick
-from ..operator import on_its_device, operator
+from ..operator import Differentiable, Gradients, Operator, on_its_device
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
 _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until there are so many
@@ -35,7 +32,7 @@ def takes(x: Tensor, window: Size, stride: Size, padding: Size) -> bool:
 def convolve(x: Tensor, kernel: Tensor, padding: Size) -> Tensor:
     """x (B, fields, H, W), kernel (fields, KH, KW) -> (B, fields, H', W'), with fields innermost in memory."""
     last, taps = x.movedim(1, -1).contiguous(), kernel.movedim(0, -1)
-    out: Tensor = correlate(last, taps, list(padding)) if traced(last) else _Correlate.apply(last, taps, list(padding))
+    out: Tensor = correlate(last, taps, padding)
     return out.movedim(-1, 1)
 
 
@@ -73,42 +70,6 @@ def _fake_to_input(grad: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
 
 def _fake_to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -> Tensor:
     return x.new_empty(*window, x.shape[-1], dtype=torch.promote_types(x.dtype, torch.float32))
-
-
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weight, ctx.padding = inputs
-    ctx.save_for_backward(x, weight)
-
-
-def _send_back(
-    ctx: Any, grad: Tensor, to_input: Callable[..., Tensor], to_weight: Callable[..., Tensor]
-) -> tuple[Tensor | None, ...]:
-    x, weight = ctx.saved_tensors
-    needs, x_grad, weight_grad = ctx.needs_input_grad, None, None
-    if followed():
-        return *again(partial(_plain, padding=ctx.padding), (x, weight), needs[:2], grad), None
-    if needs[0]:
-        x_grad = to_input(grad, weight, ctx.padding)
-    if needs[1]:
-        weight_grad = to_weight(x, grad, list(weight.shape[:2]), ctx.padding).to(weight.dtype)
-    return x_grad, weight_grad, None
-
-
-@quick
-class _Correlate(torch.autograd.Function):
-    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
-
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
-        return _launch(x, weight, padding)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _remember(ctx, inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return _send_back(ctx, grad, _to_input, _to_weight)
 
 
 def _plain(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
@@ -177,15 +138,23 @@ def _ceil(value: int, unit: int) -> int:
     return -(-value // unit)
 
 
-_input_gradient = operator(
+_input_gradient = Operator(
     "depthwise_input_gradient(Tensor grad, Tensor weight, SymInt[] padding) -> Tensor", _to_input, _fake_to_input
 )
-_weight_gradient = operator(
+_weight_gradient = Operator(
     "depthwise_weight_gradient(Tensor x, Tensor grad, SymInt[] window, SymInt[] padding) -> Tensor",
     _to_weight, _fake_to_weight,
 )  # fmt: skip
-correlate = operator(
+
+
+def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, weight: Tensor, padding: Size) -> Gradients:
+    return (
+        _input_gradient(grad, weight, padding) if needs[0] else None,
+        _weight_gradient(x, grad, weight.shape[:2], padding).to(weight.dtype) if needs[1] else None,
+    )
+
+
+correlate = Differentiable(
     "depthwise(Tensor x, Tensor weight, SymInt[] padding) -> Tensor",
-    _launch, _fake_forward,
-    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), _remember,
+    _launch, _fake_forward, plain=_plain, gradients=_gradients,
 )  # fmt: skip

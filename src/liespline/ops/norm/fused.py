@@ -1,7 +1,6 @@
 """Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -9,9 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._torch import traced
-from ..derivatives import again, followed, quick
-from ..operator import on_its_device
-from ..operator import operator as registered
+from ..operator import Differentiable, Gradients, Operator, on_its_device
 from . import kernels
 from .launches import backward_launches, empty, forward_launches, ordered, space_of
 
@@ -33,9 +30,8 @@ def normalise(
 
     Where it is traced there is no memory: a compiler adds what is remembered to kernels of its own.
     """
-    if traced(x):
-        return operator(x, weight, bias, eps, relu, pool)
-    found: tuple[Tensor, Tensor] = _Normalise.apply(x, weight, bias, eps, relu, pool, memory)
+    remembered = () if traced(x) else (memory,)
+    found: tuple[Tensor, Tensor] = operator(x, weight, bias, eps, relu, pool, *remembered)
     return found
 
 
@@ -81,30 +77,13 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> 
     return out, terms
 
 
-def _plain(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int) -> Tensor:
+def _plain(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int, _: Memory | None = None
+) -> Tensor:
     """The same by torch's own operators."""
     out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
     out = F.relu(out) if relu else out
     return out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
-
-
-@quick
-class _Normalise(torch.autograd.Function):
-    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
-
-    @staticmethod
-    def forward(
-        x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int, memory: Memory | None
-    ) -> tuple[Tensor, Tensor]:
-        return _forward(x, weight, bias, eps, relu, pool, memory)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        _remember(ctx, inputs[:6], output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        return *_send_back(ctx, grad, _backward), None
 
 
 def _fake_forward(
@@ -118,32 +97,23 @@ def _fake_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int
     return empty(x, space_of(x)), facts.new_empty(4, x.shape[1])
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    x, weight, bias, ctx.eps, ctx.relu, ctx.pool = inputs
-    ctx.save_for_backward(x, weight, bias, output[1])
-    ctx.mark_non_differentiable(output[1])
-
-
-def _send_back(ctx: Any, grad: Tensor, gradients: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor | None, ...]:
-    x, weight, bias, facts = ctx.saved_tensors
-    if followed():
-        formula = partial(_plain, eps=ctx.eps, relu=ctx.relu, pool=ctx.pool)
-        return *again(formula, (x, weight, bias), ctx.needs_input_grad[:3], grad), None, None, None
-    dx, terms = gradients(grad, x, facts, ctx.relu, ctx.pool)
-    return dx, None if weight is None else terms[0], None if bias is None else terms[1], None, None, None
-
-
 def _exact(x: Tensor) -> torch.dtype:
     return torch.promote_types(x.dtype, torch.float32)
 
 
-# For torch.compile, which looks into nothing that launches kernels itself.
-operator_backward = registered(
+_operator_backward = Operator(
     "normalise_backward(Tensor grad, Tensor x, Tensor facts, bool relu, SymInt pool) -> (Tensor, Tensor)",
     _backward, _fake_backward,
 )  # fmt: skip
-operator = registered(
+
+
+def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, *rest: Any) -> Gradients:
+    weight, bias, _, relu, pool, *_, facts = rest
+    dx, terms = _operator_backward(grad, x, facts, relu, pool)
+    return dx, None if weight is None else terms[0], None if bias is None else terms[1]
+
+
+operator = Differentiable(
     "normalise(Tensor x, Tensor? weight, Tensor? bias, float eps, bool relu, SymInt pool) -> (Tensor, Tensor)",
-    _forward, _fake_forward,
-    lambda ctx, grad, _: _send_back(ctx, grad, operator_backward), _remember,
+    _forward, _fake_forward, plain=_plain, gradients=_gradients, tensors=3,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pydicom
 from ..arrays import Array
 from ..files import DataError
 from .nifti import upright
-from .scan import Scan
+from .reading import Scan
 
 SUFFIXES = (".dcm", ".ima")
 _NEEDED = ("ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing", "SeriesInstanceUID", "Rows", "Columns")

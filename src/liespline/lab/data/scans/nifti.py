@@ -12,7 +12,7 @@ from nibabel.spatialimages import SpatialImage
 
 from ..arrays import Array
 from ..files import DataError, replaced
-from .scan import Scan
+from .reading import Scan
 
 SUFFIXES = (".nii", ".nii.gz")
 

@@ -8,18 +8,15 @@ read without Triton; the kernels are imported when one is first launched.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ...._check import Size
-from ...._torch import traced
-from ...derivatives import again, followed, quick
-from ...operator import capability, on_its_device, operator
+from ...operator import Differentiable, Gradients, Operator, capability, on_its_device
 from .tiles import tables
 
 Ints = Sequence[int]
@@ -60,10 +57,7 @@ def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tens
     (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
     found = _tables(lines, elements, rows, channels, outputs, fields.device)
     borders = (0,) * missing + padding
-    if traced(last):
-        out: Tensor = correlate(last, kernel, found, list(lines), list(borders))
-    else:
-        out = _Correlate.apply(last, kernel, found, lines, borders)
+    out: Tensor = correlate(last, kernel, found, lines, borders)
     return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
 
 
@@ -124,68 +118,42 @@ def _fake_to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, line
     return _like(kernel)
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, kernel, table, ctx.lines, ctx.padding = inputs
-    ctx.save_for_backward(x, kernel, table)
-
-
-def _send_back(
-    ctx: Any, grad: Tensor, to_input: Callable[..., Tensor], to_weight: Callable[..., Tensor]
-) -> tuple[Tensor | None, ...]:
-    x, kernel, table = ctx.saved_tensors
-    needs, x_grad, kernel_grad = ctx.needs_input_grad, None, None
-    if followed():
-        formula = partial(_plain, lines=ctx.lines, padding=ctx.padding)
-        return *again(formula, (x, kernel), needs[:2], grad), None, None, None
-    if needs[0]:
-        x_grad = to_input(grad, kernel, table, ctx.lines, ctx.padding, list(x.shape[1:4]), x.shape[4])
-    if needs[1]:
-        kernel_grad = to_weight(x, grad, kernel, table, ctx.lines, ctx.padding)
-    return x_grad, kernel_grad, None, None, None
-
-
 # `lines` (A·T) are the fields that each element reads, −1 for none, and `table` is theirs.
-_input_gradient = operator(
+_input_gradient = Operator(
     "hopper_input_gradient(Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding, SymInt[] size, "
     "SymInt fields) -> Tensor",
     _to_input, _fake_to_input,
 )  # fmt: skip
-_weight_gradient = operator(
+_weight_gradient = Operator(
     "hopper_weight_gradient(Tensor x, Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) "
     "-> Tensor",
     _to_weight, _fake_to_weight,
 )  # fmt: skip
-correlate = operator(
-    "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
-    _forward, _fake_forward,
-    lambda ctx, grad: _send_back(ctx, grad, _input_gradient, _weight_gradient), _remember,
-)  # fmt: skip
 
 
-@quick
-class _Correlate(torch.autograd.Function):
-    """Eagerly, where an operator of torch's library takes longer to call than the kernels to launch."""
-
-    @staticmethod
-    def forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Size, padding: Size) -> Tensor:
-        return _forward(x, kernel, table, lines, padding)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _remember(ctx, inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return _send_back(ctx, grad, _to_input, _to_weight)
+def _gradients(
+    needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints
+) -> Gradients:
+    size, fields = list(x.shape[1:4]), x.shape[4]
+    return (
+        _input_gradient(grad, kernel, table, lines, padding, size, fields) if needs[0] else None,
+        _weight_gradient(x, grad, kernel, table, lines, padding) if needs[1] else None,
+    )
 
 
-def _plain(x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def plain(x: Tensor, kernel: Tensor, _: Tensor, lines: Ints, padding: Ints) -> Tensor:
     """The same by torch's own operators."""
-    table = torch.tensor(list(lines), device=x.device)
-    taken = x.index_select(4, table.clamp(min=0)) * (table >= 0).to(x.dtype).unsqueeze(-1)
+    read = torch.tensor(list(lines), device=x.device)
+    taken = x.index_select(4, read.clamp(min=0)) * (read >= 0).to(x.dtype).unsqueeze(-1)
     weight = kernel.to(x.dtype).transpose(0, 1).transpose(2, 3).flatten(2, 3).flatten(0, 1)  # (A·O, T·C, KD, KH, KW)
     out = F.conv3d(taken.flatten(4).movedim(-1, 1), weight, None, 1, tuple(padding), groups=kernel.shape[1])
     return out.movedim(1, -1).unflatten(-1, (kernel.shape[1], -1))
+
+
+correlate = Differentiable(
+    "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
+    _forward, _fake_forward, plain=plain, gradients=_gradients,
+)  # fmt: skip
 
 
 def _size(x: Tensor, kernel: Tensor, padding: Ints) -> list[int]:
