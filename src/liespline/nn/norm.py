@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._torch import traced, transformed
 from ..grids import Grid
-from ..ops.correlate import triton
+from ..ops.norm import available
 from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
 from .statistics import HaarWeighted, affine, widened
@@ -88,7 +88,7 @@ class BatchNorm(HaarWeighted, _BatchNorm):
         by_batch = self.training or self.running_mean is None
         if by_batch and x.numel() == self.num_features:
             raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
-        ours = x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
+        ours = x.numel() > 0 and available(x.device, x.dtype) and not transformed()
         even = self.haar is None and (self.weight is None) == (self.bias is None)
         return by_batch and even and ours
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..correlate.hopper import operators as hopper
 from ..operator import Differentiable, Gradients, Operator, on_its_device
+from ..trust import KINDS, Kernels, drawn, off
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
 _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until there are so many
@@ -23,7 +23,7 @@ _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until 
 
 def takes(x: Tensor, window: Size, stride: Size, padding: Size) -> bool:
     """Whether our kernels correlate images (B, fields, H, W) with such windows: where they were measured and won."""
-    if not hopper.available(x.device, x.dtype) or len(window) != 2 or max(stride) > 1 or max(window) > _WIDEST:
+    if off("depthwise", x.device, x.dtype) or len(window) != 2 or max(stride) > 1 or max(window) > _WIDEST:
         return False
     room = all(p < k <= n + 2 * p for n, k, p in zip(x.shape[2:], window, padding, strict=True))
     return room and x.shape[0] > 0 and x.shape[1] % 8 == 0 and math.prod(x.shape[1:]) < 2**31
@@ -157,4 +157,15 @@ def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, weight: Tensor, p
 correlate = Differentiable(
     "depthwise(Tensor x, Tensor weight, SymInt[] padding) -> Tensor",
     _launch, _fake_forward, plain=_plain, gradients=_gradients,
+)  # fmt: skip
+
+
+def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tuple[Any, ...]]:
+    x, weight = drawn(6, 9, 10, 24), drawn(3, 3, 24, seed=1)
+    return correlate, (x.to(device, dtype), weight.to(device), (1, 0))
+
+
+KINDS["depthwise"] = Kernels(
+    "depthwise kernels", (torch.bfloat16,), "NVIDIA GPUs of compute capability 9.0", lambda found: found == (9, 0),
+    _call, (3, 2),
 )  # fmt: skip
