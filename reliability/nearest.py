@@ -37,6 +37,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "models/classifier": ["core/test_ready_networks", "core/test_symmetries"],
     "models/kit": ["core/test_ready_networks", "core/test_symmetries", "core/test_disc"],
     "models/kernels": ["core/test_finer_grids", "core/test_models", "core/test_ready_networks"],
+    "models/precise": ["core/test_mixed_precision"],
     "models/": ["core/test_ready_networks", "core/test_models"],
     "lab/training/optimisers": ["lab/test_optimise"],
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
@@ -49,6 +50,7 @@ NEAREST = {  # by how the file's name begins, first match first
     ],
     "lab/runs/checkpoint": ["lab/test_learned"],
     "lab/runs/line": ["lab/test_line"],
+    "lab/symmetry/": ["lab/test_symmetry"],
     "lab/session": [
         "lab/test_record",
         "lab/test_data_check",

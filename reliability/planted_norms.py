@@ -1,9 +1,11 @@
-"""Faults to plant in norms, one at a time."""
+"""Faults to plant in norms and in half precision, one at a time."""
 
 from fault import Fault
 
 _TWO_GRIDS = "core/test_norms::test_the_same_function_on_two_grids_is_normalised_alike"
 _LOOPS = "core/test_norms::test_statistics_are_those_of_plain_loops"
+
+_HALF = "core/test_mixed_precision::"
 
 FAULTS = [
     Fault("nn/statistics.py::HaarWeighted._weigh", "values * self.haar.to(values)", "values + 0 * self.haar.to(values)",
@@ -21,4 +23,8 @@ FAULTS = [
     Fault("_convert.py::_Converter._group_norm", "layer.num_groups, layer.num_channels",
           "layer.num_channels, layer.num_channels", "convert: group norms become instance norms",
           "core/test_converting::test_norms_of_one_image_keep_their_options"),
+    Fault("functional/correlation.py::project", "project(widened(x), reduce, weights)", "project(x, reduce, weights)",
+          "means over H are rounded to half precision", _HALF + "test_the_projection_is_not_rounded"),
+    Fault("models/precise.py::PreciseLinear.forward", "if not is_autocast(input.device):", "if True:",
+          "logits are rounded to half precision", _HALF + "test_quarter_turns_of_networks_in_bfloat16"),
 ]  # fmt: skip

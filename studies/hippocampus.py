@@ -1,6 +1,7 @@
 """Hippocampi in MR volumes, by the command with its defaults: the plain network beside SO(3)."""
 
 from liespline.lab.sweep.study import Row, Study
+from studies.recipes import OLD
 
 STUDY = Study(
     task="segment",
@@ -8,7 +9,7 @@ STUDY = Study(
     "and 29 to test on, as the command deals them.",
     protocol="The defaults of `liespline train segment`, 30 epochs: no augmentation, widths 8 to 24, so that the "
     "networks have other numbers of parameters. Dice of whole volumes, the mean of front and back.",
-    recipe={"epochs": 30},
+    recipe={**OLD, "epochs": 30},
     networks={"so3": {"group": "so3"}, "plain": {"group": "none"}},
     seeds=3,
     rows=[Row("so3", "plain", "hippocampi, unrotated: Dice", "Dice")],

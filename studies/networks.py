@@ -16,7 +16,7 @@ from studies.intervals import Estimate, area_over_images, over_images, over_seed
 Line = Mapping[str, Any]
 NAMES = {
     "success": "landmarks found", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "auc": "AUC",
-    "dice": "Dice",
+    "dice": "Dice", "dice_per_image": "Dice per image",
 }  # fmt: skip
 """Scores in words. The first of them that a run has decides its pictures."""
 ON_LAST, LAST_TEN = "validation AUC, last 5 epochs", ", last ten epochs"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from liespline.lab.sweep.study import Row
 from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
+from studies.paired import compare, holm
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
 BEHIND = ("AUC", "balanced", "sensitivity", "majority class")
@@ -44,11 +45,18 @@ def networks_table(networks: Sequence[Network]) -> list[str]:
 
 
 def differences_table(rows: Sequence[Row], networks: Mapping[str, Network]) -> list[str]:
-    """How far the first network of each comparison is ahead of the second, in points; nothing where none was run."""
+    """How far the first network of each comparison is ahead of the second, in points; nothing where none was run.
+
+    Where the scores of every image were kept, the comparison is paired, and p is corrected by Holm over the table.
+    """
     pairs = dict.fromkeys((row.ours, row.other) for row in rows if row.other)
     there = [(networks[a], networks[b]) for a, b in pairs if a in networks and b in networks]
     names = _columns([pair[0] for pair in there])
     lines = [[f"{a.name} − {b.name}{a.mark or b.mark}", *(difference(a, b, name) for name in names)] for a, b in there]
+    found = {(i, j): compare(a.runs, b.runs, name) for i, (a, b) in enumerate(there) for j, name in enumerate(names)}
+    paired = {place: one for place, one in found.items() if one}
+    for ((i, j), one), p in zip(paired.items(), holm([one.p for one in paired.values()]), strict=True):
+        lines[i][1 + j] = f"{points(one.interval.value, one.interval)}, p = {p:.3f}"
     return ["", "In points:", "", *table(["difference", *names], lines)] if lines else []
 
 

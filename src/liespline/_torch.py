@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 
 __all__ = [
     "DispatchKeySet", "OpOverload", "as_new", "batched", "beside", "constant", "full_precision", "has_tangent",
-    "has_values", "is_autocast", "plain", "readable", "real", "recorded", "traced", "transformed", "unseen",
+    "has_values", "is_autocast", "plain", "readable", "real", "recorded", "traced", "transformed", "unseen", "widened",
     "with_gradients",
 ]  # fmt: skip
 
@@ -98,6 +98,11 @@ def full_precision(device: torch.device) -> AbstractContextManager[Any]:
 def is_autocast(device: torch.device) -> bool:
     """Say whether autocast is on; the meta device has none."""
     return device.type != "meta" and torch.is_autocast_enabled(device.type)
+
+
+def widened(x: Tensor) -> Tensor:
+    """Return x in float32 at least, in which sums are exact enough."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 @contextmanager

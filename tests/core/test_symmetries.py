@@ -61,7 +61,7 @@ def prepared(net: nn.Module, *shape: int) -> nn.Module:
 def test_moves_are_exact_at_every_size(name: str) -> None:
     make, kept = NETWORKS[name]
     net = prepared(make(), 3, 28, 28)
-    for size in (28, 29, 63, 64):
+    for size in (28, 29, 63, 64, *([96] if name == "resnet" else [])):
         x = torch.randn(2, 3, size, size, dtype=X64)
         assert max(change(net, x, MOVES[move]) for move in kept) <= 1e-10, size
 
@@ -101,7 +101,15 @@ def test_every_stride_is_centred_at_every_size(stride: int) -> None:
 @pytest.mark.parametrize("model", ["classifier", "resnet"])
 @pytest.mark.parametrize("n", [11, 36, 37])
 def test_a_network_of_a_disc_sees_no_corner(model: str, n: int) -> None:
-    net = ready(model, disc=True).double().eval()
+    check_sees_no_corner(ready(model, disc=True), n)
+
+
+def test_nor_does_one_that_begins_with_a_stride() -> None:
+    check_sees_no_corner(ready("classifier", disc=True, stride=2), 36)
+
+
+def check_sees_no_corner(net: nn.Module, n: int) -> None:
+    net = net.double().eval()
     x = torch.rand(2, 3, n, n, dtype=X64)
     middle = ((n - 1) / 2,) * 2
     corners = torch.tensor([[math.dist((i, j), middle) >= n / 2 for j in range(n)] for i in range(n)])

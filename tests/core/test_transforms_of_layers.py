@@ -20,6 +20,7 @@ from liespline.ops import choose
 from liespline.ops.correlate import cudnn, triton
 from liespline.ops.correlate.hopper import operators as hopper
 from liespline.ops.depthwise import hopper as depthwise
+from liespline.ops.path import changed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.script.*:DeprecationWarning"
@@ -31,13 +32,8 @@ X64 = torch.float64
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
     ordinary = choose._decide
-    names = choose.Question._fields
-
-    def on_cuda(q: choose.Question, plan: ops.Plan | None) -> choose.Choice:
-        # Not q._replace, which torch 2.6 does not trace.
-        return ordinary(choose.Question(*[True if name == "cuda" else getattr(q, name) for name in names]), plan)
-
-    monkeypatch.setattr(choose, "_decide", on_cuda)
+    gpu = torch.device("cuda")
+    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(changed(q, device=gpu), plan))
     monkeypatch.setattr(choose, "_decided", lambda q, plan: choose._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 

@@ -11,7 +11,7 @@ import torch
 
 import liespline as ls
 from liespline.lab import load
-from liespline.lab.networks import Signature
+from liespline.lab.networks import VERSION, Signature
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import save_trained
@@ -51,10 +51,11 @@ OLD = {
     # The default widths of a chain meant those of the ResNet.
     "rotmnist": (
         {"network": "resnet", "widths": [16, 24, 32, 48]}, {"space": [28, 28]},
-        lambda: ls.models.resnet(1, 2, H, widths=(24, 24, 48, 48)),
+        lambda: ls.models.resnet(1, 2, H, widths=(24, 24, 48, 48), kernel="dense", version=1),
     ),
     "mnist": (
-        {"network": "resnet", "widths": [3, 5]}, {"space": [28, 28]}, lambda: ls.models.resnet(1, 2, H, widths=(3, 5)),
+        {"network": "resnet", "widths": [3, 5], "weights": 9_000}, {"space": [28, 28]},
+        lambda: ls.models.resnet(1, 2, H, widths=(3, 5), kernel="dense", parameters=9_000, version=1),
     ),
 }  # fmt: skip
 USE = """
@@ -125,9 +126,9 @@ def test_a_file_of_today_holds_what_the_data_decided(tmp_path, task):
         made = chosen.make(config, signature)
         save_trained(run, chosen.settled(config, signature), signature, made.state_dict(), 0, None)
         described = read_weights(run.model_file)[1]["config"]["network"]
-        assert described["architecture"] == 1
+        assert described["architecture"] == VERSION
         layers = sum(isinstance(module, ls.Lift | ls.GConv) for module in made.modules())
-        expected = (24, 24, 48, 48) if network == "resnet" else config.network.widths[:layers]
+        expected = (8, 8) if network == "resnet" else config.network.widths[:layers]
         assert tuple(described["widths"]) == expected
         assert load(run.path).state_dict().keys() == {f"network.{name}" for name in made.state_dict()}
 
@@ -137,7 +138,7 @@ def test_a_network_of_a_later_version_is_refused(tmp_path):
     weights, about = read_weights(tmp_path / "digits" / "model.safetensors")
     about["config"]["network"]["architecture"] = 7
     save_weights(tmp_path / "digits" / "model.safetensors", weights, about)
-    with pytest.raises(ValueError, match="architecture = 7: this liespline makes networks of version 1; update it"):
+    with pytest.raises(ValueError, match="architecture = 7: this liespline makes networks up to version 2; update it"):
         load(tmp_path / "digits" / "model.safetensors")
     task, signature = find_task("landmarks"), Signature(1, (8, 8), ("a",))
     with pytest.raises(ConfigError, match=r"network \(task landmarks\) 'resnet' is unknown"):

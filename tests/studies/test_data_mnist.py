@@ -96,6 +96,32 @@ def test_generated_splits_do_not_overlap(tmp_path, monkeypatch):
         mnist.load(tmp_path, "train", "rotatd")
 
 
+def test_deals_share_out_the_same_digits(tmp_path, monkeypatch):
+    small_mnist(tmp_path, 150, 50)
+    monkeypatch.setattr(mnist, "_COUNTS", {"train": 60, "valid": 20, "test": 100})
+    monkeypatch.setattr(mnist, "transformed", lambda images, *moves: (images * 255).round().astype(np.uint8))
+
+    def digits(task: str, split: str, seed: int) -> list[bytes]:
+        task = find_task(f"studies.digits:{task}")
+        split = task.load(task.defaults.updated(data=str(tmp_path), seed=seed), split)
+        return [image.numpy().tobytes() for image, _ in split]
+
+    old = {split: digits("ROTMNIST", split, 3) for split in ("train", "valid", "test")}
+    spare = digits("SPARE", "test", 3)
+    assert digits("SPARE", "train", 3) == old["train"]
+    assert len(spare) == 20
+    for seed in (0, 1):
+        deal = {split: digits("DEALT", split, seed) for split in old}
+        together = [*deal["train"], *deal["valid"], *deal["test"]]
+        assert sorted(together) == sorted([*old["train"], *old["valid"], *old["test"]])
+        assert not set(together) & set(spare)
+        assert [len(part) for part in deal.values()] == [60, 20, 100]
+        # Of a fresh deal, 100 of 180 digits are old test digits by chance: 55.6 ± 3.3 of its 100.
+        assert 40 < len(set(deal["test"]) & set(old["test"])) < 70
+        assert digits("DEALT", "test", seed) == deal["test"]
+    assert digits("DEALT", "test", 0) != digits("DEALT", "test", 1)
+
+
 GZ = "train-images-idx3-ubyte.gz"
 IDX_FAULTS = {
     "truncated gzip": (lambda p: (p / GZ).write_bytes((p / GZ).read_bytes()[:-900]), r"images.*cannot be unpacked"),

@@ -5,7 +5,7 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 """
 
 from .. import _compiling
-from ..ops.correlate.dense import kernel, lift_kernel
+from ..ops.correlate.reference import kernel, lift_kernel
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel

@@ -14,15 +14,13 @@ from torch.nn import functional as F
 from .. import ops
 from .._check import Size
 from .._check import sizes as whole_numbers
-from .._torch import full_precision, real, recorded
+from .._torch import full_precision, is_autocast, real, recorded, widened
 from ..grids import Grid
 from ..ops import choose
-from ..ops.correlate import banded, dense
+from ..ops.correlate import fields, reference, whole
 from ..splines import SplineBasis
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
-
-_CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 def lift(
@@ -47,12 +45,14 @@ def lift(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        return add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
+        return add_bias(
+            reference.grouped(x, _sampled(reference.lift_kernel, weight, x_samples), groups, stride, zeros), bias
+        )
     choice = choose.choose(x, weight, sizes, stride, zeros)
     x = x.to(choose.compute_dtype(x))
     with full_precision(x.device):
-        sampled = dense.lift_kernel(*choose.exact(weight, x_samples))
-        out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+        sampled = reference.lift_kernel(*choose.exact(weight, x_samples))
+        out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
     return add_bias(out, bias)
 
 
@@ -83,8 +83,8 @@ def correlate(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        kernel = _sampled(dense.kernel, weight, x_samples, h_samples)
-        return add_bias(grouped(x, kernel, groups, stride, zeros), bias)
+        kernel = _sampled(reference.kernel, weight, x_samples, h_samples)
+        return add_bias(reference.grouped(x, kernel, groups, stride, zeros), bias)
     choice = choose.choose(x, weight, sizes, stride, zeros, plan)
     x, plan = x.to(choose.compute_dtype(x)), plan and plan.on(x.device)
     with full_precision(x.device):
@@ -92,15 +92,14 @@ def correlate(
         weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
             if plan is not None and keep:
-                sampled = dense.kept_kernel(weight, x_samples, h_samples, plan, "whole")
+                sampled = whole.kept_kernel(weight, x_samples, h_samples, plan, "whole")
             else:
-                sampled = dense.kernel(weight, x_samples, h_samples)
-            out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+                sampled = reference.kernel(weight, x_samples, h_samples)
+            out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
         else:
-            out = banded.correlate(
-                x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
-                stride=stride, padding=zeros, keep=keep,
-            )  # fmt: skip
+            out = fields.correlate(
+                x, weight, x_samples, h_samples, plan=plan, choice=choice, stride=stride, padding=zeros, keep=keep
+            )
     return add_bias(out, bias)
 
 
@@ -108,32 +107,21 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
 
     "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum;
-    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`.
+    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`. Under autocast it is
+    computed, and leaves, in float32.
     """
     if reduce == "max":
         # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
         # torch.jit.trace traces twice, with and without gradients, and wants to find the same.
-        return x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
+        out = x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
+        return widened(out) if is_autocast(x.device) else out
+    if is_autocast(x.device):
+        with full_precision(x.device):
+            return project(widened(x), reduce, weights)
     if reduce == "mean":
         weights = weights / weights.sum()
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
     return out.reshape(*out.shape[:-1], *x.shape[3:])
-
-
-# ---- channel groups ----
-
-
-def grouped(x: Tensor, kernel: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
-    """Return the correlation of channel groups that do not see each other, as one grouped convolution.
-
-    x `(B, C, *inputs, *space)`, kernel `(O, A, C/groups, *inputs, *W)` → `(B, O, A, *space)`.
-    """
-    shape, d = kernel.shape[:2], len(stride)
-    rows = kernel.flatten(0, 1).flatten(1, kernel.ndim - 2 - d)  # (O·A, C/groups·inputs, *W)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    if d == 0:
-        return _CONV[1](flat.unsqueeze(-1), rows.unsqueeze(-1), groups=groups).squeeze(-1).unflatten(1, shape)
-    return _CONV[d](flat, rows, None, stride, padding, groups=groups).unflatten(1, shape)
 
 
 def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) -> Tensor:

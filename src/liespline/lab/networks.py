@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .. import models
 from ..models.classifier import classifier
+from ..models.kit import VERSION
 from ..models.resnet import resnet
 from ..models.unet import unet
 from ..nn import Ensemble
@@ -25,8 +26,6 @@ from .settings import SETTINGS, Config, ConfigError, Network, written
 from .settings.definition import shown
 from .tasks.grids import make_grid, of_the_paper, splines
 
-VERSION = 1
-"""Of the functions below: the next number once one of them makes another network from the same settings."""
 MOST_SAMPLES = 10**8
 
 
@@ -96,9 +95,9 @@ class Architecture:
 def build(config: Config, signature: Signature) -> nn.Module:
     """The network of a configuration, or an ensemble that has its parameters together."""
     network = config.network
-    if network.architecture != VERSION:
+    if network.architecture > VERSION:
         raise ConfigError(
-            f"architecture = {network.architecture}: this liespline makes networks of version {VERSION}; update it"
+            f"architecture = {network.architecture}: this liespline makes networks up to version {VERSION}; update it"
         )
     make = NETWORKS[network.network].make
     count, parameters = network.ensemble, network.parameters
@@ -165,6 +164,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "n_k": splines(network),
         "separable": network.separable,
         "parameters": network.parameters,
+        "version": network.architecture,
     }
 
 

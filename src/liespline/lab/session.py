@@ -81,7 +81,9 @@ class Session:
             self.loaded |= self._unchanged(self.manifest, new) if self.manifest else self._now(new)
         return {name: self.loaded[name] for name in names}
 
-    def _names(self) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The splits that the data have."""
         try:
             return self.task.splits(self.config)
         except DataError:
@@ -110,7 +112,7 @@ class Session:
 
     def validate(self) -> list[str]:
         """Look at every image: remarks on them; DataError with all that would stop training or spoil its numbers."""
-        self.load(*(self.manifest.splits if self.manifest else self._names()))
+        self.load(*(self.manifest.splits if self.manifest else self.names))
         splits, where = self.loaded, str(self.config.data or self.config.task)
         remarks = validate(splits, where)
         known = self._value_range(splits.get("train"))

@@ -10,7 +10,7 @@ from torch import nn
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kernels import guarded
-from .kit import Kernels, Kit, build, checked
+from .kit import VERSION, Kernels, Kit, build, checked
 
 
 def classifier(
@@ -28,6 +28,7 @@ def classifier(
     field_dropout: float = 0.0,
     disc: bool = False,
     parameters: int | None = None,
+    version: int = VERSION,
 ) -> nn.Sequential:
     """A lifting layer, group correlations with halvings between them, the maximum over the group, a mean over space.
 
@@ -37,7 +38,8 @@ def classifier(
     `SeparableGConv`; `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself:
     for tissue, and what else fills the image. A grid of one element gives the ordinary CNN of the same plan;
     `parameters` scales all widths together to about that many numbers to learn, so that networks of different groups
-    come out equally large.
+    come out equally large, by widths in multiples of eight where these come within 3 %; `version=1` does without, as
+    liespline 0.2 did.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     Raises ValueError for an unknown kernel or for fewer than two widths.
@@ -45,7 +47,7 @@ def classifier(
     widths = checked("classifier", widths, least=2)
 
     def network(kit: Kit, widths: Sequence[int]) -> list[nn.Module]:
-        layers: list[nn.Module] = [Centre(stride)] if stride > 1 else []
+        layers: list[nn.Module] = [Centre(stride, disc=disc and version > 1)] if stride > 1 else []
         layers.append(kit.lift(in_channels, widths[0], stride=stride))
         for i, (before, width) in enumerate(pairwise(widths), 1):
             layers.append(kit.norm(before, field_dropout))
@@ -56,4 +58,4 @@ def classifier(
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
     kernels = Kernels(kernel_size, kernel, n_k, separable, disc)
-    return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernels)))
+    return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernels, version)))

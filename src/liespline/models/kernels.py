@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid, local, repulsion, uniform
-from ..grids.grid import on_every_component
+from ..grids.grid import on_cpu, on_every_component
 from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
@@ -21,6 +21,7 @@ SPLINES = "h_basis"
 KERNELS = ("dense", "local", "atrous", "deformable", "pointwise")
 
 
+@on_cpu
 def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, degree: int = 3) -> SplineBasis:
     """Return n_k splines on H of a kind: by default one per element, or the nearest neighbours for local kernels.
 

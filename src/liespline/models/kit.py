@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -13,14 +14,19 @@ from torch.nn import functional as F
 
 from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
-from ..grids import Grid
-from ..nn import FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
+from ..grids import Grid, disc
+from ..grids.grid import on_cpu
+from ..nn import Centre, FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
+from ..splines import SplineBasis
 from .kernels import guarded, h_basis
+from .precise import PreciseLinear
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
 
 Network = TypeVar("Network")
+VERSION = 2
+"""Of the ready networks; 1 are those of liespline 0.2, which its files of parameters need."""
 
 
 class Kernels(NamedTuple):
@@ -55,6 +61,21 @@ class Kit:
         return self._make(
             inputs * outputs * _splines(size, self.grid),
             lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, **self._options(size)),
+        )
+
+    def halving(self, inputs: int, outputs: int) -> nn.Module:
+        """From an image to the group at half the size, about the image's centre.
+
+        Splines twice as wide hold little that every second sample cannot show. So it is as equivariant between the
+        angles of the grid as a layer of common splines with `Downsample` behind it, and a stride alone is not.
+        """
+        window = wide(self.kernel_size, self.d)
+        inner = window - 2 if window > 3 else window  # as many splines as the window would have
+        size, basis = 2 * inner + 1, _twice_as_wide(inner, self.d)
+        options = {"stride": 2, "padding": inner, "x_basis": basis, **self._options(size)}
+        return self._make(
+            inputs * outputs * len(basis),
+            lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.grid, **options)),
         )
 
     def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
@@ -101,7 +122,7 @@ class Kit:
         return {"bias": False, "padding_mode": self._border if window > 1 else "zeros"}
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
-        return self._make((inputs + 1) * outputs, lambda: nn.Linear(inputs, outputs))
+        return self._make((inputs + 1) * outputs, lambda: PreciseLinear(inputs, outputs))
 
     def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
         self.parameters += parameters
@@ -143,6 +164,13 @@ class DiscMean(nn.Module):
         return (x * (weight / weight.sum()).to(x.dtype)).sum(tuple(range(2, x.ndim)), keepdim=True)
 
 
+@lru_cache(maxsize=32)
+@on_cpu
+def _twice_as_wide(side: int, d: int) -> SplineBasis:
+    """Splines for every second sample, with their centres in a disc."""
+    return SplineBasis(disc(side, d), scale=2.0)
+
+
 @lru_cache(maxsize=256)
 def _splines(window: int, grid: Grid) -> int:
     """How many spatial splines a layer has by default."""
@@ -163,20 +191,42 @@ def build(
     parameters: int | None,
     grid: Grid,
     kernels: Kernels,
+    version: int = VERSION,
 ) -> Network:
     """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
+    if version not in range(1, VERSION + 1):
+        raise ValueError(f"version = {version}: this liespline makes ready networks of versions 1 to {VERSION}")
 
     def count(candidate: Sequence[int]) -> int:
         kit = Kit(grid, kernels, dry=True)
         network(kit, candidate)
         return kit.parameters
 
-    def times(factor: float) -> tuple[int, ...]:
-        return tuple(max(1, round(factor * width)) for width in widths)
-
     if parameters is not None:
         # The count grows about as the square of the factor: try finely around where that puts it.
         guess = math.sqrt(parameters / count(widths))
-        candidates = {times(guess * 2 ** (i / 64)) for i in range(-128, 129)}
-        widths = min(candidates, key=lambda candidate: (abs(count(candidate) - parameters), candidate))
+        scaled = {tuple(max(1, round(guess * 2 ** (i / 64) * width)) for width in widths) for i in range(-128, 129)}
+        off = {candidate: abs(count(candidate) - parameters) for candidate in scaled}
+        widths = nearest = min(off, key=lambda candidate: (off[candidate], candidate))
+        if version > 1:
+            met = (near for near in in_lanes(nearest) if abs(count(near) - parameters) <= 0.03 * parameters)
+            widths = next(met, nearest)
     return network(Kit(grid, kernels), widths)
+
+
+def in_lanes(widths: Sequence[int]) -> list[tuple[int, ...]]:
+    """Multiples of eight, the lanes in which a GPU computes channels, near some widths: first what distorts them least.
+
+    None are farther off than a third, so that small widths stay as they are; equal ones stay equal.
+    """
+    found = []
+    each = {width: [lanes for lanes in _nearest_lanes(width) if 3 / 4 <= lanes / width <= 4 / 3] for width in widths}
+    for picked in product(*each.values()):
+        of = dict(zip(each, picked, strict=True))
+        ratios = [lanes / width for width, lanes in of.items()]
+        found.append((max(ratios) / min(ratios), tuple(of[width] for width in widths)))
+    return [candidate for _, candidate in sorted(found)]
+
+
+def _nearest_lanes(width: int) -> list[int]:
+    return [8 * (round(width / 8) + step) for step in (-1, 0, 1)]

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample
 from .kernels import guarded
-from .kit import Kernels, Kit, build, checked
+from .kit import VERSION, Kernels, Kit, build, checked
 
-WIDTHS = (24, 24, 48, 48)
+WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
+"""The default widths of each version."""
 
 
 def resnet(
@@ -20,9 +21,9 @@ def resnet(
     classes: int,
     grid: Grid,
     *,
-    widths: Sequence[int] = WIDTHS,
+    widths: Sequence[int] = WIDTHS[VERSION],
     kernel_size: int = 5,
-    kernel: str = "dense",
+    kernel: str = "local",
     n_k: int | Sequence[int] | None = None,
     separable: bool = False,
     dropout: float = 0.3,
@@ -30,16 +31,18 @@ def resnet(
     disc: bool = False,
     features: bool = False,
     parameters: int | None = None,
+    version: int = VERSION,
 ) -> nn.Module:
-    """Residual blocks on the group, one for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
+    """ResNet-18's plan on the group, a residual block for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
 
-    Where the width changes a new stage begins, at half the size, the first at half that of the image. The last window
-    sees no border; then come the maximum over the group, the mean over space and two linear layers. `disc=True` lets
-    all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and what else fills the
-    image. `features=True` leaves the head out and returns the pyramid for heads of your own: a tuple of
-    `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout` between the
-    linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths to about that many
-    numbers to learn.
+    The first layer halves the image about its centre; where the width changes a new stage begins, at half the size. The
+    last window sees no border; then come the maximum over the group, the mean over space and two linear layers.
+    `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
+    what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
+    tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths to about
+    that many numbers to learn, by multiples of eight where these come within 3 %. `version=1` is the network of
+    liespline 0.2, which lifted the image at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -50,15 +53,19 @@ def resnet(
         # A stage begins where the widths asked for change: two of them may be scaled to the same.
         pairs = zip(pairwise((widths[0], *widths)), pairwise((candidate[0], *candidate)), strict=True)
         for (before, after), (inputs, outputs) in pairs:
-            if before != after or not stages:
+            if not stages:
+                stages.append([Downsample(2)] if version == 1 else [])
+            elif before != after:
                 stages.append([Downsample(2)])
             stages[-1].append(Residual(kit, inputs, outputs, field_dropout))
-        stem = kit.lift(in_channels, candidate[0])
+        first = kit.lift if version == 1 else kit.halving
+        stem = first(in_channels, candidate[0])
         head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable, disc)))
+    kernels = Kernels(kernel_size, kernel, n_k, separable, disc)
+    return guarded(build(network, widths, parameters, grid, kernels, version))
 
 
 def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:

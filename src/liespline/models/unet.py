@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample, Project, Upsample
 from ..nn.norm import recomputed
-from ..ops.correlate.hopper.operators import innermost
+from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kernels import guarded
-from .kit import Kernels, Kit, build, checked
+from .kit import VERSION, Kernels, Kit, build, checked
 
 
 def unet(
@@ -30,6 +30,7 @@ def unet(
     features: bool = False,
     parameters: int | None = None,
     checkpoint: bool = False,
+    version: int = VERSION,
 ) -> nn.Module:
     """Two group correlations at every size, down by halves and up again, with skips between equal sizes.
 
@@ -37,7 +38,8 @@ def unet(
     at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
     out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
     `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths
-    to about that many numbers to learn. `checkpoint` computes every stage again in the backward pass instead of keeping
+    to about that many numbers to learn, by multiples of eight where these come within 3 %; `version=1` does without, as
+    liespline 0.2 did. `checkpoint` computes every stage again in the backward pass instead of keeping
     what its layers made: less memory, for volumes, at a third more time.
 
     (B, in_channels, *space) -> (B, out_channels, *space), moved as the group moves the image.
@@ -55,7 +57,8 @@ def unet(
         head = [] if features else [Project("max", grid), kit.points(widths[0], out_channels)]
         return UNet(down, up[::-1], nn.Sequential(*head), checkpoint)
 
-    return guarded(build(network, widths, parameters, grid, Kernels(kernel_size, kernel, n_k, separable)))
+    kernels = Kernels(kernel_size, kernel, n_k, separable)
+    return guarded(build(network, widths, parameters, grid, kernels, version))
 
 
 class UNet(nn.Module):
@@ -88,6 +91,6 @@ class UNet(nn.Module):
 
 def _joined(*maps: Tensor) -> Tensor:
     """The channels of several maps in one, with channels innermost in memory if they are so in all of them."""
-    if not all(map(innermost, maps)):
+    if not all(order_of(x) is Order.FIELDS for x in maps):
         return torch.cat(maps, 1)
-    return torch.cat([x.movedim((2, 1), (-2, -1)) for x in maps], -1).movedim((-2, -1), (2, 1))
+    return fields_first(torch.cat([fields_last(x) for x in maps], -1))

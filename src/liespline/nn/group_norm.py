@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .._torch import widened
 from ..grids import Grid
-from .statistics import HaarWeighted, affine, widened
+from .statistics import HaarWeighted, affine
 
 
 class GroupNorm(HaarWeighted, nn.GroupNorm):

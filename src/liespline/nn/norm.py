@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from .._torch import traced, transformed
+from .._torch import traced, transformed, widened
 from ..grids import Grid
-from ..ops.norm import available
+from ..ops.choose import fuses
 from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
-from .statistics import HaarWeighted, affine, widened
+from .statistics import HaarWeighted, affine
 
 
 class _Again(threading.local):
@@ -88,7 +88,7 @@ class BatchNorm(HaarWeighted, _BatchNorm):
         by_batch = self.training or self.running_mean is None
         if by_batch and x.numel() == self.num_features:
             raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
-        ours = x.numel() > 0 and available(x.device, x.dtype) and not transformed()
+        ours = fuses(x)
         even = self.haar is None and (self.weight is None) == (self.bias is None)
         return by_batch and even and ours
 

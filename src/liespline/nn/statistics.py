@@ -52,11 +52,6 @@ def _unequal_weights(grid: Grid) -> Tensor | None:
     return None if (relative - 1).abs().max() < 1e-6 else relative
 
 
-def widened(x: Tensor) -> Tensor:
-    """A tensor in which sums are exact enough: in float32 at least."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
 def affine(normal: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """Scale and move the channels of `(B, C, …)`."""
     shape = (1, -1, *(1,) * (normal.ndim - 2))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from ..screen import Screen
 from ..settings import ConfigError
+from . import options as opt
+
+if TYPE_CHECKING:
+    from ..symmetry import Findings
 
 data_app = typer.Typer(no_args_is_help=True, help="Check data before training.")
 console = Screen()
@@ -44,3 +50,64 @@ def check(
     for remark in remarks:
         console.print(remark)
     console.print("nothing here stops training", style="green")
+
+
+@data_app.command()
+def symmetry(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="Images, volumes, or either with masks.", show_default=False)
+    ],
+    labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`: splits and groups.")] = None,
+    size: Annotated[str | None, typer.Option(help="As in `liespline train --size`.")] = None,
+    task: Annotated[str | None, typer.Option(help="Of data that only a task of yours reads: module:NAME.")] = None,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw what was found, as SVG.")] = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Which rotations and reflections leave the data as they are? A small network tries to tell them, on the CPU.
+
+    It learns to say by which of the 8 symmetries of the square, or 48 of the cube, an image was transformed, and is
+    asked about images of the other splits. What it cannot tell, an equivariant network may as well not tell.
+    """
+    from ..session import Session
+    from ..symmetry import look
+    from ..symmetry.picture import draw
+    from ..tasks import find_task
+
+    chosen = find_task(task or kind_of(path))
+    given = {"size": size, "labels": None if labels is None else str(labels)}
+    session = Session(chosen.configured(chosen.defaults, data=str(path), **{k: v for k, v in given.items() if v}))
+    splits = session.load(*session.names)
+    status = Screen(stderr=True)
+    found = look(splits.pop("train"), list(splits.values()), lambda text: status.print(f"training on {text} …"))
+    if picture is not None:
+        draw(found, picture, str(path))
+    if as_json:
+        typer.echo(json.dumps(found.as_dict, indent=1))
+        return
+    show(found)
+
+
+def kind_of(path: Path) -> str:
+    """The task that reads what is there."""
+    from ..data.pictures import SUFFIXES
+
+    if path.is_file():
+        return "volumes"
+    if any((folder / "images").is_dir() for folder in (path, path / "train")):
+        return "segment"
+    pictures = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+    return "images" if next(pictures, None) else "volumes"
+
+
+def show(found: Findings) -> None:
+    """What was found, for people."""
+    table = Table("how often the right transformation is named", f"chance {100 * found.chance:.1f} %")
+    table.add_row("the data as they are", found.pose.words)
+    table.add_row("rotated and reflected at random: must be chance", found.at_random.words)
+    table.add_row("the same with a weak ramp: must be seen", found.with_ramp.words)
+    console.print(table)
+    table = Table("transformation", "told from none (chance 50 %)", "")
+    for element in sorted(found.elements, key=lambda e: -e.told.value):
+        table.add_row(element.name, element.told.words, "seen" if element.seen else "not seen")
+    console.print(table)
+    console.print(f"{found.images:,} images to train on, {found.held_out:,} others to look at. {found.sentence}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -121,7 +121,7 @@ class Config:
 
     def given(self, **options: Any) -> Config:
         """A checked copy with what a user asked for; an option that does nothing beside others is refused."""
-        config = self.updated(**self._usual(options.get("group")) | options)
+        config = self.updated(**self._usual(options) | options)
         for name in {"elements", "kernel", "basis"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
@@ -136,13 +136,15 @@ class Config:
             del values["task_root"]
         return values
 
-    def _usual(self, group: str | None) -> dict[str, Any]:
-        """What comes with another group, for a user who asks for nothing else."""
+    def _usual(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What comes with another group, or with the library's ResNet, for a user who asks for nothing else."""
+        group = options.get("group", self.network.group)
+        usual = {"kernel": "local"} if options.get("network") == "resnet" and group != "none" else {}
         if group == self.network.group:
-            return {}
+            return usual
         if group == "o2" and isinstance(self.network.elements, int):
-            return {"elements": 2 * self.network.elements}  # as many rotations, and their reflections
-        return USUAL.get(group or "", {})
+            return usual | {"elements": 2 * self.network.elements}  # as many rotations, and their reflections
+        return usual | USUAL.get(group, {})
 
     def to_yaml(self, without: Iterable[str] = ()) -> str:
         """The configuration as the text that is saved beside its results, `without` some settings."""

@@ -17,6 +17,9 @@ _AUGMENT_OF_RUNS = {"mirror": "mirror+zoom-shear", "elastic": "affine+elastic"}
 NETWORKS = {"pcam": "pcam", "celeba": "celeba", "landmarks": "celeba", "segment": "unet"}
 """The network of a task, where the configuration only said: not a ResNet."""
 
+UNCHANGED = ("pcam", "celeba")
+"""Networks that are the same in every version of the architecture."""
+
 
 def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The plain values of a configuration as this version reads them, without their `format`.
@@ -38,14 +41,15 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
             values["network"] = _elements_counted(network)
         if isinstance(training, dict) and isinstance(name := training.get("augment"), str):
             values["training"] = training | {"augment": _AUGMENT_OF_RUNS.get(name, name)}
-    if found is not None and found < FORMAT:
+    earlier = found is not None and found < FORMAT
+    if earlier:
         values = _renamed(values)
         for part in ("network", "training"):
             if isinstance(values.get(part), dict):
                 values[part] = _renamed(values[part])
     else:
         _refuse_old_words(values, where)
-    return _placed(values)
+    return _of_a_version(_placed(values), earlier)
 
 
 def _renamed(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,6 +76,17 @@ def _placed(values: dict[str, Any]) -> dict[str, Any]:
         if words.get("network", "classifier") == "classifier":
             values = {**values, "network": {**words, "network": NETWORKS[task]}}
     return {**values, "task": renamed.TASKS[task]} if task in renamed.TASKS else values
+
+
+def _of_a_version(values: dict[str, Any], earlier: bool) -> dict[str, Any]:
+    """With the version of the network where a file of before named none; the paper's are the same in all."""
+    network = values.get("network")
+    network = dict(network) if isinstance(network, dict) else {}
+    if earlier:
+        network.setdefault("architecture", 1)
+    if network.get("architecture") == 1 and network.get("network") in UNCHANGED:
+        del network["architecture"]
+    return {**values, "network": network} if network else values
 
 
 def _elements_counted(network: Mapping[str, Any]) -> dict[str, Any]:

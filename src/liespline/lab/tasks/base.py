@@ -52,6 +52,16 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
 
+def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
+    widths = WIDTHS[network.architecture]
+    if network.architecture > 1:
+        stages = range(1, len(widths) // 2)
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= network.kernel_size for stage in stages)
+        widths = widths[: 2 * (1 + room)]
+    return widths
+
+
 def remarks(defaults: Network, config: Config, train: Split) -> list[str]:
     """What is to be said of the images that are trained on, and of what the defaults make of them."""
     training, network = config.training, config.network
@@ -139,7 +149,8 @@ class Task:
         if network.network == "classifier" and self.own:
             return config.updated(widths=fitting_widths(usual, network, signature.space))
         if network.network == "resnet" and network.widths == usual.widths:
-            return config.updated(widths=WIDTHS)  # the task's are those of a chain: a block has two layers
+            # The task's are those of a chain: a block has two layers.
+            return config.updated(widths=resnet_widths(network, signature.space))
         return config
 
     def make(self, config: Config, signature: Signature) -> nn.Module:

@@ -1,0 +1,101 @@
+"""Paired comparisons against DeLong's closed form, the paired t-test, and draws of whole experiments."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from torch import from_numpy, tensor
+
+from liespline.lab.evaluation.scores import pack
+from studies.paired import accuracy, area, balanced_accuracy, compare, holm
+
+
+def runs(true, odds, names="abc"):
+    """Lines of runs on images of two classes, one row of odds of the second class per seed."""
+    lines = []
+    for one in odds:
+        one = one.astype(np.float16).astype(float)
+        right = ((one > 0) == true).mean()
+        scores = {"accuracy": right, "auc": roc_auc_score(true, one)}
+        scores["balanced_accuracy"] = balanced_accuracy_score(true, one > 0)
+        of_true = from_numpy(np.where(true == 1, one, -one))
+        kept = pack(list(names), true=tensor(true), predicted=from_numpy((one > 0).astype(int)), log_odds=of_true)
+        lines.append({"results": {"scores": scores, "per_image": kept}})
+    return lines
+
+
+def delong(true, one, other):
+    """The variance of a difference of two areas (DeLong, DeLong, Clarke-Pearson 1988), by its double loops."""
+    parts = []
+    for score in (one, other):
+        above = score[true == 1][:, None] - score[true == 0][None]
+        kernel = (above > 0) + 0.5 * (above == 0)
+        parts.append((kernel.mean(1), kernel.mean(0)))
+    return sum(np.var(a - b, ddof=1) / len(a) for a, b in zip(*parts, strict=True))
+
+
+def test_one_seed_has_the_interval_of_delong():
+    rng = np.random.default_rng(0)
+    true = (rng.random(701) < 0.3).astype(int)
+    base = 1.2 * true + rng.normal(size=701)
+    ours, other = ((base + rng.normal(scale=s, size=701)).astype(np.float16).astype(float) for s in (0.4, 0.8))
+    found = compare(runs(true, [ours]), runs(true, [other]), "AUC")
+    half = stats.norm.ppf(0.975) * np.sqrt(delong(true, ours, other))
+    assert found.interval.value == pytest.approx(roc_auc_score(true, ours) - roc_auc_score(true, other), abs=1e-3)
+    assert (found.interval.high - found.interval.low) / 2 == pytest.approx(half, rel=0.1)
+
+
+def test_scores_with_weights_are_those_of_repeated_images():
+    rng = np.random.default_rng(1)
+    true, predicted = rng.integers(0, 3, 53), rng.integers(0, 3, 53)
+    weights = rng.integers(0, 4, 53)
+    repeated = np.repeat(np.arange(53), weights)
+    each = {"true": true, "predicted": predicted}
+    w = weights[None].astype(float)
+    assert accuracy(each, w)[0] == pytest.approx((true == predicted)[repeated].mean())
+    expected = balanced_accuracy_score(true[repeated], predicted[repeated])
+    assert balanced_accuracy(each, w)[0] == pytest.approx(expected)
+    second, score = rng.integers(0, 2, 53), rng.integers(-4, 5, 53).astype(float)  # with equal scores
+    each = {"true": second, "log_odds": np.where(second == 1, score, -score)}
+    assert area(each, w)[0] == pytest.approx(roc_auc_score(second[repeated], score[repeated]))
+
+
+@pytest.mark.parametrize("dealt", [False, True])
+def test_intervals_cover_both_samplings(dealt):
+    """Of 60 experiments without a difference, with seeds and images drawn, about one in twenty says there is one."""
+    rng = np.random.default_rng(2)
+    missed = 0
+    for _ in range(60):
+        true = (rng.random(80) < 0.4).astype(int)
+        lines = []
+        for _network in range(2):
+            shift = rng.normal(scale=0.25, size=(6, 1))  # of a seed, on all images
+            odds = (0.9 + shift) * (2 * true - 1) + rng.normal(size=(6, 80))
+            lines.append([run for i, one in enumerate(odds) for run in runs(true, [one], f"{i}" if dealt else "a")])
+        found = compare(*lines, "accuracy")
+        missed += not found.interval.low <= 0 <= found.interval.high
+    assert missed <= 5, "three are meant; of images alone 16 are missed, of seeds alone 7"
+
+
+def test_nothing_is_said_without_the_images():
+    true = np.array([0, 1] * 20)
+    odds = np.random.default_rng(3).normal(size=(2, 40))
+    ours, other = runs(true, odds), runs(true, odds[:1], "other")
+    assert compare(ours, other, "accuracy") is None, "other images"
+    assert compare(ours, [{"results": {"scores": {"accuracy": 0.5}}}], "accuracy") is None
+    assert compare(ours, ours, "accuracy, transformed") is None
+    other_kind = [{"results": {**run["results"], "scores": {"accuracy": 0.1}}} for run in ours]
+    assert compare(ours, other_kind, "accuracy") is None, "another score than that of the images"
+    assert compare(ours, ours, "accuracy").interval.value == 0
+
+
+def test_holm_by_its_definition():
+    rng = np.random.default_rng(4)
+    for count in (1, 2, 7):
+        chances = (rng.random(count) ** 3).tolist()
+        order = sorted(range(count), key=chances.__getitem__)
+        expected = [0.0] * count
+        for place, row in enumerate(order):
+            before = expected[order[place - 1]] if place else 0
+            expected[row] = min(1, max(before, (count - place) * chances[row]))
+        assert holm(chances) == pytest.approx(expected)
