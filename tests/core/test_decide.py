@@ -40,7 +40,7 @@ def on_a_gpu(layer: ls.GConv, **changes: Any) -> Choice:
     """What is chosen in bfloat16 on a GPU."""
     d = len(layer.kernel_size)
     question = Question(
-        "auto", torch.device("cuda"), torch.bfloat16, False, 64, (layer.in_channels, len(layer.grid)),
+        "auto", torch.device("cuda"), True, torch.bfloat16, False, 64, (layer.in_channels, len(layer.grid)),
         layer.out_channels, (42,) * d, (38,) * d, layer.window.sizes, (1,) * d, (0,) * d, Order.CHANNELS, False, False,
     )  # fmt: skip
     return choose._decide(question._replace(**changes), layer.plan)

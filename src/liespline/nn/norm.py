@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from .._torch import traced, transformed, widened
+from .._torch import traced, widened
 from ..grids import Grid
 from ..ops.choose import fuses
 from .group_norm import InstanceNorm, LayerNorm

@@ -100,7 +100,7 @@ def choose(
     space = tuple(x.shape[lead:])
     largest = [max(axis) for axis in zip(*sizes, strict=True)]
     question = Question(
-        forced=_forced.path, device=x.device, dtype=dtype,
+        forced=_forced.path, device=x.device, cuda=x.is_cuda, dtype=dtype,
         exact=dtype == torch.float32 and not torch.backends.cudnn.allow_tf32,
         batch=x.shape[0], inputs=tuple(x.shape[1:lead]), outputs=weight.shape[0], space=space,
         size=tuple(output_size(space, largest, stride, padding)), sizes=sizes, stride=stride, padding=padding,
@@ -113,8 +113,8 @@ def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
     """Return how the fields of `(B, C, N_h, *space)` are correlated, each with a window of its own."""
     count, space = x.shape[1] * x.shape[2], tuple(x.shape[3:])
     question = Question(
-        forced="auto", device=x.device, dtype=x.dtype, exact=False, batch=x.shape[0], inputs=(count,), outputs=count,
-        space=space, size=tuple(output_size(space, window, stride, padding)), sizes=(window,), stride=stride,
+        forced="auto", device=x.device, cuda=x.is_cuda, dtype=x.dtype, exact=False, batch=x.shape[0],
+        inputs=(count,), outputs=count, space=space, size=tuple(output_size(space, window, stride, padding)), sizes=(window,), stride=stride,
         padding=padding, order=Order.FIELDS, traced=traced(x), transformed=transformed(), window=window,
     )  # fmt: skip
     path, _ = _pick(question, _OF_FIELDS_ALONE)

@@ -21,6 +21,7 @@ class Question(NamedTuple):
 
     forced: str
     device: torch.device
+    cuda: bool  # whether that is a GPU: no property, as torch 2.6 does not trace those
     dtype: torch.dtype
     exact: bool  # whether products of float32 are to be exact, without TF32
     batch: int
@@ -41,16 +42,6 @@ class Question(NamedTuple):
     reads: int = 1  # of them by a group of elements
     runs: float = 1.0  # of neighbours among these, on average
     rank: int = 0  # of kernels along the window's first axis, 0 if full
-
-    @property
-    def channels(self) -> int:
-        """Of a field."""
-        return self.inputs[0]
-
-    @property
-    def cuda(self) -> bool:
-        """Whether the input is on a GPU."""
-        return self.device.type == "cuda"
 
 
 def changed(q: Question, **values: Any) -> Question:

@@ -39,7 +39,7 @@ def price(q: Question) -> float | None:
         return None
     if not q.cuda or q.exact:  # interpreted, or where cuDNN would be as exact
         return math.inf
-    terms = q.reads * math.prod(q.window) * (1.4 * _tiles(q.channels) + 18)
+    terms = q.reads * math.prod(q.window) * (1.4 * _tiles(q.inputs[0]) + 18)
     launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
     return q.elements * _tiles(q.outputs) * (terms + 2300) + launch
 

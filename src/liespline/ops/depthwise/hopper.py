@@ -29,8 +29,8 @@ def price(q: Question) -> float | None:
     if not taken or len(q.window) != 2 or max(q.stride) > 1 or max(q.window) > _WIDEST:
         return None
     room = all(p < k <= n + 2 * p for n, k, p in zip(q.space, q.window, q.padding, strict=True))
-    whole = q.batch > 0 and q.channels % 8 == 0 and q.channels * math.prod(q.space) < 2**31
-    return q.channels * move(q) if room and whole else None
+    whole = q.batch > 0 and q.inputs[0] % 8 == 0 and q.inputs[0] * math.prod(q.space) < 2**31
+    return q.inputs[0] * move(q) if room and whole else None
 
 
 def convolve(x: Tensor, kernel: Tensor, _: Size, padding: Size) -> Tensor:

@@ -40,7 +40,7 @@ def price(q: Question) -> float | None:
     terms = tiles.terms(q)
     if terms is None:
         return None
-    moved = q.elements * (q.channels + q.outputs) + (0 if q.order is Order.FIELDS else math.prod(q.inputs))
+    moved = q.elements * (q.inputs[0] + q.outputs) + (0 if q.order is Order.FIELDS else math.prod(q.inputs))
     launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
     return terms + move(q) * moved + launch
 
