@@ -10,6 +10,7 @@ from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
+from .ends import BOUNDARIES, renormalised
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -24,6 +25,7 @@ from .sampling import (
 )
 
 __all__ = [
+    "BOUNDARIES",
     "Padding",
     "Window",
     "correlate",
@@ -41,6 +43,7 @@ __all__ = [
     "lift_kernel",
     "plan",
     "project",
+    "renormalised",
     "sample",
     "space_points",
     "space_samples",

@@ -143,6 +143,7 @@ def plan(
     space_grid: Grid,
     window: Window,
     device: torch.device,
+    boundary: str = "zero",
 ) -> ops.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
@@ -151,18 +152,19 @@ def plan(
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
-    key = x_basis, h_basis, grid, out_grid, space_grid, window, device
+    key = x_basis, h_basis, grid, out_grid, space_grid, window, device, boundary
     with _lock:
         found = _plans.get(key)
     if found is None:
         if space_grid != out_grid:  # tables are about H, where nothing moved
-            home = plan(x_basis, h_basis, grid, out_grid, out_grid, window, device)
+            home = plan(x_basis, h_basis, grid, out_grid, out_grid, window, device, boundary)
             assert home is not None
             made = home.moved()
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
             with real():
-                made = ops.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)
+                h_samples = group_samples(h_basis, grid, out_grid, boundary=boundary)
+                made = ops.plan_of(h_samples, window.sizes, x_samples).on(device)
         with _lock:
             found = _plans.setdefault(key, made)
     return found

@@ -16,6 +16,7 @@ from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
 from .shift import Shiftable, renew
+from .spec import checked
 
 
 class Lift(Correlation):
@@ -45,10 +46,11 @@ class Lift(Correlation):
         arguments.grid("Lift", "grid", grid)
         if kernel_size is None:
             raise ValueError("Lift: kernel_size = None, but an image has space axes; give the window, such as 5")
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, groups, bias, device, dtype,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            x_basis=x_basis, stride=stride, padding=padding, padding_mode=padding_mode, groups=groups,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
@@ -71,6 +73,8 @@ class GConv(Correlation):
     `weight` is `(out, in/groups, N_x, N_k)`. `h_basis` decides the kind of kernel on H: dense (a spline on each element
     of the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
     alone, `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) it lifts functions on S² to SO(3).
+    Where the grid ends, as one of scales does, splines are cut off (`h_boundary="zero"`), so that features fade towards
+    the ends, or divided by the share of them that is left ("renormalise").
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class GConv(Correlation):
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
         groups: int = 1,
+        h_boundary: str = "zero",
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -94,10 +99,12 @@ class GConv(Correlation):
         arguments.grid("GConv", "grid", grid)
         out_grid = grid if out_grid is None else arguments.grid("GConv", "out_grid", out_grid)
         arguments.same_group("GConv", grid, out_grid, kernel_size)
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
-            stride, padding, padding_mode, groups, bias, device, dtype,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            out_grid=out_grid, x_basis=x_basis, h_basis=arguments.h_basis("GConv", h_basis, grid), stride=stride,
+            padding=padding, padding_mode=padding_mode, groups=groups, h_boundary=h_boundary,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def _renew_buffers(self) -> None:
         super()._renew_buffers()
@@ -106,7 +113,9 @@ class GConv(Correlation):
             self.plan = None
             return
         where = self.weight.device if has_values(self.weight) else torch.device("cpu")
-        plan = functional.plan(self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where)
+        plan = functional.plan(
+            self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where, self.h_boundary
+        )
         self.plan = plan and plan.beside(self.weight)
 
     def kernel(self) -> Tensor:

@@ -114,7 +114,8 @@ def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
     count, space = x.shape[1] * x.shape[2], tuple(x.shape[3:])
     question = Question(
         forced="auto", device=x.device, cuda=x.is_cuda, dtype=x.dtype, exact=False, batch=x.shape[0],
-        inputs=(count,), outputs=count, space=space, size=tuple(output_size(space, window, stride, padding)), sizes=(window,), stride=stride,
+        inputs=(count,), outputs=count, space=space, size=tuple(output_size(space, window, stride, padding)),
+        sizes=(window,), stride=stride,
         padding=padding, order=Order.FIELDS, traced=traced(x), transformed=transformed(), window=window,
     )  # fmt: skip
     path, _ = _pick(question, _OF_FIELDS_ALONE)
