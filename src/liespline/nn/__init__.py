@@ -5,7 +5,7 @@ from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .separable import Depthwise, SeparableGConv
@@ -25,6 +25,7 @@ __all__ = [
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
     "Project",
     "SeparableGConv",
