@@ -17,6 +17,7 @@ import liespline as ls
 from liespline import ops
 from liespline.models.kernels import h_basis
 from liespline.ops import choose
+from liespline.ops.path import Choice
 from timing import Row, report, times
 
 PATHS = ("dense", "fourier", "banded", "separable")
@@ -75,7 +76,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def choice(layer: ls.GConv, x: torch.Tensor, path: str) -> choose.Choice:
+def choice(layer: ls.GConv, x: torch.Tensor, path: str) -> Choice:
     """What is done with such an input where a path is forced."""
     with ops.use(path):
         return choose.choose(x, layer.weight, layer.window.sizes, layer.stride, layer.borders.before, layer.plan)

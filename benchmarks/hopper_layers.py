@@ -59,8 +59,8 @@ def layer(
     make: Callable[[], nn.Module], dense: Callable[[], nn.Module], c: int, space: tuple[int, ...], batch: int
 ) -> Ready:
     """The layer by the path that is chosen against the dense path of the same shape, both replayed as graphs."""
-    taken, gathered = [], operators.gathered
-    operators.gathered = lambda *arguments: (taken.append(1), gathered(*arguments))[1]
+    taken, correlate = [], operators.correlate
+    operators.correlate = lambda *arguments: (taken.append(1), correlate(*arguments))[1]
     own = _step(make().to(DEVICE), c, space, batch, "auto", True)
     own()
 

@@ -53,7 +53,7 @@ EXPLAINED = {
         "words of an error that an existing grid cannot raise"
     ),
     "functional/correlation.py: if groups != 1:": ("there is no number of groups below 1"),
-    "ops/correlate/dense.py: space_first = points * n_k * (n_x + n_in) != n_in * n_x * (n_k + points)": (
+    "ops/correlate/whole.py: space_first = points * n_k * (n_x + n_in) != n_in * n_x * (n_k + points)": (
         "the order of two sums, chosen by cost"
     ),
     "testing/equivariance.py: dtype: torch.dtype ^ None = None,": ("an annotation, which nothing reads"),
@@ -62,7 +62,7 @@ EXPLAINED = {
     "nn/norm.py: if type(pool) is not MaxPool or (pool.stride, pool.padding) != (pool.kernel_size, 0) or x.ndim < 5:": (
         "what a norm fuses on a GPU: on a CPU it fuses nothing"
     ),
-    "ops/correlate/dense.py: for elements, window, method in zip(members, windows, methods, strict=False):": (
+    "ops/correlate/whole.py: for elements, window, method in zip(members, windows, methods, strict=False):": (
         "the three have one length by construction"
     ),
     "groups/product.py: return group.product( rest,group.exp(a).unsqueeze(1))  # (4, K, *element_shape)": (

@@ -105,14 +105,14 @@ FAULTS = [
         _CORE + "test_answers_are_compared_over_all_pairs_of_copies",
     ),
     Fault(
-        "lab/evaluation/invariance.py::relative_change",
+        "lab/evaluation/scores.py::relative_change",
         "every = output_change(outputs, classes=classes)",
         "every = output_change(outputs, classes=classes, pairs=on)",
         "change: pairs on the grid alone",
         _SCIPY,
     ),
     Fault(
-        "lab/evaluation/invariance.py::relative_change",
+        "lab/evaluation/scores.py::relative_change",
         "classes=classes, pairs=~on)",
         "classes=classes, pairs=on)",
         "change: on the grid, called between",
@@ -126,7 +126,7 @@ FAULTS = [
         _SCIPY,
     ),
     Fault(
-        "lab/evaluation/invariance.py::relative_change",
+        "lab/evaluation/scores.py::relative_change",
         'kind in ("classes", "masks")',
         "True",
         "change: numbers predicted as classes",
@@ -169,8 +169,8 @@ FAULTS = [
     ),
     Fault(
         "lab/evaluation/equivariance.py::_summary",
-        "sum(left_out for",
-        "sum(0 * left_out for",
+        "sum(count - len(to) for",
+        "sum(0 * len(to) for",
         "layers: nothing is left out",
         "lab/test_groups_cli::test_every_command_takes_the_group[sim2-4x2]",
     ),

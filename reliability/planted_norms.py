@@ -1,10 +1,11 @@
-"""Faults to plant in norms and in half precision, one at a time."""
+"""Faults to plant in norms, in half precision and at the ends of H, one at a time."""
 
 from fault import Fault
 
 _TWO_GRIDS = "core/test_norms::test_the_same_function_on_two_grids_is_normalised_alike"
 _LOOPS = "core/test_norms::test_statistics_are_those_of_plain_loops"
 
+_ENDS = "core/test_ends::"
 _HALF = "core/test_mixed_precision::"
 
 FAULTS = [
@@ -27,4 +28,16 @@ FAULTS = [
           "means over H are rounded to half precision", _HALF + "test_the_projection_is_not_rounded"),
     Fault("models/precise.py::PreciseLinear.forward", "if not is_autocast(input.device):", "if True:",
           "logits are rounded to half precision", _HALF + "test_quarter_turns_of_networks_in_bfloat16"),
+    Fault("functional/ends.py::renormalised", "samples / torch.where(seen, share, 1)", "samples",
+          "splines at the ends are cut off", _ENDS + "test_what_is_constant_along_h_stays_so"),
+    Fault("functional/ends.py::renormalised", "distance.amin(1, keepdim=True) + 1e-6", "-1.0",
+          "splines beyond the end see nothing", _ENDS + "test_power_stays_even_over_six_layers"),
+    Fault("functional/correlation.py::plan", "group_samples(h_basis, grid, out_grid, boundary=boundary)",
+          "group_samples(h_basis, grid, out_grid)", "zeros of samples that are not those of the layer",
+          _ENDS + "test_every_path_computes_it"),
+    Fault("nn/base.py::Correlation._sampled", "samples if cut_off else", "samples if True else",
+          "learned centres are cut off at the ends", _ENDS + "test_learned_centres_start_as_fixed_ones"),
+    Fault("testing/probe.py::by_element", "total.index_add_(0, elements, squares.cpu())",
+          "total[: len(elements)] += squares.cpu()", "the ends' error is another element's",
+          _ENDS + "test_the_measure_tells_the_ends"),
 ]  # fmt: skip

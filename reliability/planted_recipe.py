@@ -22,7 +22,7 @@ FAULTS = [
           "resumed: patience begins anew", _PATIENCE),
     Fault("lab/runs/checkpoint.py::KeepBest.check_monitor_top_k", "self.waited >= self.patience",
           "self.waited > self.patience", "one epoch more than the patience", _PATIENCE),
-    Fault("lab/training/start.py::reopened", "_patience(changed) > _patience(config)", "False",
+    Fault("lab/training/train.py::reopened", "_patience(changed) > _patience(config)", "False",
           "more patience does not go on with a run", _PATIENCE),
     Fault("lab/runs/checkpoint.py::KeepBest.check_monitor_top_k", "and loss < self.loss", "and False",
           "the first of equal epochs is kept", _EQUAL),

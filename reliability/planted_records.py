@@ -182,7 +182,7 @@ _RECORDS = [
         "--train-on-val learns from nothing more",
     ),
     Fault(
-        "lab/evaluation/invariance.py::accuracies",
+        "lab/evaluation/scores.py::accuracies",
         "for own in outputs[1:]",
         "for own in outputs",
         "upright images among the moved ones",
@@ -234,7 +234,7 @@ TESTS = {
     "a new deal takes the spare digits": "studies/test_data_mnist::test_deals_share_out_the_same_digits",
     "every network turned to angles of its own": "lab/test_elements",
     "no box around volumes": "lab/test_data_volumes",
-    "volumes predicted without their box": "lab/test_predict::test_volumes",
+    "volumes predicted without their box": "truth/test_predict::test_a_volume_file_is_read_row_by_row",
     "a disc that is a square": "core/test_disc",
     "photographs stood on their heads": "lab/test_augment",
     "logits taken for probabilities": "truth/test_tables::test_areas_are_scikit_learns_with_ties_and_certainty",

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from liespline.lab.evaluation.scores import NAMES as IMAGES
-from liespline.lab.evaluation.scores import unpack
+from liespline.lab.evaluation.evaluate import NAMES as IMAGES
+from liespline.lab.evaluation.evaluate import unpack
 from studies.intervals import LEVEL, Interval
 
 Line = Mapping[str, Any]

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from liespline.lab.data.mask_split import MaskSplit
-from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.scans import Reading
+from liespline.lab.tasks.segment import load_pairs
 
 STEPS = 32
 

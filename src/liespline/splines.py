@@ -111,6 +111,11 @@ class SplineBasis:
         """Distance in the algebra from a centre to where its spline ends, along its widest axis."""
         return (self.degree + 1) / 2 * self.width
 
+    @property
+    def integral(self) -> float:
+        """∫ B_i(h) dh over the group, the same for every spline."""
+        return self.height * _integral(self.grid.group, self.widths, self.degree)
+
     def __call__(self, h: Tensor, centres: Tensor | None = None) -> Tensor:
         """Return the value of each of the N basis functions at h, `(*batch, N)`; `centres` replace the grid's."""
         group = self.grid.group
@@ -189,6 +194,8 @@ def _integral(group: Group, widths: tuple[float, ...], degree: int) -> float:
         ends = list(itertools.accumulate((factor.dim for factor in group.factors), initial=0))
         own = (widths[i:j] for i, j in itertools.pairwise(ends))
         return math.prod(_integral(factor, w, degree) for factor, w in zip(group.factors, own, strict=True))
+    if group.dim == 0 or (group.dim == 1 and not group.chart):  # where h = Exp a, dh = da
+        return math.prod(widths)
     cells = max(4, round(32_768 ** (1 / group.dim)))
     half = (degree + 1) / 2 * torch.tensor(widths, dtype=torch.float64)
     axis = (2 * torch.arange(cells, dtype=torch.float64) + 1) / cells - 1

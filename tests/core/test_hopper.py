@@ -16,8 +16,10 @@ import liespline as ls
 from liespline import ops
 from liespline.models.kernels import h_basis
 from liespline.models.unet import _joined
-from liespline.ops.correlate import dense
+from liespline.ops.correlate import cudnn, whole
 from liespline.ops.correlate.hopper import operators
+from liespline.ops.layout import Order, order_of
+from liespline.ops.path import Choice
 
 from .path_cases import assert_same
 
@@ -102,7 +104,7 @@ def test_a_layer_is_what_it_is_by_the_dense_path(
     found = results(module, innermost(x) if together else x, "hopper")
     assert launches == ["forward", "input", "weight"]
     torch.testing.assert_close(found, results(module, x, "dense"), **EXACT)
-    assert operators.innermost(found[0])
+    assert order_of(found[0]) is Order.FIELDS
 
 
 def test_operators_follow_torch_rules_in_every_order_of_memory(launches: list[str]) -> None:
@@ -136,15 +138,15 @@ def test_what_lies_between_layers_keeps_fields_together() -> None:
     between = [ls.nn.MaxPool(2), ls.nn.Downsample(2), ls.nn.Upsample(2), nn.ReLU(), ls.nn.FieldDropout(0.5), nn.SiLU()]
     for module in between:
         out, right = module(x), module(x.contiguous())
-        assert operators.innermost(out), module
+        assert order_of(out) is Order.FIELDS, module
         if not isinstance(module, ls.nn.FieldDropout):
             torch.testing.assert_close(out, right)
-    assert operators.innermost(x + 2 * x)
+    assert order_of(x + 2 * x) is Order.FIELDS
     joined = _joined(x, innermost(torch.randn(2, 3, 8, 8, 6)))
-    assert operators.innermost(joined)
+    assert order_of(joined) is Order.FIELDS
     assert joined.shape == (2, 7, 8, 8, 6)
     assert torch.equal(joined[:, :4], x)
-    assert not operators.innermost(_joined(x, x.contiguous()))
+    assert order_of(_joined(x, x.contiguous())) is not Order.FIELDS
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["innermost", "planes"])
@@ -153,10 +155,11 @@ def test_the_dense_path_on_a_gpu_keeps_the_order_of_memory(together: bool, windo
     x = torch.randn(2, 3, 8, 5, 4, dtype=torch.float64)
     x = (innermost(x) if together else x).requires_grad_()
     kernel = torch.randn(5, 8, 3, 8, window, window, dtype=torch.float64, requires_grad=True)
-    found = dense.convolve(x, kernel, ((window, window),) * 8, ["cudnn"], (1, 1), (0, 0))
+    choice = Choice(True, (cudnn.PATH,), order=order_of(x))
+    found = whole.convolve(x, kernel, ((window, window),) * 8, choice, (1, 1), (0, 0))
     right = torch.nn.functional.conv2d(x.flatten(1, 2), kernel.flatten(2, 3).flatten(0, 1)).unflatten(1, (5, 8))
     assert_same(found, right, (x, kernel), 1e-10)
-    assert operators.innermost(found) == together
+    assert (order_of(found) is Order.FIELDS) == together
 
 
 def test_other_devices_and_versions_go_on_without() -> None:

@@ -9,44 +9,64 @@ import torch
 import liespline as ls
 from liespline.models.kernels import h_basis
 from liespline.ops import choose
-from liespline.ops.correlate.hopper import tiles
+from liespline.ops.correlate import cudnn, triton
+from liespline.ops.correlate.hopper import operators, tiles
+from liespline.ops.layout import Order, output_size
+from liespline.ops.path import Path, Question
 
 SIXTEEN = ls.uniform(ls.SO2(), 16)
 
 
-def test_one_window_is_chosen_where_it_pays() -> None:
-    def chosen(channels: int, **changes: Any) -> choose.Choice:
-        own = ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
-        question = choose.Question(
-            "auto", True, torch.bfloat16, True, 64, (channels, 16), channels, (42, 42), own.window.sizes,
-            (1, 1), (0, 0), False, False, True, True,
-        )  # fmt: skip
-        return choose._decide(question._replace(**changes), own.plan)
+def question(layer: ls.GConv, **changes: Any) -> Question:
+    """What is asked of a layer in bfloat16 on a GPU, whose fields lie together."""
+    d, (c, n) = len(layer.kernel_size), (layer.in_channels, len(layer.grid))
+    asked = Question(
+        "auto", torch.device("cuda"), torch.bfloat16, False, 64, (c, n), c, (42,) * d, (38,) * d, layer.window.sizes,
+        (1,) * d, (0,) * d, Order.FIELDS, False, False,
+    )._replace(**changes)  # fmt: skip
+    window = layer.window.largest
+    return asked._replace(size=tuple(output_size(asked.space, window, asked.stride, asked.padding)))
 
-    ours, whole = choose.Choice(False, ("hopper",)), choose.Choice(True, ("cudnn",))
+
+def test_one_window_is_chosen_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton, "available", lambda device, dtype: True)
+    monkeypatch.setattr(operators, "available", lambda device, dtype: True)
+
+    def chosen(channels: int, **changes: Any) -> Path:
+        own = ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
+        (path,) = choose._decide(question(own, **changes), own.plan).paths
+        return path
+
+    ours, whole = operators.PATH, cudnn.PATH
     for channels in (16, 23, 32, 64):
         assert chosen(channels) == ours
-    assert chosen(32, innermost=False) == ours
+    assert chosen(32, order=Order.PLANES) == ours
     assert chosen(16, batch=48) == ours
-    assert chosen(16, batch=48, innermost=False) == whole  # a copy first does not pay
+    assert chosen(16, batch=48, order=Order.PLANES) == whole  # a copy first does not pay
     assert chosen(23, space=(5, 5)) == whole  # one sample: seven of eight columns would be wasted
     assert chosen(4) == whole
-    assert chosen(23, hopper=False) != ours
+    assert chosen(65) != ours
+    assert chosen(32, space=(2048, 2048)) != ours  # places in an image are counted by 32 bits
     for change in ({"stride": (2, 1)}, {"batch": 3}, {"transformed": True}, {"padding": (5, 0)}):
         assert chosen(32, **change) != ours
         with pytest.raises(ValueError, match="path 'hopper' does not take"):
-            chosen(32, forced="hopper", triton=False, **change)
-    assert chosen(65) != ours
-    assert chosen(32, space=(2048, 2048)) != ours  # places in an image are counted by 32 bits
+            chosen(32, forced="hopper", **change)
+    monkeypatch.setattr(operators, "available", lambda device, dtype: False)
+    assert chosen(23) != ours
 
 
 def test_volumes_are_taken_as_far_as_they_were_shown_right() -> None:
-    def cost(channels: int, outputs: int, window: int) -> float:
-        shape = 2, (24, 24, 24), (window,) * 3, (1, 1, 1), (0, 0, 0)
-        return tiles.terms(*shape, 24, 24, channels, outputs, 7, 7.0)
+    grid = ls.uniform(ls.SO3(), 24)
 
-    assert max(cost(16, 16, 5), cost(24, 24, 3), cost(32, 24, 5)) < float("inf")
-    assert min(cost(8, 16, 3), cost(16, 16, 3), cost(16, 8, 5), cost(16, 24, 5)) == float("inf")
+    def taken(channels: int, outputs: int, window: int) -> bool:
+        layer = ls.GConv(channels, channels, window, grid, h_basis=h_basis(grid, "local", 7))
+        asked = question(layer, batch=2, space=(24,) * 3, outputs=outputs)
+        return tiles.terms(asked._replace(window=(window,) * 3, elements=24, fields=24, reads=7, runs=7.0)) is not None
+
+    assert taken(16, 16, 5)
+    assert taken(24, 24, 3)
+    assert taken(32, 24, 5)
+    assert not any((taken(8, 16, 3), taken(16, 16, 3), taken(16, 8, 5), taken(16, 24, 5)))
 
 
 @pytest.mark.parametrize(("channels", "elements"), [(16, 16), (23, 16), (24, 8), (5, 8), (64, 16), (40, 12)])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from liespline import functional, ops
 from liespline.ops import choose
-from liespline.ops.correlate import banded
+from liespline.ops.correlate import banded, fields, separable
+from liespline.ops.path import Choice
 
 from .path_cases import Case, assert_same, banded_samples, cases, naive
 
@@ -33,7 +34,7 @@ def test_dense_is_the_definition(case: Case) -> None:
 def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
     plan = ops.plan_of(case.h_samples, case.sizes)
     group = data.draw(st.integers(1, len(plan.parts[0].tables)))
-    way = choose.Choice(False, ("banded",) * len(plan.parts), group)
+    way = Choice(False, (banded.PATH,) * len(plan.parts), group)
     assert_same_layer(case, lambda c: by(c, plan, way), by=3)
     assert_same_layer(case, lambda c: by(c, plan, way, keep=True), by=2)  # what is kept of the samples is not trained
 
@@ -43,14 +44,14 @@ def test_every_route_is_the_definition(case: Case, data: st.DataObject) -> None:
 def test_separable_is_the_definition(case: Case, data: st.DataObject) -> None:
     plan = ops.plan_of(case.h_samples, case.sizes, case.x_samples)
     group = data.draw(st.integers(1, len(plan.parts[0].tables)))
-    way = choose.Choice(False, tuple("separable" if part.rank else "banded" for part in plan.parts), group)
+    way = Choice(False, tuple(separable.PATH if part.rank else banded.PATH for part in plan.parts), group)
     event(f"{way.methods.count('separable')} separable parts")
     assert_same_layer(case, lambda c: by(c, plan, way, keep=data.draw(st.booleans())), by=2)
 
 
-def by(case: Case, plan: ops.Plan, way: choose.Choice, keep: bool = False) -> torch.Tensor:
+def by(case: Case, plan: ops.Plan, way: Choice, keep: bool = False) -> torch.Tensor:
     options = {"stride": case.stride, "padding": case.padding, "keep": keep}
-    return banded.correlate(*case.tensors, plan=plan, methods=way.methods, group=way.group, **options)
+    return fields.correlate(*case.tensors, plan=plan, choice=way, **options)
 
 
 def aligned_case(reach: int, elements: int = 8, n_k: int = 3, channels: int = 4) -> Case:

@@ -11,7 +11,7 @@ import liespline as ls
 from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
 from liespline.ops import plan
-from liespline.ops.correlate import banded, cudnn, dense
+from liespline.ops.correlate import banded, cudnn, fields, whole
 
 from .path_cases import assert_same
 
@@ -112,7 +112,7 @@ def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: in
 def test_what_was_kept_in_evaluation_serves_training() -> None:
     layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
     with torch.inference_mode():
-        samples = plan.kept(layer.plan, "key", lambda: dense.outer(*layer.samples()))
+        samples = plan.kept(layer.plan, "key", lambda: whole.outer(*layer.samples()))
     (layer.weight.flatten(2).flatten(0, 1) @ samples).sum().backward()
     assert layer.weight.grad is not None
 
@@ -122,7 +122,7 @@ def test_nothing_is_kept_from_one_precision_to_the_next() -> None:
     for dtype in (torch.float32, torch.float64):
         layer.to(dtype)
         (part,) = layer.plan.parts
-        blocks = banded._blocks(layer.weight, *layer.samples(), layer.plan, part, 1, "banded", True)
+        blocks = fields.blocks(layer.weight, *layer.samples(), layer.plan, part, 1, banded.PATH, True)
         assert blocks.dtype == dtype
 
 
@@ -141,11 +141,11 @@ def test_a_scale_reads_its_neighbours_as_a_view() -> None:
     layer = ls.GConv(1, 1, 5, grid, h_basis=h_basis(grid, "local", 3))
     tables = [part.tables[0] for part in layer.plan.parts]
     assert [table.start for table in tables] == [0, 1, 2, 3, 4]
-    fields = torch.randn(1, 2, 7, 4, 4)
+    x = torch.randn(1, 2, 7, 4, 4)
     for table in tables:
-        assert torch.equal(banded.picked(fields, table), fields[:, :, table.fields[0]])
+        assert torch.equal(banded.picked(x, table), x[:, :, table.fields[0]])
         apart = table._replace(start=None)
-        assert torch.equal(banded.picked(fields, apart), fields[:, :, table.fields[0]])
+        assert torch.equal(banded.picked(x, apart), x[:, :, table.fields[0]])
 
 
 def test_only_neighbours_are_a_view() -> None:

@@ -31,7 +31,8 @@ X64 = torch.float64
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
     ordinary = choose._decide
-    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(q._replace(cuda=True), plan))
+    gpu = torch.device("cuda")
+    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(q._replace(device=gpu), plan))
     monkeypatch.setattr(choose, "_decided", lambda q, plan: choose._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 

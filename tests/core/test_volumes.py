@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline.models.kernels import h_basis
 from liespline.ops import choose
-from liespline.ops.correlate import cudnn
+from liespline.ops.correlate import reference
 from liespline.ops.correlate.hopper import tiles
 
 SHAPES = [
@@ -37,7 +37,7 @@ def test_which_volumes_torch_keeps_to_itself(
         return str(torch._C._select_conv_backend(x, torch.empty(4, inputs, *window), None, *sizes))
 
     x = torch.empty(batch, inputs, *space)
-    slow = cudnn.left_to_torch(batch, inputs, space, window)
+    slow = reference.left_to_torch(batch, inputs, space, window)
     assert slow == ("Slow3d" in backend(x))
     assert "Mkldnn" in backend(torch.empty(2, inputs, *space))
 
@@ -48,7 +48,7 @@ def test_an_empty_volume_beside_it_changes_nothing(inputs: int, stride: tuple[in
     torch.manual_seed(0)
     x = torch.randn(1, inputs, 14, 13, 5, requires_grad=True)
     weight = torch.randn(4, inputs, 3, 3, 3, requires_grad=True)
-    found, right = cudnn.volumes(x, weight, stride, (1, 0, 1)), F.conv3d(x, weight, None, stride, (1, 0, 1))
+    found, right = reference.volumes(x, weight, stride, (1, 0, 1)), F.conv3d(x, weight, None, stride, (1, 0, 1))
     torch.testing.assert_close(found, right, rtol=1e-4, atol=1e-4)
     direction = torch.randn_like(right)
     for one, wanted in zip(

@@ -17,7 +17,6 @@ from killing import AGAIN, DONE, Campaign, Work
 from PIL import Image
 from small_runs import new_run, resumed_run
 
-from liespline.lab.data import images
 from liespline.lab.runs import checkpoint
 from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
@@ -25,6 +24,7 @@ from liespline.lab.runs.model_file import read_weights
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.sweep import plan as sweeping
 from liespline.lab.sweep.study import Study
+from liespline.lab.tasks import images
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the runs that a sweep starts: other sums, other roundings

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from liespline.lab.data import images, volumes
-from liespline.lab.data.pairs import load_pairs
+from liespline.lab.data import volumes
 from liespline.lab.data.pictures import read_array, strict_pillow
 from liespline.lab.data.scans.read import read_scan
 from liespline.lab.data.table import read_table
@@ -20,7 +19,8 @@ from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.model_file import save_weights
 from liespline.lab.runs.trained import load
 from liespline.lab.settings import Config, Network, Training
-from liespline.lab.tasks import find_task
+from liespline.lab.tasks import find_task, images
+from liespline.lab.tasks.segment import load_pairs
 
 from .scan_files import dicom_series, nifti
 

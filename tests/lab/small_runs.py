@@ -7,8 +7,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Config
 from liespline.lab.tasks import find_task
-from liespline.lab.training.start import reopened, start
-from liespline.lab.training.train import train
+from liespline.lab.training.train import reopened, start, train
 
 
 def problems(task: str, data: Path) -> list[str]:

@@ -9,7 +9,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS, OPTIONS
-from liespline.lab.training.start import start_config
+from liespline.lab.training.train import start_config
 
 GOOD = Config(task="images", data="a b/ü", network=Network(widths=(3, 5)), training=Training(lr=1e-4))
 

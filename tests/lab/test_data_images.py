@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 
 from lab.small_runs import problems
-from liespline.lab.data import DataError, as_float, images
+from liespline.lab.data import DataError, as_float
+from liespline.lab.tasks import images
 
 RNG = np.random.default_rng(0)
 

@@ -8,10 +8,10 @@ from PIL import Image
 
 from lab.scan_files import dicom_series, nifti
 from liespline.lab.data import DataError
-from liespline.lab.data.pairs import load_pairs
 from liespline.lab.data.patches import RandomPatches
 from liespline.lab.data.samples import IGNORE
 from liespline.lab.data.scans import Reading
+from liespline.lab.tasks.segment import load_pairs
 from truth.conftest import write_pair
 
 DRAW = np.random.default_rng(0)

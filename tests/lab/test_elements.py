@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from liespline import SO3, repulsion
-from liespline.lab.evaluation.elements import copies_of, transforms_of
-from liespline.lab.evaluation.invariance import on_grid
+from liespline.lab.evaluation.elements import copies_of, on_grid, transforms_of
 from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config

@@ -14,7 +14,7 @@ from liespline import SO2, Scale, uniform
 from liespline.lab.data import Split
 from liespline.lab.evaluation.elements import copies_of, transforms_of
 from liespline.lab.evaluation.equivariance import layer_errors
-from liespline.lab.evaluation.invariance import accuracies, relative_change
+from liespline.lab.evaluation.scores import accuracies, relative_change
 from liespline.lab.networks import Signature
 from liespline.lab.report.views import turning_section
 from liespline.lab.runs.trained import Trained

@@ -10,9 +10,9 @@ from PIL import Image
 
 from lab.small_runs import new_run
 from liespline.lab.data import DataError
-from liespline.lab.data.images import load_points
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.images import load_points
 from liespline.lab.tasks.objectives import Numbers
 
 DRAW = np.random.default_rng(0)

@@ -21,8 +21,7 @@ from liespline.lab.session import Session
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
-from liespline.lab.training.start import start
-from liespline.lab.training.train import keep_best, train
+from liespline.lab.training.train import keep_best, start, train
 
 RNG = np.random.default_rng(0)
 

@@ -15,7 +15,7 @@ from liespline.lab.settings import Config, ConfigError, Network, Training
 from liespline.lab.tasks.grids import make_grid
 from liespline.lab.training import train as training
 from liespline.lab.training.learner import a_shift, windows_stay
-from liespline.lab.training.start import preflight
+from liespline.lab.training.train import preflight
 from liespline.models import classifier
 from liespline.models.kernels import h_basis
 from liespline.nn import shift

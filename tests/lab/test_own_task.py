@@ -16,7 +16,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.settings import Config, ConfigError
 from liespline.lab.tasks import find_task
-from liespline.lab.training.start import start_config
+from liespline.lab.training.train import start_config
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "runs.md"
 (CODE,) = re.findall(r"```text\n(\"{3}Stripes.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -18,12 +18,12 @@ from PIL import Image
 
 from lab.conftest import HOSTILE
 from liespline.lab.data import Split
-from liespline.lab.data.images import load as load_images
 from liespline.lab.data.samples import IGNORE
 from liespline.lab.report.drawings import line_chart, nice_ticks
 from liespline.lab.report.overlays import errors
 from liespline.lab.report.page import against_moves, confusion_section
 from liespline.lab.report.views import landmark_section, mistakes_section
+from liespline.lab.tasks.images import load as load_images
 
 SECTIONS = ("curves", "transformed", "confusion", "mistakes", "kernels", "turning", "speed", "settings")
 FLAGS = (

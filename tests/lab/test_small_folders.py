@@ -12,13 +12,13 @@ from PIL import Image
 
 from lab.small_runs import new_run
 from liespline.lab.data import Split
-from liespline.lab.networks import Signature
+from liespline.lab.networks import Signature, fitting_widths
 from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Network
 from liespline.lab.tasks import find_task
-from liespline.lab.tasks.base import fitting_widths, remarks
-from liespline.lab.training.start import preflight
+from liespline.lab.tasks.base import remarks
+from liespline.lab.training.train import preflight
 from liespline.models.kit import AtLeast
 
 

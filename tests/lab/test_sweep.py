@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from liespline.lab.runs.folder import Run
+from liespline.lab.runs.folder import Run, check_same_settings
 from liespline.lab.screen import ended_in_order
 from liespline.lab.settings import ConfigError
 from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
 from liespline.lab.sweep.plan import MAY_DIFFER, plan, sweep
 from liespline.lab.sweep.study import Study
-from liespline.lab.training.start import check_same_settings
 
 TWO = Study(
     task="digits",

@@ -10,13 +10,13 @@ import torch
 from PIL import Image
 
 from lab.test_data_volumes import archive
-from liespline.lab.data.images import load
 from liespline.lab.data.store import fingerprint
 from liespline.lab.evaluation.evaluate import wilson
 from liespline.lab.symmetry import findings, pose
 from liespline.lab.symmetry.findings import WEAK, advice, largest, slope
 from liespline.lab.symmetry.statistics import elements, holm, pose_found, share
 from liespline.lab.symmetry.transformations import Transformations, is_rotation, signed_permutations
+from liespline.lab.tasks.images import load
 
 SQUARE, CUBE = signed_permutations(2), signed_permutations(3)
 

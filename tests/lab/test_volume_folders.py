@@ -13,11 +13,11 @@ from lab.blob_scans import CT, blob_dicom, blob_nifti
 from lab.scan_files import dicom_series, nifti
 from lab.small_runs import new_run
 from liespline.lab.data import DataError
-from liespline.lab.data.scan_folders import load_scans
 from liespline.lab.evaluation.external import score_file
 from liespline.lab.evaluation.predict import predict_files
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
+from liespline.lab.tasks.volumes import load_scans
 
 DRAW = np.random.default_rng(0)
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from lab.blob_scans import CT, blob, blob_dicom, blob_nifti, places
-from liespline.lab.data.scan_folders import load_scans
 from liespline.lab.data.scans import Reading
 from liespline.lab.data.volumes import centred
+from liespline.lab.tasks.volumes import load_scans
 
 DRAW = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from torch import from_numpy, tensor
 
-from liespline.lab.evaluation.scores import pack
+from liespline.lab.evaluation.evaluate import pack
 from studies.paired import accuracy, area, balanced_accuracy, compare, holm
 
 

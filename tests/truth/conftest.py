@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from lab.conftest import liespline
+from truth.new_images import balls, mixed, spots
 from truth.road import Array, Road, boxed, normalised, pixels, train
 
-__all__ = ["liespline"]
+__all__ = ["balls", "liespline", "mixed", "spots"]
 
 
 def blob(draw: np.random.Generator, size: Sequence[int], width: float, light: float) -> Array:

@@ -24,11 +24,16 @@ Array = NDArray[Any]
 NEAR = 2e-5  # float32 on two roads
 
 
+def ended(wanted: int, *arguments: object) -> tuple[str, str]:
+    """What the command prints, and what it says beside; it has to end with this status."""
+    status, out, errors = command(*arguments)
+    assert status == wanted, f"liespline {' '.join(map(str, arguments))}: {errors}"
+    return out, errors
+
+
 def liespline(*arguments: object) -> str:
     """What the command prints; it has to succeed."""
-    status, out, errors = command(*arguments)
-    assert status == 0, f"liespline {' '.join(map(str, arguments))}: {errors}"
-    return out
+    return ended(0, *arguments)[0]
 
 
 def train(task: str, data: Path, out: Path, **settings: object) -> Path:

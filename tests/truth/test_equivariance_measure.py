@@ -299,8 +299,8 @@ def test_results_of_old_are_read_and_named_apart(runs, tmp_path):
         del results["transformed"][name]
     results["transformed"]["change"] = 0.288
     (run / "results.json").write_text(json.dumps(results))
-    from liespline.lab.evaluation.score_table import rows_of
     from liespline.lab.runs.folder import Run
+    from liespline.lab.screen import rows_of
 
     shown = dict(rows_of(Run(run).read_results("scores")))
     assert shown["change of the output (old measure: over its norm)"] == "28.8 %"

@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from liespline.lab import load
-from liespline.lab.data import images
 from liespline.lab.data.listing import assign, together
+from liespline.lab.tasks import images
 from truth.conftest import SEGMENT, blob, cells, shuffled, write_pair, write_table
 from truth.road import answered, liespline, pixels, train
 

@@ -1,10 +1,7 @@
 """Segmentation from the command to the files, with every number computed again by nibabel, Pillow and numpy."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tracemalloc
 
 import nibabel
@@ -12,14 +9,12 @@ import numpy as np
 import pytest
 import tifffile
 import torch
-from lightning.pytorch.callbacks.progress.rich_progress import CustomProgress
 from PIL import Image
 
 from liespline.lab import load
 from liespline.lab.runs.model_file import read_weights, save_weights
 from liespline.lab.runs.trained import TILE, last_layers
-from liespline.lab.training.learner import Learner
-from truth.shell import command
+from truth.road import ended, liespline
 
 TINY = tuple("--set widths=2,3 --set kernel_size=3 --accelerator cpu --quiet --lr 0.05 --batch-size 8".split())
 PLAIN = ("--group", "none", *TINY)
@@ -28,15 +23,12 @@ TURN = np.array([[0, 0, 1.0], [-1.0, 0, 0], [0, 1.0, 0]])
 
 
 def trained(folder, out, *more):
-    status, _, said = command("train", "segment", "--data", folder, "--out", out, *more)
-    assert status == 0, said
+    liespline("train", "segment", "--data", folder, "--out", out, *more)
     return out
 
 
-def evaluated(run, split="valid", *more):
-    status, out, said = command("evaluate", run, "--split", split, "--json", *more)
-    assert status == 0, said
-    return json.loads(out)
+def evaluated(run):
+    return json.loads(liespline("evaluate", run, "--split", "valid", "--json"))
 
 
 def epochs_of(run):
@@ -63,9 +55,8 @@ def dice(pairs, values, ignored=()):
     return float(np.mean(each))
 
 
-def predicted(run, files, out, *more):
-    status, said, errors = command("predict", run, *files, "--out", out, "--json", *more)
-    assert status == 0, errors
+def predicted(run, files, out):
+    said, errors = ended(0, "predict", run, *files, "--out", out, "--json")
     return [row["mask"] for row in json.loads(said)], errors
 
 
@@ -126,9 +117,9 @@ def check_volumes(run, root, out):
     pairs, found = check(run, root, out, (0, 4, 9))
     each = [dice([pair], (0, 4, 9)) for pair in pairs]
     assert found["scores"]["dice_per_image"] == pytest.approx(np.mean(each), abs=1e-6)
+    all_of = [np.concatenate([np.asarray(part).ravel() for part in parts]) for parts in zip(*pairs, strict=True)]
     for number, value in ((1, 4), (2, 9)):
-        each = [np.concatenate([np.asarray(part).ravel() for part in parts]) for parts in zip(*pairs, strict=True)]
-        answer, true = (part == value for part in each)
+        answer, true = (part == value for part in all_of)
         both, either = (answer & true).sum(), (answer | true).sum()
         assert found["scores"][f"IoU, {value}"] == pytest.approx(both / either, abs=1e-6)
         assert found["scores"][f"sensitivity, {value}"] == pytest.approx(both / true.sum(), abs=1e-6)
@@ -202,11 +193,8 @@ def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
     draw, root = np.random.default_rng(5), tmp_path / "new"
     for split in ("train", "valid", "test"):
         volume(root / split, "a", (6, 7, 5), tuple(factor * n for n in (1.2, 1.0, 1.9)), draw)
-    (_, said), (status, out, also) = (
-        predicted(coarse, [root / "test" / "images"], tmp_path / "out"),
-        command("evaluate", coarse, "--data", root, "--split", "all", "--json"),
-    )
-    assert status == 0, also
+    _, said = predicted(coarse, [root / "test" / "images"], tmp_path / "out")
+    out, also = ended(0, "evaluate", coarse, "--data", root, "--split", "all", "--json")
     assert json.loads(out)["images"] == 3
     side = factor * (1.2 * 1.0 * 1.9) ** (1 / 3)
     for text in (said, also):
@@ -219,8 +207,7 @@ def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
     data = np.asarray(image.dataobj)
     three = nibabel.Nifti1Image(np.stack([data, data[::-1], data], -1), image.affine)
     nibabel.save(three, tmp_path / "three.nii.gz")
-    status, out, said = command("predict", coarse, tmp_path / "three.nii.gz", "--out", tmp_path / "out", "--json")
-    assert status == 1
+    out, said = ended(1, "predict", coarse, tmp_path / "three.nii.gz", "--out", tmp_path / "out", "--json")
     assert json.loads(out) == []
     assert "three.nii.gz: has 3 channels; the network was trained on 1" in said
     assert not (tmp_path / "out" / "three.nii.gz").exists()
@@ -234,15 +221,13 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     whole = (folder / "v3.nii.gz").read_bytes()
     (folder / "v3.nii.gz").write_bytes(whole[: len(whole) // 2])
     (folder / "v5.nii").write_bytes(b"nothing")
-    status, listed, said = command("predict", coarse, folder, "--out", out, "--json")
-    assert status == 1
+    listed, said = ended(1, "predict", coarse, folder, "--out", out, "--json")
     assert [row["image"] for row in json.loads(listed)] == [str(folder / f"{name}.nii.gz") for name in ("v0", "v8")]
     assert sorted(path.name for path in out.iterdir()) == ["v0.nii.gz", "v8.nii.gz"]
     assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said
-    status, listed, said = command("predict", coarse, folder, "--out", out)
-    assert status == 1
+    listed, _ = ended(1, "predict", coarse, folder, "--out", out)
     assert [line.split(" → ")[0] for line in listed.splitlines()] == [str(folder / f"{n}.nii.gz") for n in ("v0", "v8")]
 
 
@@ -255,9 +240,7 @@ def test_no_mask_takes_the_place_of_another_or_of_an_image(coarse, brain, tmp_pa
         (tmp_path / "new" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "new" / name).write_bytes((brain / "images" / "v0.nii.gz").read_bytes())
     before = {name: (tmp_path / "new" / name).read_bytes() for name in names}
-    status, _, said = command("predict", coarse, tmp_path / "new", "--out", tmp_path / out)
-    assert status == 2
-    assert says in said
+    assert says in ended(2, "predict", coarse, tmp_path / "new", "--out", tmp_path / out)[1]
     assert before == {name: (tmp_path / "new" / name).read_bytes() for name in names}
 
 
@@ -318,8 +301,7 @@ def test_mean_over_grids_is_scored_once_it_is_trained(cells, tmp_path):
     """Epochs are scored on the grid that is trained, which is said; what is used is the mean over both."""
     run = tmp_path / "run"
     more = ("--group", "so2", "--elements", 2, "--tta-grids", 2, "--patch", 16, "--epochs", 1)
-    status, said, _ = command("train", "segment", "--data", cells, "--out", run, *TINY, *more)
-    assert status == 0
+    said = liespline("train", "segment", "--data", cells, "--out", run, *TINY, *more)
     assert "--tta-grids 2: epochs are scored on one grid" in said
     one, pairs, names = load(run), [], names_of(run, "valid")
     one.network = one.network.networks[0]
@@ -341,16 +323,11 @@ def test_masks_of_nothing_but_background_have_no_consistency(flat, tmp_path):
     weights[f"{last}weight"] *= 0
     weights[f"{last}bias"] = torch.tensor([9.0, 0, 0])
     save_weights(tmp_path / "blind.safetensors", weights, about)
-    status, out, said = command("evaluate", tmp_path / "blind.safetensors", "--split", "all", "--json")
-    assert status == 0, said
-
-    def refused(word):
-        raise AssertionError(f"{word} is not JSON")
-
-    found = json.loads(out, parse_constant=refused)["rotated_masks"]
+    whole = ("evaluate", tmp_path / "blind.safetensors", "--split", "all")
+    found = json.loads(liespline(*whole, "--json"), parse_constant=pytest.fail)["rotated_masks"]
     assert found["rotation_consistency"] is None
     assert found["upright"] == found["rotated"] == 0
-    assert re.search(r"\(Dice\) +│ undefined", command("evaluate", tmp_path / "blind.safetensors", "--split", "all")[1])
+    assert re.search(r"\(Dice\) +│ undefined", liespline(*whole))
 
 
 def test_values_above_255_listed_classes_and_ignored_ones(tmp_path):
@@ -387,85 +364,6 @@ def test_memory_does_not_grow_with_the_folder(flat, tmp_path):
     assert most[2] < 1.1 * most[1] + 2**19
 
 
-# ---- validation that is not after every epoch, resumed runs, several processes, caches and models of before ----
-
-
-@pytest.fixture
-def few_patches(tmp_path):
-    """128 patches of 8² in an epoch, and 19,433 pixels to validate: ⌈19,433 / 8,192⌉ = 3."""
-    root, draw = tmp_path / "set", np.random.default_rng(6)
-    for i, size in enumerate([(20, 18), (18, 20), (21, 18), (20, 19)]):
-        picture(root / "train", f"t{i}", size, draw)
-    for i, size in enumerate([(83, 81), (95, 70), (60, 101)]):
-        picture(root / "valid", f"v{i}", size, draw)
-    return root
-
-
-class Killed(RuntimeError):
-    """No error that the command turns into words."""
-
-
-def test_every_third_epoch_is_validated_and_a_resumed_run_is_the_same_to_the_bit(few_patches, tmp_path, monkeypatch):
-    given = ("train", "segment", "--data", few_patches, *PLAIN, "--patch", 8, "--epochs", 8, "--set", "ema=0.9")
-    status, said, _ = command(*given, "--out", tmp_path / "whole")
-    assert status == 0
-    assert "have 19,433 samples, the patches of an epoch 8,192: validated every 3 epochs, and after the last" in said
-    begin = Learner.on_train_epoch_start
-
-    def killed(self):
-        if self.current_epoch == 4:
-            raise Killed
-        begin(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Learner, "on_train_epoch_start", killed)
-        with pytest.raises(Killed):
-            command(*given, "--out", tmp_path / "killed")
-    assert len(epochs_of(tmp_path / "killed")) == 4
-    assert command("train", "--resume", tmp_path / "killed", "--quiet")[0] == 0
-    whole, resumed = (epochs_of(tmp_path / name) for name in ("whole", "killed"))
-    assert [row["epoch"] for row in whole if any(name.startswith("valid_") for name in row)] == [2, 5, 7]
-    assert all("train_loss" in row for row in whole)
-    timed = {"seconds", "images_per_second", "memory_mib"}
-    for one, other in zip(whole, resumed, strict=True):
-        assert {k: v for k, v in one.items() if k not in timed} == {k: v for k, v in other.items() if k not in timed}
-    assert (tmp_path / "whole" / "model.safetensors").read_bytes() == (
-        tmp_path / "killed" / "model.safetensors"
-    ).read_bytes()
-    row, scores = picked(tmp_path / "whole"), evaluated(tmp_path / "whole")["scores"]
-    assert row["valid_dice"] == pytest.approx(scores["dice"], abs=1e-6)
-    assert command("train", "--resume", tmp_path / "killed", "--epochs", 9, "--quiet")[0] == 0
-    assert [row["epoch"] for row in epochs_of(tmp_path / "killed") if "valid_dice" in row] == [2, 5, 7, 8]
-
-
-def test_a_bar_shows_how_far_validation_is(few_patches, tmp_path, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
-    # Every step is drawn: a clock would leave out those that are over too soon.
-    monkeypatch.setattr(CustomProgress, "soft_refresh", CustomProgress.refresh)
-    loud = [word for word in PLAIN if word != "--quiet"]
-    status, said, _ = command(
-        "train", "segment", "--data", few_patches, *loud, "--patch", 8, "--epochs", 1, "--out", tmp_path / "run"
-    )
-    assert status == 0
-    assert re.search(r"Validation .* [1-3]/3 ", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said))
-
-
-def test_two_processes_score_each_image_once(tmp_path):
-    root, draw = tmp_path / "set", np.random.default_rng(8)
-    for split, count in (("train", 4), ("valid", 3)):
-        for i in range(count):
-            picture(root / split, f"p{i}", (24 + i, 31 - 2 * i), draw)
-    given = ("train", "segment", "--data", root, "--out", tmp_path / "run", *PLAIN, "--epochs", 2, "--patch", 16)
-    line = [sys.executable, "-m", "liespline.lab.cli", *map(str, (*given, "--set", "devices=2", "--set", "ema=0.8"))]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environment)
-    assert done.returncode == 0, done.stderr
-    row, found = picked(tmp_path / "run"), evaluated(tmp_path / "run")
-    assert found["images"] == 3
-    assert row["valid_dice"] == pytest.approx(found["scores"]["dice"], abs=1e-6)
-    assert row["valid_loss"] == pytest.approx(found["scores"]["loss"], rel=1e-5)
-
-
 def test_what_was_decoded_by_another_version_is_decoded_anew(brain, coarse, tmp_path, monkeypatch):
     """Files of before have no masks on their own grid; those that are there are not taken for new ones."""
     monkeypatch.setenv("LIESPLINE_CACHE", str(tmp_path / "cache"))
@@ -499,7 +397,4 @@ def test_a_model_whose_values_are_not_those_of_its_classes_is_refused(flat, cell
     about["signature"]["values"] = [0, 255]
     save_weights(tmp_path / "odd.safetensors", weights, about)
     given = ("predict", tmp_path / "odd.safetensors", cells / "images" / "c1.png", "--out", tmp_path / "out")
-    status, _, said = command(*given)
-    assert status == 2
-    assert "odd.safetensors: " in said
-    assert "2 values of masks for 3 classes" in said
+    assert re.search("odd.safetensors: .*2 values of masks for 3 classes", ended(2, *given)[1])

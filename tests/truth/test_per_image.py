@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix, roc_auc_score
 from torch import tensor
 
-from liespline.lab.evaluation.scores import pack, pack_classes, unpack
+from liespline.lab.evaluation.evaluate import pack, pack_classes, unpack
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.line import line_of
 from truth.road import Array, Road

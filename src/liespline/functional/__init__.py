@@ -5,11 +5,13 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 """
 
 from .. import _compiling
-from ..ops.correlate.dense import kernel, lift_kernel
+from ..ops.correlate.reference import kernel, lift_kernel
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
+from .ends import BOUNDARIES, renormalised
+from .interpolation import interpolation, over_h
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -24,6 +26,7 @@ from .sampling import (
 )
 
 __all__ = [
+    "BOUNDARIES",
     "Padding",
     "Window",
     "correlate",
@@ -35,12 +38,15 @@ __all__ = [
     "group_samples",
     "harmonics",
     "in_window",
+    "interpolation",
     "kernel",
     "left_regular",
     "lift",
     "lift_kernel",
+    "over_h",
     "plan",
     "project",
+    "renormalised",
     "sample",
     "space_points",
     "space_samples",

@@ -17,12 +17,10 @@ from .._check import sizes as whole_numbers
 from .._torch import full_precision, is_autocast, real, recorded, widened
 from ..grids import Grid
 from ..ops import choose
-from ..ops.correlate import banded, dense
+from ..ops.correlate import fields, reference, whole
 from ..splines import SplineBasis
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
-
-_CONV: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 def lift(
@@ -47,12 +45,14 @@ def lift(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        return add_bias(grouped(x, _sampled(dense.lift_kernel, weight, x_samples), groups, stride, zeros), bias)
+        return add_bias(
+            reference.grouped(x, _sampled(reference.lift_kernel, weight, x_samples), groups, stride, zeros), bias
+        )
     choice = choose.choose(x, weight, sizes, stride, zeros)
     x = x.to(choose.compute_dtype(x))
     with full_precision(x.device):
-        sampled = dense.lift_kernel(*choose.exact(weight, x_samples))
-        out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+        sampled = reference.lift_kernel(*choose.exact(weight, x_samples))
+        out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
     return add_bias(out, bias)
 
 
@@ -83,8 +83,8 @@ def correlate(
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
-        kernel = _sampled(dense.kernel, weight, x_samples, h_samples)
-        return add_bias(grouped(x, kernel, groups, stride, zeros), bias)
+        kernel = _sampled(reference.kernel, weight, x_samples, h_samples)
+        return add_bias(reference.grouped(x, kernel, groups, stride, zeros), bias)
     choice = choose.choose(x, weight, sizes, stride, zeros, plan)
     x, plan = x.to(choose.compute_dtype(x)), plan and plan.on(x.device)
     with full_precision(x.device):
@@ -92,15 +92,14 @@ def correlate(
         weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
             if plan is not None and keep:
-                sampled = dense.kept_kernel(weight, x_samples, h_samples, plan, "whole")
+                sampled = whole.kept_kernel(weight, x_samples, h_samples, plan, "whole")
             else:
-                sampled = dense.kernel(weight, x_samples, h_samples)
-            out = dense.convolve(x, sampled, sizes, choice.methods, stride, zeros)
+                sampled = reference.kernel(weight, x_samples, h_samples)
+            out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
         else:
-            out = banded.correlate(
-                x, weight, x_samples, h_samples, plan=plan, methods=choice.methods, group=choice.group,
-                stride=stride, padding=zeros, keep=keep,
-            )  # fmt: skip
+            out = fields.correlate(
+                x, weight, x_samples, h_samples, plan=plan, choice=choice, stride=stride, padding=zeros, keep=keep
+            )
     return add_bias(out, bias)
 
 
@@ -125,22 +124,6 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     return out.reshape(*out.shape[:-1], *x.shape[3:])
 
 
-# ---- channel groups ----
-
-
-def grouped(x: Tensor, kernel: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:
-    """Return the correlation of channel groups that do not see each other, as one grouped convolution.
-
-    x `(B, C, *inputs, *space)`, kernel `(O, A, C/groups, *inputs, *W)` → `(B, O, A, *space)`.
-    """
-    shape, d = kernel.shape[:2], len(stride)
-    rows = kernel.flatten(0, 1).flatten(1, kernel.ndim - 2 - d)  # (O·A, C/groups·inputs, *W)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    if d == 0:
-        return _CONV[1](flat.unsqueeze(-1), rows.unsqueeze(-1), groups=groups).squeeze(-1).unflatten(1, shape)
-    return _CONV[d](flat, rows, None, stride, padding, groups=groups).unflatten(1, shape)
-
-
 def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) -> Tensor:
     with full_precision(weight.device):
         return kernel(weight.to(samples[0].dtype), *samples).to(weight.dtype)
@@ -160,6 +143,7 @@ def plan(
     space_grid: Grid,
     window: Window,
     device: torch.device,
+    boundary: str = "zero",
 ) -> ops.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
@@ -168,18 +152,19 @@ def plan(
     """
     if h_basis.trainable or out_grid.group.quotient_of is not None:
         return None
-    key = x_basis, h_basis, grid, out_grid, space_grid, window, device
+    key = x_basis, h_basis, grid, out_grid, space_grid, window, device, boundary
     with _lock:
         found = _plans.get(key)
     if found is None:
         if space_grid != out_grid:  # tables are about H, where nothing moved
-            home = plan(x_basis, h_basis, grid, out_grid, out_grid, window, device)
+            home = plan(x_basis, h_basis, grid, out_grid, out_grid, window, device, boundary)
             assert home is not None
             made = home.moved()
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
             with real():
-                made = ops.plan_of(group_samples(h_basis, grid, out_grid), window.sizes, x_samples).on(device)
+                h_samples = group_samples(h_basis, grid, out_grid, boundary=boundary)
+                made = ops.plan_of(h_samples, window.sizes, x_samples).on(device)
         with _lock:
             found = _plans.setdefault(key, made)
     return found

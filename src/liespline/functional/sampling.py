@@ -14,6 +14,7 @@ from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..grids.regular import box
 from ..splines import SplineBasis
+from .ends import renormalised
 
 _MOST = 32  # frequencies about the axis of kernels on the sphere
 
@@ -162,7 +163,13 @@ def in_window(samples: Tensor, window: Window) -> Tensor:
 
 @lru_cache(maxsize=256)
 @on_cpu
-def group_samples(basis: SplineBasis, grid: Grid, out_grid: Grid, axial: int | None = None) -> Tensor:
-    """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once."""
+def group_samples(
+    basis: SplineBasis, grid: Grid, out_grid: Grid, axial: int | None = None, boundary: str = "zero"
+) -> Tensor:
+    """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once.
+
+    Where the grid ends, splines are cut off, or renormalised: see `renormalised`.
+    """
     points, factor = group_points(grid, out_grid)
-    return sample(basis, points, factor, axial=axial)
+    samples = sample(basis, points, factor, axial=axial)
+    return samples if boundary == "zero" else renormalised(samples, basis, points)

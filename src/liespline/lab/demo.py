@@ -110,8 +110,7 @@ def one_network(name: str, config: Config, folder: Path, images: Split) -> Row:
     trained = session.trained
     outputs, targets = predictions(trained, images)
     accuracy = scores(trained, [(outputs, targets)])["accuracy"]
-    results = run.read_results("scores", "transformed", "parameters", "seconds")
-    return Row(name, run, trained, results, accuracy, confusion(outputs, targets, len(trained.classes)))
+    return Row(name, run, trained, session.results, accuracy, confusion(outputs, targets, len(trained.classes)))
 
 
 def shortfall(rows: list[Row]) -> str | None:

@@ -10,10 +10,9 @@ from typing import Any
 from .data.files import write_text
 from .report.drawings import Section
 from .report.page import comparison, write_page
-from .runs.folder import Run
+from .runs.folder import Run, check_same_settings
 from .settings import SETTINGS, Config
-from .training.start import check_same_settings, reopened, start
-from .training.train import train
+from .training.train import reopened, start, train
 
 LATER = [name for name, setting in SETTINGS.items() if setting.later]
 
@@ -29,7 +28,7 @@ def train_folds(config: Config, out: Path, *, progress: bool = True) -> dict[str
         else:
             session = start(chosen, folder)
         train(session, progress=progress)
-        runs.append(session.run.read_results("scores", "images", "parameters"))
+        runs.append(session.results)
     return summary(runs, config, out)
 
 

@@ -16,10 +16,11 @@ from torch import Tensor, nn
 
 from .. import models
 from ..models.classifier import classifier
-from ..models.kit import VERSION
+from ..models.kit import VERSION, wide
 from ..models.resnet import resnet
 from ..models.unet import unet
 from ..nn import Ensemble
+from ..nn.resample import kept
 from .data import DataError, Split
 from .data.samples import ValueRange
 from .settings import SETTINGS, Config, ConfigError, Network, written
@@ -193,6 +194,18 @@ def _celeba(config: Config, signature: Signature) -> nn.Module:
         n_h, n_k, choice.kernel, scale=choice.scale, preset=config.preset, in_channels=signature.in_channels,
         landmarks=points,
     )  # fmt: skip
+
+
+def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
+    """The widths asked for; of the default ones, the first few if the last window would not fit into the image.
+
+    The size is halved after every second layer, and only the last one does not pad.
+    """
+    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
+    layers = 2
+    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
+        layers += 1
+    return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
 
 NETWORKS: Mapping[str, Architecture] = {

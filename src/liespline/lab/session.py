@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -206,6 +207,11 @@ class Session:
     def trained(self) -> Trained:
         """The network of the best epoch, ready to use."""
         return load(self.run.path)
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """The final numbers of its run."""
+        return self.run.read_results("scores", "images", "parameters", "split", "synthetic")
 
     def finish(self, parameters: Mapping[str, Tensor], metric: str | None) -> None:
         """Give the network the parameters of the best epoch."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample, Project, Upsample
 from ..nn.norm import recomputed
-from ..ops.correlate.hopper.operators import innermost
+from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kernels import guarded
 from .kit import VERSION, Kernels, Kit, build, checked
 
@@ -91,6 +91,6 @@ class UNet(nn.Module):
 
 def _joined(*maps: Tensor) -> Tensor:
     """The channels of several maps in one, with channels innermost in memory if they are so in all of them."""
-    if not all(map(innermost, maps)):
+    if not all(order_of(x) is Order.FIELDS for x in maps):
         return torch.cat(maps, 1)
-    return torch.cat([x.movedim((2, 1), (-2, -1)) for x in maps], -1).movedim((-2, -1), (2, 1))
+    return fields_first(torch.cat([fields_last(x) for x in maps], -1))

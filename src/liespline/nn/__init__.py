@@ -6,6 +6,7 @@ from .ensemble import Ensemble
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .separable import Depthwise, SeparableGConv
@@ -27,6 +28,7 @@ __all__ = [
     "MaxPool",
     "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
     "SeparableGConv",
     "Upsample",

@@ -93,6 +93,15 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
     return basis
 
 
+def h_boundary(layer: str, value: str, out_grid: Grid) -> str:
+    """Return what splines on H do where the grid ends."""
+    if value not in functional.BOUNDARIES:
+        raise ValueError(f'{layer}: h_boundary = {value!r}, must be "zero" or "renormalise"')
+    if value != "zero" and out_grid.group.quotient_of is not None:
+        raise ValueError(f'{layer}: h_boundary = {value!r}, but {out_grid.group!r} has no ends: leave it at "zero"')
+    return value
+
+
 def overlap(layer: str, x_samples: Tensor, h_samples: Tensor | None) -> None:
     """Check that kernels see something at all."""
     for name, samples in (("x_basis", x_samples), ("h_basis", h_samples)):

@@ -52,6 +52,7 @@ class Correlation(Shiftable):
         bias: bool,
         device: torch.device | str | None,
         dtype: torch.dtype | None,
+        h_boundary: str = "zero",
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -68,6 +69,7 @@ class Correlation(Shiftable):
         self.borders = Padding(*self.window.borders(self.padding))  # about the largest window, not kernel_size
         self.x_basis = arguments.x_basis(name, x_basis, self.kernel_size, space_dim)
         self.h_basis = h_basis
+        self.h_boundary = arguments.h_boundary(name, h_boundary, out_grid)
         arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
@@ -90,7 +92,9 @@ class Correlation(Shiftable):
             if self.h_basis is None:
                 x_samples = x_samples[:, :1]
             else:
-                h_samples = functional.group_samples(self.h_basis, self.grid, self.out_grid, self.axial)
+                h_samples = functional.group_samples(
+                    self.h_basis, self.grid, self.out_grid, self.axial, self.h_boundary
+                )
             arguments.overlap(type(self).__name__, x_samples, h_samples)
         if not has_values(self.weight):
             return
@@ -133,7 +137,9 @@ class Correlation(Shiftable):
     def _sampled(self, basis: SplineBasis, centres: Tensor, points: Tensor, factor: Tensor) -> Tensor:
         with full_precision(points.device):
             moved = basis.centres(centres.to(points.dtype))
-            return functional.sample(basis, points, factor, centres=moved, axial=self.axial)
+            samples = functional.sample(basis, points, factor, centres=moved, axial=self.axial)
+            cut_off = basis is not self.h_basis or self.h_boundary == "zero"
+            return samples if cut_off else functional.renormalised(samples, basis, points, moved)
 
     def _new_centres(self, basis: SplineBasis) -> nn.Parameter:
         return nn.Parameter(self.weight.new_empty((len(basis), basis.grid.group.dim)))
@@ -156,7 +162,7 @@ class Correlation(Shiftable):
         if self.h_basis is not None and self.h_basis.trainable:
             found["h_points"], found["h_factor"] = functional.group_points(*self._relative)
         elif self.h_basis is not None:
-            found["h_samples"] = functional.group_samples(self.h_basis, *self._relative, self.axial)
+            found["h_samples"] = functional.group_samples(self.h_basis, *self._relative, self.axial, self.h_boundary)
         return found
 
     @property
@@ -221,6 +227,7 @@ class Correlation(Shiftable):
             f"{self.in_channels}, {self.out_channels}, {window}, {self.out_grid!r}, "
             f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={padding}"
             + (f", groups={self.groups}" if self.groups > 1 else "")
+            + (f", h_boundary={self.h_boundary!r}" if self.h_boundary != "zero" else "")
         )
 
 

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from .. import functional
-from .._check import Size
+from .._check import Size, whole
 from .._torch import as_new, full_precision, has_values
 from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
+from .oversampled import OverH
 from .shift import Shiftable, renew
 
 
@@ -71,6 +72,8 @@ class GConv(Correlation):
     `weight` is `(out, in/groups, N_x, N_k)`. `h_basis` decides the kind of kernel on H: dense (a spline on each element
     of the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
     alone, `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) it lifts functions on S² to SO(3).
+    Where the grid ends, as one of scales does, splines are cut off (`h_boundary="zero"`), so that features fade towards
+    the ends, or divided by the share of them that is left ("renormalise").
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class GConv(Correlation):
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
         groups: int = 1,
+        h_boundary: str = "zero",
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -96,7 +100,7 @@ class GConv(Correlation):
         arguments.same_group("GConv", grid, out_grid, kernel_size)
         super().__init__(
             in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
-            stride, padding, padding_mode, groups, bias, device, dtype,
+            stride, padding, padding_mode, groups, bias, device, dtype, h_boundary,
         )  # fmt: skip
 
     def _renew_buffers(self) -> None:
@@ -106,7 +110,9 @@ class GConv(Correlation):
             self.plan = None
             return
         where = self.weight.device if has_values(self.weight) else torch.device("cpu")
-        plan = functional.plan(self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where)
+        plan = functional.plan(
+            self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where, self.h_boundary
+        )
         self.plan = plan and plan.beside(self.weight)
 
     def kernel(self) -> Tensor:
@@ -131,17 +137,22 @@ class Project(Shiftable):
 
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
     reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
-    scalings grows, with the input; component i runs along space axis i.
+    scalings grows, with the input; component i runs along space axis i. `interpolate=4` takes the maximum over four
+    times as many orientations, by trigonometric interpolation along H, as `Oversampled` does: it changes less between
+    the angles of the grid.
     """
 
     weights: Tensor
 
-    def __init__(self, reduce: str, grid: Grid) -> None:
+    def __init__(self, reduce: str, grid: Grid, *, interpolate: int = 1) -> None:
         super().__init__()
         if reduce not in ("max", "mean", "sum", "vector"):
             raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
+        if whole("Project", "interpolate", interpolate) > 1 and reduce != "max":
+            raise ValueError(f'Project: interpolate = {interpolate}, only "max" depends on it; leave it out')
+        self.finer = OverH(functional.interpolation(grid, interpolate)) if interpolate > 1 else None
         self.register_buffer("weights", as_new(self._exact_weights()), persistent=False)
 
     @on_cpu
@@ -166,7 +177,7 @@ class Project(Shiftable):
                 f"Project: x has shape {tuple(x.shape)}; expected (B, C, {len(self.grid)}, *space), "
                 f"the {len(self.grid)} elements of {self.grid!r} on axis 2"
             )
-        return functional.project(x, self.reduce, self.weights)
+        return functional.project(x if self.finer is None else self.finer(x), self.reduce, self.weights)
 
     def extra_repr(self) -> str:
         """Show how H is reduced."""

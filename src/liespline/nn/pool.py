@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .._check import whole
-from ..ops.correlate.hopper.operators import innermost
+from ..ops.layout import over_space
 from .arguments import tell_off_centre
 
 _MAX: dict[int, Callable[..., Tensor]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -33,11 +33,7 @@ class OverSpace(nn.Module):
             raise ValueError(
                 f"{name}: x has shape {tuple(x.shape)}; expected (B, C, N_h, *space) with 1 to 3 space axes"
             )
-        if innermost(x):  # all fields of a sample together: no copy this way
-            return space(x.transpose(1, 2).flatten(1, 2)).unflatten(1, (x.shape[2], x.shape[1])).transpose(1, 2)
-        if x.stride(1) == 1 and x.shape[2] > 1:  # channels innermost, as the Triton path leaves them: nor this way
-            return space(x.transpose(1, 2).flatten(0, 1)).unflatten(0, (x.shape[0], x.shape[2])).transpose(1, 2)
-        return space(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
+        return over_space(x, space)
 
 
 class MaxPool(OverSpace):

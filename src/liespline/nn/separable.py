@@ -74,11 +74,15 @@ class SeparableGConv(nn.Sequential):
         stride: int | Size = 1,
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
+        h_boundary: str = "zero",
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        mix = GConv(in_channels, out_channels, 1, grid, h_basis=h_basis, bias=False, device=device, dtype=dtype)
+        mix = GConv(
+            in_channels, out_channels, 1, grid, h_basis=h_basis, h_boundary=h_boundary, bias=False, device=device,
+            dtype=dtype,
+        )  # fmt: skip
         filters = Depthwise(
             out_channels, kernel_size, grid, x_basis=x_basis, stride=stride, padding=padding,
             padding_mode=padding_mode, bias=bias, device=device, dtype=dtype,
@@ -102,7 +106,7 @@ class SeparableGConv(nn.Sequential):
             return
         space = functional.space_samples(filters.x_basis, self.grid, filters.window)
         point = functional.space_samples(mix.x_basis, self.grid, mix.window)[0, 0].sum()
-        group = functional.group_samples(mix.h_basis, self.grid, self.grid)
+        group = functional.group_samples(mix.h_basis, self.grid, self.grid, boundary=mix.h_boundary)
         with torch.no_grad(), torch.device("cpu"):
             drawn = torch.empty(filters.weight.shape, dtype=torch.float64)
             initial.fill_separable(drawn, point * mix.weight.cpu().double(), space, group)

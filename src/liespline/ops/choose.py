@@ -1,8 +1,4 @@
-"""The one place that decides how a layer is computed: by what is forced, by device, dtype and autocast, and by cost.
-
-Costs are multiplications for each output sample, as a fit to measured times: oneDNN on an AVX-512 core, cuDNN and our
-Triton kernels on an H200 in bfloat16. Only ratios matter, and forward and backward cost the same multiple everywhere.
-"""
+"""The one place that decides how a layer is computed: by what is forced, by device and dtype, and by price."""
 
 from __future__ import annotations
 
@@ -11,23 +7,33 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .._check import Size
 from .._torch import is_autocast, traced, transformed
-from .correlate import cudnn, fourier, triton
+from .correlate import banded, cudnn, fourier, reference, separable, triton
 from .correlate.hopper import operators as hopper
-from .correlate.hopper import tiles
+from .depthwise import hopper as depthwise_hopper
+from .depthwise import reference as depthwise_plain
+from .layout import Order, order_of, output_size
+from .mix import reference as mix
+from .path import Choice, Path, Question
 from .plan import Part, Plan, distinct
 
-_PATHS = ("auto", "dense", "fourier", "banded", "separable", "triton", "hopper")
-_WORTH = 0.55  # of a direct convolution's cost, below which no shape of `benchmarks/chosen.py` was slower by Fourier
-_PLANES = 1.25  # of the cost of a line whose channels lie innermost, as only those of images do for oneDNN
+# Of paths with one price the first is taken.
+_OF_KERNELS = (cudnn.PATH, reference.PATH, fourier.PATH)
+_OF_FIELDS = (banded.PATH, separable.PATH, triton.PATH, hopper.PATH)
+_OF_FIELDS_ALONE = (depthwise_hopper.PATH, depthwise_plain.PATH)
+_FORCED = {  # paths in the order in which they are tried, where one name alone would not do
+    "dense": (cudnn.PATH, reference.PATH),
+    "fourier": (fourier.PATH, cudnn.PATH, reference.PATH),
+    "separable": (separable.PATH, banded.PATH),
+}
+_WORTH = {"fourier": 0.55}  # of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower
+_NAMES = ("auto", "dense", "fourier", *(path.name for path in _OF_FIELDS))
 
 
 class _Forced(threading.local):
@@ -54,8 +60,8 @@ def use(name: str) -> Iterator[None]:
 
 
 def _known(name: str) -> str:
-    if name not in _PATHS:
-        raise ValueError(f"unknown path {name!r}: use one of {', '.join(_PATHS)}")
+    if name not in _NAMES:
+        raise ValueError(f"unknown path {name!r}: use one of {', '.join(_NAMES)}")
     return name
 
 
@@ -84,50 +90,39 @@ def keeps(x: Tensor, plan: Plan | None, *samples: Tensor) -> bool:
 # ---- the choice ----
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The whole kernel, or a plan's fields alone, and for each size of window how its blocks are correlated."""
-
-    whole: bool
-    methods: tuple[str, ...]  # "plain", "fourier" or "cudnn" for the whole kernel; else a path's name
-    group: int = 1  # neighbouring elements that share the union of their fields
-
-
-class Question(NamedTuple):
-    """All that the choice depends on, besides the plan."""
-
-    forced: str
-    cuda: bool
-    dtype: torch.dtype
-    triton: bool  # whether our kernels take such numbers
-    batch: int
-    inputs: Size  # C, and N_in but for a lifting
-    outputs: int  # O
-    space: Size
-    sizes: tuple[Size, ...]
-    stride: Size
-    padding: Size
-    traced: bool  # by a compiler, which has no cost of launches, or by a tracer that follows shapes alone
-    transformed: bool
-    hopper: bool = False  # whether the kernels for Hopper GPUs take such numbers
-    innermost: bool = False  # whether the fields of a sample lie together, as those need it
-
-
 def choose(
     x: Tensor, weight: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size, plan: Plan | None = None
 ) -> Choice:
     """Return what to do with such an input; the same question is answered once."""
-    followed = traced(x)
-    dtype, lead = compute_dtype(x), x.ndim - len(stride)
-    fast = dtype in (torch.float16, torch.bfloat16) or torch.backends.cudnn.allow_tf32
-    own = _forced.path == "triton" or (_forced.path == "auto" and x.is_cuda and fast)
-    one = _forced.path in ("auto", "hopper") and plan is not None and hopper.available(x.device, dtype)
+    lead, dtype = x.ndim - len(stride), compute_dtype(x)
+    space = tuple(x.shape[lead:])
+    largest = [max(axis) for axis in zip(*sizes, strict=True)]
     question = Question(
-        _forced.path, x.is_cuda, dtype, own and plan is not None and triton.available(x.device, dtype),
-        x.shape[0], tuple(x.shape[1:lead]), weight.shape[0], tuple(x.shape[lead:]), sizes, stride, padding,
-        followed, transformed(), one, one and hopper.innermost(x),
+        forced=_forced.path, device=x.device, dtype=dtype,
+        exact=dtype == torch.float32 and not torch.backends.cudnn.allow_tf32,
+        batch=x.shape[0], inputs=tuple(x.shape[1:lead]), outputs=weight.shape[0], space=space,
+        size=tuple(output_size(space, largest, stride, padding)), sizes=sizes, stride=stride, padding=padding,
+        order=order_of(x) if lead > 2 else Order.PLANES, traced=traced(x), transformed=transformed(),
     )  # fmt: skip
-    return _decide(question, plan) if followed else _decided(question, plan)
+    return _decide(question, plan) if question.traced else _decided(question, plan)
+
+
+def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
+    """Return how the fields of `(B, C, N_h, *space)` are correlated, each with a window of its own."""
+    count, space = x.shape[1] * x.shape[2], tuple(x.shape[3:])
+    question = Question(
+        forced="auto", device=x.device, dtype=x.dtype, exact=False, batch=x.shape[0], inputs=(count,), outputs=count,
+        space=space, size=tuple(output_size(space, window, stride, padding)), sizes=(window,), stride=stride,
+        padding=padding, order=Order.FIELDS, traced=traced(x), transformed=transformed(), window=window,
+    )  # fmt: skip
+    path, _ = _pick(question, _OF_FIELDS_ALONE)
+    assert path is not None
+    return path
+
+
+def fuses(x: Tensor) -> bool:
+    """Say whether kernels of our own normalise such a feature map."""
+    return x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
 
 
 _MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
@@ -151,107 +146,69 @@ def _decided_without_plan(q: Question) -> Choice:
 
 
 def _decide(q: Question, plan: Plan | None) -> Choice:
-    # Not tuple.count, which torch 2.11 does not trace.
-    whole = [_whole(q, w, len([size for size in q.sizes if size == w])) for w in distinct(q.sizes)]
-    found, lowest = Choice(True, tuple(method for method, _ in whole)), sum(price for _, price in whole)
+    """Return the cheapest way, or that of the forced path."""
+    whole, lowest = _whole(q)
     if plan is None or q.forced in ("dense", "fourier"):
-        return found
-    if q.forced != "auto":
-        lowest = math.inf
+        return whole
+    found, least = None, math.inf
     for group in range(1, 2 if q.cuda else len(plan.parts[0].tables) + 1):
-        best = [_cheapest(prices(q, part, group)) for part in plan.parts]
-        total = sum(price for _, price in best) + (0.0 if plan.rows is None else mixing(q, plan.fields))
-        if total < lowest:
-            lowest, found = total, Choice(False, tuple(method for method, _ in best), group)
-    if q.forced in ("triton", "hopper") and found.whole:
+        picked = [_pick(_of_part(q, plan, part, group), _family(q.forced, _OF_FIELDS)) for part in plan.parts]
+        paths = tuple(path for path, _ in picked if path is not None)
+        total = sum(price for _, price in picked) + (0.0 if plan.rows is None else mix.price(q, plan.fields))
+        if len(paths) == len(picked) and (found is None or total < least):
+            found, least = Choice(False, paths, group, q.order), total
+    if q.forced == "auto":
+        return whole if found is None or least >= lowest else found
+    if found is None:
         raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
     return found
 
 
-def _cheapest(prices: dict[str, float]) -> tuple[str, float]:
-    found, lowest = "banded", math.inf
-    for method, price in prices.items():  # not min with a key, which torch.compile does not trace
-        if price < lowest:
-            found, lowest = method, price
+def _whole(q: Question) -> tuple[Choice, float]:
+    """How the whole kernel is convolved in each window, and the price."""
+    family, paths, total = _family("dense" if q.forced != "fourier" else q.forced, ()), [], 0.0
+    for window in distinct(q.sizes):
+        elements = len([size for size in q.sizes if size == window])  # not tuple.count, which torch 2.11 does not trace
+        path, price = _pick(q._replace(window=window, elements=elements), _OF_KERNELS if q.forced == "auto" else family)
+        assert path is not None
+        paths.append(path)
+        total += price
+    return Choice(True, tuple(paths), order=_order(q)), total
+
+
+def _order(q: Question) -> Order:
+    """How fields lie: as in the input; a lifting leaves channels together where our own kernels may follow."""
+    if len(q.inputs) > 1:
+        return q.order
+    count = len(q.sizes)
+    ours = count > 1 and count * q.outputs % 8 == 0 and hopper.available(q.device, q.dtype)
+    return Order.CHANNELS if ours else Order.PLANES
+
+
+def _of_part(q: Question, plan: Plan, part: Part, group: int) -> Question:
+    return q._replace(
+        window=part.window, elements=part.elements, group=group, fields=plan.fields, reads=part.widths[group - 1],
+        runs=part.tables[0].runs, rank=part.rank,
+    )  # fmt: skip
+
+
+def _family(forced: str, auto: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths that may be taken, in the order in which they are tried."""
+    if forced == "auto":
+        return auto
+    return _FORCED[forced] if forced in _FORCED else tuple(path for path in _OF_FIELDS if path.name == forced)
+
+
+def _pick(q: Question, paths: tuple[Path, ...]) -> tuple[Path | None, float]:
+    """Return the cheapest path and its price; where one is forced, the first that takes the question."""
+    found, lowest, least = None, math.inf, math.inf
+    for path in paths:
+        price = path.price(q)
+        if price is None:
+            continue
+        if q.forced != "auto":
+            return path, price
+        worth = price / _WORTH.get(path.name, 1.0)
+        if found is None or worth < least:
+            found, lowest, least = path, price, worth
     return found, lowest
-
-
-def _whole(q: Question, window: Size, elements: int) -> tuple[str, float]:
-    """How the whole kernel is convolved in a window, and the cost."""
-    inputs, outputs = math.prod(q.inputs), elements * q.outputs
-    price = convolution(q, inputs, outputs, window)
-    if q.cuda:
-        return "cudnn" if len(window) > 1 and not q.transformed else "plain", price
-    exact = q.dtype in (torch.float32, torch.float64)
-    followed = q.traced or q.transformed
-    if len(window) != 2 or q.stride != (1, 1) or not exact or followed or q.forced not in ("auto", "fourier"):
-        return "plain", price
-    space = fourier.outputs_of(q.space, [max(axis) for axis in zip(*q.sizes, strict=True)], q.padding)
-    if min(q.batch, inputs, *space) < 1:
-        return "plain", price
-    other, _ = fourier.cheapest(q.batch, inputs, outputs, space, window)
-    return ("fourier", other) if q.forced == "fourier" or other < _WORTH * price else ("plain", price)
-
-
-# ---- costs ----
-
-
-def convolution(q: Question, inputs: int, outputs: int, window: Size) -> float:
-    """One convolution by the vendor's library."""
-    times = _lanes(outputs) * (_lanes(inputs) if q.cuda else inputs) * math.prod(window)  # cuDNN's are padded
-    return times * (_PLANES if len(window) == 1 and not q.cuda else _volumes(q, inputs, window))
-
-
-def _volumes(q: Question, inputs: int, window: Size) -> int:
-    """How many volumes are convolved for each of the input: two, where a single one goes with an empty one."""
-    one = len(window) == 3 and not q.cuda and q.dtype == torch.float32
-    return 2 if one and cudnn.left_to_torch(q.batch, inputs, q.space, window) else 1
-
-
-def mixing(q: Question, fields: int) -> float:
-    """The product that makes the fields."""
-    return fields * q.inputs[0] * (q.inputs[1] + _move(q))
-
-
-def prices(q: Question, part: Part, group: int) -> dict[str, float]:
-    """What each way that is allowed to correlate the fields of a part costs."""
-    channels, outputs, elements = q.inputs[0], q.outputs, part.elements
-    samples, width = math.prod(part.window), part.widths[group - 1]
-    inputs = elements // group * width * channels
-    found = {"banded": math.inf}
-    # cuDNN's grouped convolutions are slow, so on a GPU the paths that use them wait for a single element.
-    if q.forced in ("banded", "separable") or (q.forced == "auto" and (not q.cuda or elements == 1)):
-        if q.forced != "separable" or not part.rank:  # a gather, then a grouped convolution
-            both = _volumes(q, width * channels, part.window)
-            found["banded"] = inputs * both * (_lanes(group * outputs) * samples + _move(q))
-        if q.forced != "banded" and part.rank:  # the gather, a convolution along other axes, a product along the first
-            both = _volumes(q, width * channels, (1, *part.window[1:]))
-            first = inputs * both * (_lanes(part.rank * group * outputs) * (samples // part.window[0]) + _move(q))
-            found["separable"] = first + elements * outputs * part.rank * (q.space[0] + 2 * _move(q))
-    if q.triton and group == 1 and not q.transformed and (not part.window or part.window[-1] <= triton.MOST_TAPS):
-        # The blocks alone, read where they are, in whole tiles; and launches, which a compiled network does not pay.
-        terms = width * samples * (1.4 * _tiles(channels) + 18)
-        launch = 0.0 if q.traced or not q.cuda else 7e10 / max(q.batch * math.prod(q.space), 1)
-        found["triton"] = elements * _tiles(outputs) * (terms + 2300) + launch
-    if q.hopper and group == 1 and not q.transformed and len(distinct(q.sizes)) == 1:
-        shapes = q.batch, q.space, part.window, q.stride, q.padding
-        table = part.tables[0]
-        terms = tiles.terms(*shapes, elements, len(table.readers), channels, outputs, width, table.runs)
-        moved = elements * (channels + outputs) + (0 if q.innermost else math.prod(q.inputs))
-        launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
-        found["hopper"] = terms + _move(q) * moved + launch
-    return found
-
-
-def _move(q: Question) -> float:
-    """Taking one number through memory, which a volume's caches hold less of."""
-    return 400.0 if q.cuda else 120.0 if len(q.space) == 3 else 60.0
-
-
-def _lanes(channels: int) -> int:
-    return -(-channels // 16) * 16  # what libraries compute at a time
-
-
-def _tiles(channels: int) -> int:
-    block = triton.block(channels)
-    return -(-channels // block) * block

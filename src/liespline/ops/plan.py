@@ -19,6 +19,7 @@ from .._check import Size
 from .._torch import beside, has_values
 
 Made = TypeVar("Made")
+Keep = Callable[[Hashable, Callable[[], Tensor]], Tensor]
 _MOST_KEPT = 32  # for images of many sizes
 
 

@@ -11,7 +11,17 @@ from torch import Tensor, nn
 from ..grids import Grid
 from .measure import output_change, relative
 from .mixture import Mixture
-from .probe import Probe, Translated, as_maps, between, constant_inside, matches, under_elements, under_translations
+from .probe import (
+    Probe,
+    Translated,
+    as_maps,
+    between,
+    by_element,
+    constant_inside,
+    matches,
+    under_elements,
+    under_translations,
+)  # fmt: skip
 
 
 class Equivariance(NamedTuple):
@@ -29,6 +39,8 @@ class Equivariance(NamedTuple):
     """What interpolating the maps alone costs, there and back; 0 for answers, where nothing is interpolated."""
     translated: Translated | None
     """The same for translations by a whole and by half a sample of the maps; None for answers."""
+    by_element: tuple[float, ...] | None = None
+    """Of each element of the grid, in its order, so the ends of scales are first and last; None without axis of H."""
 
 
 def measure_equivariance(
@@ -70,16 +82,18 @@ def measure_equivariance(
     found = under_elements(probe, grid, chosen, still)
     if not found:
         raise ValueError(f"equivariance_error: nothing to compare; no product of these elements lies on {grid!r}")
-    every, exact = [one.error for one in found], [one.error for one in found if one.exact]
+    every, exact = [one.found.error for one in found], [one.found.error for one in found if one.exact]
     each = [relative([error], every) for error in every]
     worst = max(range(len(each)), key=lambda i: math.inf if each[i] != each[i] else each[i])
+    on_grid = [(one.elements, one.found.each) for one in found if len(one.elements)]
     return Equivariance(
         relative(every),
         each[worst],
         found[worst].h,
         relative(exact, every) if exact else None,
-        relative([one.floor for one in found], every),
+        relative([one.found.floor for one in found], every),
         under_translations(probe, grid, still),
+        by_element(on_grid, len(grid), every) if still.shape[2] == len(grid) > 1 else None,
     )
 
 

@@ -90,7 +90,17 @@ def constant_inside(maps: Tensor) -> bool:
     return constant(compared(inner, inner).spread / inner.numel(), inner)
 
 
-def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> tuple[Compared, Compared] | None:
+class Followed(NamedTuple):
+    """What comes of feature maps (B, C, N, *space) beside those that are expected."""
+
+    error: Compared
+    floor: Compared
+    """Of the maps moved there and back, beside themselves."""
+    each: Tensor
+    """The mean squared error of each element, (N,)."""
+
+
+def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> Followed | None:
     """Maps (B, C, N, *space) beside the source moved by h, and the source moved there and back beside itself.
 
     In the disc where both show the middle half; None where there is none, or no element.
@@ -101,18 +111,20 @@ def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> tuple[C
         return None
     follows = moved(continued(source.double().flatten(1, 2)), group, h, space)
     back = moved(continued(follows), group, h, space, back=True)
-    pairs = ((actual, follows), (back, source))
-    error, floor = (compared(*(maps.reshape(source.shape)[..., inside] for maps in pair)) for pair in pairs)
-    return error, floor
+    actual, follows, back, source = (
+        maps.reshape(source.shape)[..., inside] for maps in (actual, follows, back, source)
+    )
+    each = (actual.double() - follows).square().mean((0, 1, 3))
+    return Followed(compared(actual, follows), compared(back, source), each)
 
 
 class Moved(NamedTuple):
     """What an element does to feature maps."""
 
     h: Tensor
-    error: Compared
-    floor: Compared
-    """Of the maps moved there and back, beside themselves."""
+    found: Followed
+    elements: Tensor
+    """Which elements of the output's grid were compared; none where it was their mean over H."""
     exact: bool
     """Whether h carries the samples and the grid onto themselves."""
 
@@ -133,8 +145,8 @@ def under_elements(probe: Probe, grid: Grid, elements: Tensor, still: Tensor) ->
                 actual, source = (torch.einsum("bcn...,n->bc...", one, mean).unsqueeze(2) for one in (actual, source))
             else:
                 actual, source = actual[:, :, to], source[:, :, origin]
-        if both := followed(actual, source, group, h):
-            parts.append(Moved(h, *both, exact))
+        if found := followed(actual, source, group, h):
+            parts.append(Moved(h, found, to, exact))
     return parts
 
 
@@ -170,6 +182,19 @@ def under_translations(probe: Probe, grid: Grid, still: Tensor) -> Translated | 
         key=lambda found: math.inf if found[0] != found[0] else found[0],
     )
     return Translated(whole, error(half, step / 2), error(shifted(continued(half), -0.5, space), None))
+
+
+def by_element(parts: Sequence[tuple[Tensor, Tensor]], count: int, every: Sequence[Compared]) -> tuple[float, ...]:
+    """The error of each of `count` elements over the spread of `every` part, from (elements, mean squared errors).
+
+    NaN for one that never had a counterpart.
+    """
+    total, times = torch.zeros(count, dtype=torch.float64), torch.zeros(count, dtype=torch.float64)
+    for elements, squares in parts:
+        total.index_add_(0, elements, squares.cpu())
+        times.index_add_(0, elements, torch.ones_like(squares.cpu()))
+    spread = sum(one.spread for one in every) / max(sum(one.values for one in every), 1)
+    return tuple((total / times / spread).sqrt().tolist())
 
 
 def matches(grid: Grid, h: Tensor) -> tuple[Tensor, Tensor]:

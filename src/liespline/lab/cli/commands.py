@@ -96,8 +96,7 @@ def train(
 
     - `liespline train volumes --data DIR --group so3 --elements 24`
     """
-    from ..training.start import reopened, start, start_config
-    from ..training.train import is_first
+    from ..training.train import is_first, reopened, start, start_config
     from ..training.train import train as train_run
 
     if resume is not None:
@@ -115,10 +114,9 @@ def train(
         session = start(chosen, out)
     train_run(session, progress=not quiet)
     if is_first():
-        run = session.run
-        show_results(run.read_results("scores", "parameters"), as_json=False)
-        if run.report_file.is_file():  # one that was handed on without its network may have none
-            console.print(f"report: {run.report_file}")
+        show_results(session.results, as_json=False)
+        if session.run.report_file.is_file():  # one that was handed on without its network may have none
+            console.print(f"report: {session.run.report_file}")
 
 
 @app.command()
@@ -177,7 +175,7 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(results, indent=1))
         return
-    from ..evaluation.score_table import LAYER_COLUMNS, layer_cells, rows_of
+    from ..screen import LAYER_COLUMNS, layer_cells, rows_of
 
     table = Table(show_header=False)
     for row in rows_of(results):

@@ -1,4 +1,4 @@
-"""By which elements of a group images are transformed to test a network."""
+"""By which elements of a group images are transformed to test a network, and which of them its grid has."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 import roma
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from ...grids import Grid
 from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
+from ...nn import GConv, Lift
 from ..runs.trained import Trained
 
 AS_DATA = {"scaled": "scale", "rotated-scaled": "sim2"}
@@ -22,6 +24,8 @@ ANGLES = (0.0, 22.5, 30.0, 45.0, 60.0, 67.5, 90.0, 112.5, 120.0, 135.0, 150.0, 1
 FEW = (0.0, 22.5, 30.0, 45.0, 90.0)
 ROTATIONS = "angle of the rotation"
 """The axis of rotations that have axes of their own too, in 3-D."""
+SAME = 1e-4
+"""How far apart the entries of two matrices of one element may be."""
 
 
 @dataclass(frozen=True)
@@ -141,3 +145,29 @@ def _in_the_plane(group: str, degrees: Sequence[float]) -> Elements:
             return Elements(GL2(), values, tuple(label + name for name in names for label in labels), "angle")
         case _:
             return Elements(SO2(), angles, tuple(labels), "angle")
+
+
+def grid_of(network: nn.Module) -> Grid | None:
+    """The grid of a network's first layer on a group."""
+    return next((layer.grid for layer in network.modules() if isinstance(layer, Lift | GConv)), None)
+
+
+def on_grid(grid: Grid | None, copies: Elements) -> Tensor:
+    """Which pairs of copies differ by an element that leads from one of the grid to another one: booleans (K, K)."""
+    between = _steps(copies.group, copies.values)  # (K, K, d, d)
+    if grid is None or len(grid) == 1:
+        return torch.zeros(between.shape[:2], dtype=torch.bool)
+    known = _steps(grid.group, grid.elements).flatten(0, 1)
+    off = torch.stack([(known.flatten(1) - step).abs().amax(1).min() for step in between.flatten(0, 1).flatten(1)])
+    return off.view(between.shape[:2]) < SAME
+
+
+def _steps(group: Group, elements: Tensor) -> Tensor:
+    """The matrices of h_j h_i⁻¹: (N, N, d, d), at [i, j]."""
+    matrices = group.matrix(elements.double())
+    return matrices @ torch.linalg.inv(matrices).unsqueeze(1)
+
+
+def defined(value: float) -> float | None:
+    """A number, or None for NaN, which is undefined and which JSON does not know."""
+    return None if math.isnan(value) else value

@@ -10,19 +10,18 @@ from torch import Tensor, nn
 
 from ...groups import Group
 from ...nn import GConv, Lift
-from ...testing.measure import Compared, levels, relative
-from ...testing.probe import constant_inside, followed, layer_outputs, matches, with_inside
+from ...testing.measure import levels, relative
+from ...testing.probe import Followed, by_element, constant_inside, followed, layer_outputs, matches, with_inside
 from ..data import Split, as_float
 from ..runs.trained import Trained
 from ..transforms import Scene
-from .elements import copies_of
-from .invariance import defined, grid_of
+from .elements import copies_of, defined, grid_of
 
 IMAGES = 16
 BASE = -0.19
 """Of the algebra, along each of its axes: by so much images are transformed before all else, angles by 11°."""
-Followed = tuple[tuple[Compared, Compared] | None, int]
-"""A layer's error and floor under an element, and how many elements of its grid have no counterpart there."""
+Part = tuple[Followed | None, Tensor]
+"""A layer's error and floor under an element, and which elements of its grid have a counterpart there."""
 
 
 def first_images(split: Split) -> Tensor:
@@ -49,7 +48,7 @@ def layer_errors(trained: Trained, images: Tensor) -> list[dict[str, Any]]:
     images = images.to(next(trained.parameters()).device)
     scene = Scene.disc(images, group, torch.cat([base.unsqueeze(0), there]))
     reference = _features(trained, layers, scene.copy(base))
-    parts: dict[str, list[Followed]] = {name: [] for name in layers}
+    parts: dict[str, list[Part]] = {name: [] for name in layers}
     for step, element in zip(steps, there, strict=True):
         found = _features(trained, layers, scene.copy(element))
         for name, layer in layers.items():
@@ -81,21 +80,24 @@ def _features(trained: Trained, layers: dict[str, nn.Module], images: Tensor) ->
     }
 
 
-def _under(step: Tensor, group: Group, layer: nn.Module, actual: Tensor, source: Tensor) -> Followed:
+def _under(step: Tensor, group: Group, layer: nn.Module, actual: Tensor, source: Tensor) -> Part:
     """The maps for images that were transformed by a step, beside the maps from before transformed by it."""
-    grid, total, level = getattr(layer, "out_grid", None), source.shape[2], levels(source)
+    grid, level = getattr(layer, "out_grid", None), levels(source)
     to, origin = matches(grid, step) if grid is not None and len(grid) > 1 else torch.zeros(2, 1, dtype=torch.long)
-    both = followed((actual - level)[:, :, to], (source - level)[:, :, origin], group, step)
-    return both, total - len(to) if both else total
+    found = followed((actual - level)[:, :, to], (source - level)[:, :, origin], group, step)
+    return found, to if found else to[:0]
 
 
-def _summary(parts: Sequence[Followed], reference: Tensor) -> dict[str, Any]:
-    both = [pair for pair, _ in parts if pair]
-    every = [error for error, _ in both] if not constant_inside(reference) else []
+def _summary(parts: Sequence[Part], reference: Tensor) -> dict[str, Any]:
+    found = [(part, to) for part, to in parts if part]
+    every = [part.error for part, _ in found] if not constant_inside(reference) else []
+    count = reference.shape[2]
+    each = by_element([(to, part.each) for part, to in found], count, every) if every and count > 1 else ()
     return {
         "mean error": defined(relative(every)),
         "worst error": max((relative([error], every) for error in every), default=None),
-        "floor": defined(relative([floor for _, floor in both], every)),
-        "left out": sum(left_out for _, left_out in parts),
-        "of": len(parts) * reference.shape[2],
+        "floor": defined(relative([part.floor for part, _ in found], every)),
+        "by element": [defined(error) for error in each],
+        "left out": sum(count - len(to) for _, to in parts),
+        "of": len(parts) * count,
     }

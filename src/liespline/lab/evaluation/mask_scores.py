@@ -16,8 +16,8 @@ from ..segmentation import scored
 from ..tasks import find_task
 from ..tasks.masks import MaskScores, confusions, dice
 from ..transforms import Scene, in_view
-from .invariance import defined
-from .scores import pack
+from .elements import defined
+from .evaluate import pack
 
 ROTATED_IMAGES = {2: 50, 3: 8}
 COMPARED = ("upright", "rotated", "rotation_consistency")

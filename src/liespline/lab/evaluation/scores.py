@@ -1,40 +1,35 @@
-"""What a trained network is worth: its answers, its scores, what it mistakes for what, image by image."""
+"""What a network says of images and of transformed copies of them, and what it is worth by that."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import MeanMetric
 from torchmetrics.functional.classification import multiclass_confusion_matrix
 
+from ...testing.measure import changed_predictions, output_change
 from ..data import Split, as_float
-from ..data.arrays import Array
 from ..runs.trained import Trained
 from ..settings import Config
 from ..tasks import find_task
+from ..transforms import Scene, in_view
+from .elements import Elements, copies_of, defined, grid_of, on_grid
 
 BATCH = 256
 AUTOCAST = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 MOST_VOXELS = 2**20
 SHOWN_MISTAKES = 12
 PER = {"classes": "per_class", "tags": "per_tag", "numbers": "per_column"}
-KINDS = {"true": "<u2", "predicted": "<u2", "log_odds": "<f2", "found": "<f2", "dice": "<f4"}
-"""What can be known of an image, and how it is stored: zlib and base64 around the bytes of one number per image.
-
-Classes have their true and predicted number, and log p/(1 − p) of the true class: a float16 has three digits of it,
-where those of p itself would end at 0.9995. Landmarks have the share that was found, masks their mean Dice.
-"""
-NAMES = "names_hash"
+FLOOR_IMAGES = 100
+MAP_IMAGES = {1: 16, 2: 16, 3: 4}
+MOST_POINTS = 4096
+"""Of an image at which maps are compared."""
 
 
 def best_device(config: Config) -> str:
@@ -125,23 +120,91 @@ def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:
     return [[int(row), int(answer[row]), float(confidence[row])] for row in shown]
 
 
-def pack(names: Sequence[str], **values: Tensor) -> dict[str, str]:
-    """One array per kind, (N,), with a fingerprint of the names of the images, in their order."""
-    kept = {
-        kind: value.cpu().double().clamp(-65504, 65504).numpy().astype(KINDS[kind]) for kind, value in values.items()
+def accuracies(trained: Trained, split: Split, elements: Elements, limit: int) -> dict[str, Any]:
+    """Accuracy of a classifier under each element and over all of them, on up to `limit` images.
+
+    Each image is first cut to the largest disc that stays in view under all elements; around it lies the mean colour of
+    the disc's rim. So nothing moves in or out, and upright images are cut like all others. `upright` is the accuracy on
+    the same images whole, `scores` are those of all images that are transformed, each as often as it is.
+    """
+    whole, targets = predictions(trained, split, limit)
+    outputs = torch.cat(list(_of_copies(trained, split, elements, limit)), 1)  # (K, N, classes)
+    accuracy = (outputs.argmax(-1) == targets).double().mean(1).tolist()
+    over_all = scores(trained, [(own, targets) for own in outputs[1:]])
+    return {
+        "axis": elements.axis,
+        "labels": list(elements.labels),
+        "accuracy": accuracy,
+        "mean_accuracy": sum(accuracy) / len(accuracy),
+        "upright": float((whole.argmax(-1) == targets).double().mean()),
+        "images": len(targets),
+        "scores": {name: value for name, value in over_all.items() if name != "loss"},
     }
-    packed = {kind: base64.b64encode(zlib.compress(array.tobytes(), 9)).decode() for kind, array in kept.items()}
-    return {NAMES: hashlib.blake2b(json.dumps(list(names)).encode(), digest_size=5).hexdigest()} | packed
 
 
-def pack_classes(names: Sequence[str], outputs: Tensor, targets: Tensor) -> dict[str, str]:
-    """What is kept of logits (N, classes) and the true classes (N,)."""
-    logits, at = outputs.double(), targets.unsqueeze(1)
-    others = logits.scatter(1, at, float("-inf")).logsumexp(1)
-    return pack(names, true=targets, predicted=outputs.argmax(1), log_odds=logits.gather(1, at)[:, 0] - others)
+def relative_change(trained: Trained, split: Split, limit: int) -> dict[str, Any]:
+    """The relative change of the output over all pairs of copies of up to `limit` images, each interpolated once.
+
+    Over all pairs and the worst one, over those that differ by elements of the network's grid and over those between;
+    the share of images whose predicted class differs; and the floor, which is the same over copies that were
+    transformed there and back, as upright as the images and interpolated twice. None is undefined: an output that is
+    always the same, or no pair of that kind.
+
+    Maps are brought back to where they lie in the image, and their points in view take the place of images: the spread
+    is that over all of them.
+    """
+    kind = trained.signature.kind
+    classes, maps = kind in ("classes", "masks"), kind in ("masks", "points")
+    copies = copies_of(trained, few=maps)
+    images, floor_images = (len(split),) * 2 if maps else (limit, min(limit, FLOOR_IMAGES))
+    of_copies = _at_points if maps else _of_copies
+    parts = list(of_copies(trained, split, copies, images))
+    if not parts:  # no image has a sample in view
+        return {"relative_output_change": None}
+    outputs = torch.cat(parts, 1)
+    back = torch.cat(list(of_copies(trained, split, copies, floor_images, there_and_back=True)), 1)
+    on = on_grid(grid_of(trained), copies)
+    every = output_change(outputs, classes=classes)
+    found: dict[str, float] = {
+        "copies": len(copies.values),
+        "relative_output_change": every.mean,
+        "relative_output_change_worst": every.worst,
+        "relative_output_change_on_grid": output_change(outputs, classes=classes, pairs=on).mean,
+        "relative_output_change_between_grid": output_change(outputs, classes=classes, pairs=~on).mean,
+        "interpolation_floor": output_change(back, classes=classes).mean,
+    }
+    found |= {"changed_predictions": changed_predictions(outputs)} if classes else {}
+    return {name: defined(value) for name, value in found.items()}
 
 
-def unpack(packed: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays again, (N,) each."""
-    stored = {kind: zlib.decompress(base64.b64decode(text)) for kind, text in packed.items() if kind != NAMES}
-    return {kind: np.frombuffer(raw, KINDS[kind]) for kind, raw in stored.items()}
+@torch.no_grad()
+def _of_copies(
+    trained: Trained, split: Split, elements: Elements, limit: int, there_and_back: bool = False
+) -> Iterator[Tensor]:
+    """The outputs (K, B, …) for every copy of one batch of images after the other, each cut to the disc in view."""
+    device = next(trained.parameters()).device
+    for images, _ in batches(split, limit):
+        scene = Scene.disc(images.to(device), elements.group, elements.values)
+        yield torch.stack([outputs_of(trained, scene.copy(h, there_and_back)).cpu() for h in elements.values])
+
+
+@torch.no_grad()
+def _at_points(
+    trained: Trained, split: Split, elements: Elements, limit: int, there_and_back: bool = False
+) -> Iterator[Tensor]:
+    """The maps for every copy at the points in view of one image after the other: (K, points, outputs)."""
+    device, group = next(trained.parameters()).device, elements.group
+    limit = min(limit, MAP_IMAGES[len(split.space)])
+    for number in range(limit):
+        image = as_float(split[number * len(split) // limit][0].unsqueeze(0)).to(device)
+        points = in_view(image.shape[2:]).flatten().nonzero()[:, 0].to(device)
+        if not len(points):
+            continue
+        points = points[:: -(-len(points) // MOST_POINTS)]
+        network: Callable[[Tensor], Tensor]
+        if trained.signature.kind == "masks":
+            scene, network = Scene.mirrored(image, group), trained.in_tiles
+        else:  # landmarks, whose images may shrink
+            scene, network = Scene.disc(image, group, elements.values), partial(outputs_of, trained)
+        maps = [scene.maps(network, h, there_and_back)[0] for h in elements.values]
+        yield torch.stack([one.flatten(1)[:, points].T.cpu() for one in maps])

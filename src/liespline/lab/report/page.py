@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ..data import as_float
 from ..data.files import write_text
 from ..evaluation.evaluate import METHOD
-from ..evaluation.score_table import NAMES, rows_of
 from ..runs.trained import Trained
+from ..screen import NAMES, rows_of
 from ..session import Session
 from ..settings import Config, written
 from .drawings import Section, line_chart, nice_ticks, part, templates
@@ -28,7 +28,7 @@ WORDS |= {"sim2": "rotations and scales", "gl2": "rotations, zooms and squeezes"
 def report_run(session: Session) -> None:
     """Write the run's page from its files."""
     run, config, split, trained = session.run, session.config, session.test, session.trained.cpu()
-    results = run.read_results("scores", "images", "parameters", "split", "synthetic")
+    results = session.results
     epochs, environment = run.read_metrics(), (run.path / "environment.json").read_text(encoding="utf-8")
     images, targets = split.__getitems__(list(range(min(8, len(split)))))
     images = as_float(images)

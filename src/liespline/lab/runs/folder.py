@@ -6,15 +6,17 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..data.files import DataError, existing, lock, replacing, write_text
 from ..data.manifest import Manifest
-from ..settings import Config, ConfigError
+from ..settings import SETTINGS, Config, ConfigError
 from ..tasks import of_other_tasks
 from .old import results_renamed
 
@@ -185,8 +187,22 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _processor() -> str:
-    import torch
 
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
     return f"{torch.get_num_threads()} threads"
+
+
+def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:
+    """Refuse to resume a run that was begun with other settings than these, but for some that may differ."""
+    _, config = Run.open(folder)
+    if config.task != wanted.task:
+        raise ConfigError(f"{folder}: is of task {config.task}, not {wanted.task}; choose another folder with --out")
+    if words := differing(config, wanted, may_differ):
+        raise ConfigError(f"{folder}: was begun with {words}; choose another folder with --out")
+
+
+def differing(config: Config, wanted: Config, may_differ: Container[str]) -> str:
+    """The settings in which a configuration is not as wanted, in words, but for some that may differ."""
+    others = [name for name in SETTINGS if name not in may_differ and config[name] != wanted[name]]
+    return ", ".join(f"{name} = {config[name]}, not {wanted[name]}" for name in others)

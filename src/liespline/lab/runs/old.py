@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..networks import Signature
+from ..networks import Signature, fitting_widths
 from ..settings import Config, Network
-from ..tasks.base import fitting_widths
 
 WIDTHS = {
     "digits": (6, 8, 12, 16), "rotmnist": (16, 24, 32, 48), "mnist": (16, 24, 32, 48),

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..data import DataError
-from ..runs.folder import Run
+from ..runs.folder import Run, check_same_settings, differing
 from ..runs.line import append, line_of, read
 from ..session import Session
 from ..settings import SETTINGS, Config, ConfigError, one_of
-from ..training.start import check_same_settings, differing, preflight
+from ..training.train import preflight
 from .study import Found, Study
 
 Report = Callable[[str, str], None]

@@ -10,13 +10,13 @@ from typing import Any
 
 from torch import nn
 
-from ...models.kit import wide
 from ...models.resnet import WIDTHS
 from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.augment import Augmentation, words_of
 from ..data.split import ALL, SPLITS, Joined
-from ..networks import Signature, build
+from ..data.table import read_table
+from ..networks import Signature, build, fitting_widths
 from ..settings import SETTINGS, Config, ConfigError, Network, one_of
 from ..transforms import radii
 from .defaults import takers
@@ -35,21 +35,16 @@ def table_and_fold(config: Config) -> dict[str, Any]:
     return {"labels": labels, "fold": (config.fold or 1) - 1, "folds": config.folds}
 
 
+def splits_of_table(config: Config, folder: str = "") -> tuple[str, ...]:
+    """The splits that a table names of the files in a folder of the data; all three where there is no table."""
+    if config.labels is None:
+        return SPLITS
+    return named_splits(read_table(Path(config.labels), Path(str(config.data)) / folder, config.label_type).splits)
+
+
 def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
     """The splits that a table or folders name, which may leave testing out; all three where they name none."""
     return tuple(split for split in SPLITS if split in given) if given else SPLITS
-
-
-def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
-    """The widths asked for; of the default ones, the first few if the last window would not fit into the image.
-
-    The size is halved after every second layer, and only the last one does not pad.
-    """
-    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
-    layers = 2
-    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
-        layers += 1
-    return network.widths[:layers] if network.widths == defaults.widths else network.widths
 
 
 def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
-from ..data.images import load_points
 from ..settings import Config, ConfigError
 from .base import Task, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
+from .images import load_points
 
 
 def load(config: Config, split: str) -> Split:

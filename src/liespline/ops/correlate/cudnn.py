@@ -18,13 +18,48 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..._torch import traced, transformed
+from ..layout import Order, output_size
 from ..operator import Differentiable, Gradients, Operator
+from ..path import Path, Question
+from . import reference
+from .reference import CONVOLUTIONS
 
 Ints = Sequence[int]
-_CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _INPUTS = 16  # channels that are worth filling with neighbours
 _UNIT = 8  # what cuDNN would pad channels to
+
+
+def price(q: Question) -> float | None:
+    """As any convolution, of images and volumes; not under transforms, which know torch's own operators alone."""
+    return reference.price(q) if q.cuda and len(q.window) > 1 and not q.transformed else None
+
+
+def in_order(x: Tensor, kernel: Tensor, stride: Size, padding: Size, order: Order) -> Tensor:
+    """Correlate, with the channels of an element together in the result if they are to be."""
+    d, own = len(stride), _product if _is_product(x, kernel, stride, padding) else convolve
+    if order is Order.PLANES:
+        return own(x, kernel, stride, padding)
+    kernel = kernel.transpose(0, 1)
+    if x.ndim > 2 + d:
+        x, kernel = x.transpose(1, 2), kernel.transpose(2, 3)
+    return own(x, kernel, stride, padding).transpose(1, 2)
+
+
+PATH = Path("cudnn", price, in_order)
+
+
+def _is_product(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> bool:
+    """Whether the window is one sample, and channels need no padding: cuBLAS is faster than a convolution."""
+    d = len(stride)
+    counts = math.prod(x.shape[1 : x.ndim - d]), kernel.shape[0] * kernel.shape[1]
+    one = math.prod(kernel.shape[kernel.ndim - d :]) == max(stride) == 1 and not any(padding)
+    return one and not any(count % 8 for count in counts)
+
+
+def _product(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
+    d, weight = len(stride), kernel.flatten(0, 1).flatten(1).to(x.dtype)
+    out = F.linear(x.flatten(1, x.ndim - 1 - d).movedim(1, -1), weight)
+    return out.movedim(-1, 1).unflatten(1, kernel.shape[:2])
 
 
 def convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
@@ -64,7 +99,7 @@ def _neighbours(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> int:
     """How many neighbours: as many as fill the channels, divide the outputs, and need no padding behind them."""
     if kernel.ndim != 3 + len(stride) or stride[-1] != 1:
         return 1
-    columns = x.shape[-1] + 2 * padding[-1] - kernel.shape[-1] + 1
+    (columns,) = output_size(x.shape[-1:], kernel.shape[-1:], stride[-1:], padding[-1:])
     outputs = kernel.shape[0] * kernel.shape[1]
     fitting = [n for n in (8, 4, 2) if n * x.shape[1] <= _INPUTS and columns % n == 0 and not gap(n * outputs)]
     return fitting[0] if fitting else 1
@@ -81,7 +116,7 @@ def _convolve(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
 def _forward(x: Tensor, kernel: Tensor, stride: Ints, padding: Ints) -> Tensor:
     d, outputs = len(stride), kernel.shape[0] * kernel.shape[1]
     with _searched(kernel.shape[-d:]):
-        out = _CONVOLUTIONS[d](_channels_last(x), _laid_out(kernel, d, x.dtype), None, tuple(stride), tuple(padding))
+        out = CONVOLUTIONS[d](_channels_last(x), _laid_out(kernel, d, x.dtype), None, tuple(stride), tuple(padding))
     return _channels_last(out).narrow(1, 0, outputs).unflatten(1, kernel.shape[:2])
 
 
@@ -166,35 +201,6 @@ def _laid_out(kernel: Tensor, d: int, dtype: torch.dtype) -> Tensor:
     return out.movedim(-1, 1)
 
 
-def plain(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    """The same by torch's own operators in any dimension, layouts left to them."""
-    d = len(stride)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    weight = kernel.flatten(2, kernel.ndim - 1 - d).flatten(0, 1).to(x.dtype)
-    if d == 3:
-        out = volumes(flat, weight, stride, padding)
-    else:
-        out = _CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
-    return out.unflatten(1, kernel.shape[:2])
-
-
-def volumes(x: Tensor, weight: Tensor, stride: Size, padding: Size, groups: int = 1) -> Tensor:
-    """`F.conv3d`; beside a single small volume an empty one is convolved, which makes torch take oneDNN."""
-    alone = groups == 1 and not x.is_cuda and x.dtype == torch.float32 and not (traced(x) or transformed())
-    if alone and left_to_torch(len(x), x.shape[1], tuple(x.shape[2:]), tuple(weight.shape[2:])):
-        both = F.pad(x, (0, 0) * 4 + (0, 1))
-        return F.conv3d(both, weight, None, stride, padding)[:1]
-    return F.conv3d(x, weight, None, stride, padding, groups=groups)
-
-
-def left_to_torch(batch: int, inputs: int, space: Size, window: Size) -> bool:
-    """Whether torch does not give volumes to oneDNN on a CPU but unfolds them itself, at a tenth of the speed.
-
-    So it is with one sample and a window of at most 3 along one of the last axes, by the count of channels and lines.
-    """
-    return batch == 1 and min(window[1:]) <= 3 and inputs * space[0] * space[1] <= 20480
-
-
 # ---- the same as operators of torch's library ----
 
 
@@ -205,8 +211,7 @@ def _fake_padded(x: Tensor, d: int) -> Tensor:
 
 def _fake_forward(x: Tensor, kernel: Tensor, stride: Ints, padding: Ints) -> Tensor:
     d, count = len(stride), kernel.shape[0] * kernel.shape[1]
-    edges = zip(x.shape[-d:], kernel.shape[-d:], stride, padding, strict=True)
-    space = [(n + 2 * p - k) // s + 1 for n, k, s, p in edges]
+    space = output_size(x.shape[-d:], kernel.shape[-d:], stride, padding)
     # Memory as a padded convolution leaves it: channels innermost, and a gap after them.
     out = x.new_empty(x.shape[0], *space, count + gap(count)).movedim(-1, 1)
     return out.narrow(1, 0, count).unflatten(1, kernel.shape[:2])
@@ -230,7 +235,7 @@ def _pad_gradient(_: Sequence[bool], grad: Tensor, x: Tensor, d: int) -> Gradien
 
 
 def _plain_of_padded(x: Tensor, kernel: Tensor, stride: Size, padding: Size) -> Tensor:
-    return plain(x.narrow(1, 0, kernel.shape[2 : -len(stride)].numel()), kernel, stride, padding)
+    return reference.correlate(x.narrow(1, 0, kernel.shape[2 : -len(stride)].numel()), kernel, stride, padding)
 
 
 def _gradients(

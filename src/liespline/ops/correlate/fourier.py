@@ -9,7 +9,6 @@ that is not finite spreads over the outputs of its tile.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -19,7 +18,9 @@ from torch.nn import functional as F
 
 from ..._check import Size
 from ..._torch import real
+from ..layout import Order, output_size
 from ..operator import by_formula, followed
+from ..path import Path, Question
 
 _LONGEST = 32  # samples along a side of a tile
 _FEWEST = 4  # outputs along it
@@ -38,9 +39,25 @@ class Tiles(NamedTuple):
     counts: tuple[int, int]
 
 
-def outputs_of(space: Sequence[int], window: Sequence[int], padding: Size) -> Size:
-    """Return the shape of what a convolution with stride 1 leaves."""
-    return tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
+def price(q: Question) -> float | None:
+    """What the best tiles take, for images of float32 and float64 on a CPU."""
+    followed = q.traced or q.transformed
+    exact = q.dtype in (torch.float32, torch.float64)
+    if q.cuda or len(q.window) != 2 or q.stride != (1, 1) or not exact or followed:
+        return None
+    inputs = math.prod(q.inputs)
+    if min(q.batch, inputs, *q.size) < 1:
+        return None
+    return cheapest(q.batch, inputs, q.elements * q.outputs, q.size, q.window)[0]
+
+
+def whole(x: Tensor, kernel: Tensor, _: Size, padding: Size, __: Order) -> Tensor:
+    """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space)."""
+    weight = kernel.flatten(2, kernel.ndim - 3).flatten(0, 1).to(x.dtype)
+    return correlate(x.flatten(1, x.ndim - 3), weight, padding).unflatten(1, kernel.shape[:2])
+
+
+PATH = Path("fourier", price, whole)
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +163,7 @@ class _Correlate(torch.autograd.Function):
 
 def _forward(x: Tensor, weight: Tensor, padding: Size) -> Tensor:
     outputs, inputs, *window = weight.shape
-    space = outputs_of(x.shape[2:], window, padding)
+    space = tuple(output_size(x.shape[2:], window, (1, 1), padding))
     tiles = cheapest(len(x), inputs, outputs, space, tuple(window))[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = _along(high.from_w, weight.permute(2, 3, 1, 0)).flatten(2)  # (r, k', I·O)
@@ -167,7 +184,7 @@ def _forward(x: Tensor, weight: Tensor, padding: Size) -> Tensor:
 def _weight_gradient(x: Tensor, grad: Tensor, padding: Size) -> Tensor:
     """(O, I, KH, KW): the kernel's spectrum is a product over tiles, of which only the taps are wanted."""
     inputs, outputs, space = x.shape[1], grad.shape[1], grad.shape[2:]
-    window = outputs_of(x.shape[2:], space, padding)
+    window = tuple(output_size(x.shape[2:], space, (1, 1), padding))
     tiles = cheapest(len(x), inputs, outputs, tuple(space), window)[1]
     high, wide = (algorithm(n, k, x.dtype) for n, k in zip(tiles.sides, window, strict=True))
     taps = x.new_zeros(len(high.from_x), window[1], inputs * outputs)

@@ -6,6 +6,7 @@ This file can be read without Triton; `triton_kernels` is imported when a kernel
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -16,8 +17,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
+from ..layout import output_size
 from ..operator import Differentiable, Gradients, Operator, capability, on_its_device
-from ..plan import Table
+from ..path import Path, Question
+from ..plan import Keep, Part
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
 _OLDEST = (3, 6)  # the first version these kernels are tested with
@@ -46,9 +49,26 @@ def available(device: torch.device, dtype: torch.dtype) -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding: Size) -> Tensor:
-    """Correlate gathered fields: the arguments and the result of `banded.grouped`, one element per group."""
-    missing = 3 - len(stride)
+def price(q: Question) -> float | None:
+    """The blocks alone, read where they are, in whole tiles; and launches, which a compiled network does not pay."""
+    taken = q.group == 1 and not q.transformed and (not q.window or q.window[-1] <= MOST_TAPS)
+    if not taken or not available(q.device, q.dtype):
+        return None
+    if not q.cuda or q.exact:  # interpreted, or where cuDNN would be as exact
+        return math.inf
+    terms = q.reads * math.prod(q.window) * (1.4 * _tiles(q.channels) + 18)
+    launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
+    return q.elements * _tiles(q.outputs) * (terms + 2300) + launch
+
+
+def _tiles(channels: int) -> int:
+    return _ceil(channels, block(channels)) * block(channels)
+
+
+def gathered(fields: Tensor, blocks: Tensor, part: Part, _: int, stride: Size, padding: Size, __: Keep) -> Tensor:
+    """Correlate gathered fields (B, C, R, *space) with blocks (O, A, C, width, *W) -> (B, O, A, *space)."""
+    table, missing = part.tables[0], 3 - len(stride)
+    kernel = blocks.to(fields.dtype)
     x = fields.movedim(1, -1).reshape(
         fields.shape[0], fields.shape[2], *(1,) * missing, *fields.shape[3:], fields.shape[1]
     )
@@ -56,6 +76,9 @@ def gathered(fields: Tensor, kernel: Tensor, table: Table, stride: Size, padding
     blocks = blocks.reshape(*blocks.shape[:2], *(1,) * missing, *blocks.shape[2:])
     out: Tensor = correlate(x, blocks, *table[:5], [1] * missing + list(stride), [0] * missing + list(padding))
     return out.reshape(*out.shape[:2], *out.shape[2 + missing : -1], out.shape[-1]).movedim(-1, 1)
+
+
+PATH = Path("triton", price, gathered, channels_last=True)
 
 
 # ---- operators; fields x (B, R, D, H, W, C), blocks (A, T, KD, KH, KW, C, O), results (B, A, D, H, W, O) ----
@@ -144,8 +167,7 @@ correlate = Differentiable(
 
 
 def _size(x: Tensor, blocks: Tensor, stride: list[int], padding: list[int]) -> list[int]:
-    edges = zip(x.shape[2:5], blocks.shape[2:5], stride, padding, strict=True)
-    return [(n + 2 * p - k) // s + 1 for n, k, s, p in edges]
+    return output_size(x.shape[2:5], blocks.shape[2:5], stride, padding)
 
 
 # ---- launches ----

@@ -15,25 +15,32 @@ from torch.nn import functional as F
 
 from ..._check import Size
 from ..correlate.hopper import operators as hopper
+from ..layout import output_size
 from ..operator import Differentiable, Gradients, Operator, on_its_device
+from ..path import Path, Question, move
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
 _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until there are so many
 
 
-def takes(x: Tensor, window: Size, stride: Size, padding: Size) -> bool:
-    """Whether our kernels correlate images (B, fields, H, W) with such windows: where they were measured and won."""
-    if not hopper.available(x.device, x.dtype) or len(window) != 2 or max(stride) > 1 or max(window) > _WIDEST:
-        return False
-    room = all(p < k <= n + 2 * p for n, k, p in zip(x.shape[2:], window, padding, strict=True))
-    return room and x.shape[0] > 0 and x.shape[1] % 8 == 0 and math.prod(x.shape[1:]) < 2**31
+def price(q: Question) -> float | None:
+    """Numbers through memory, where our kernels were measured and won; None elsewhere."""
+    taken = hopper.available(q.device, q.dtype) and not q.transformed
+    if not taken or len(q.window) != 2 or max(q.stride) > 1 or max(q.window) > _WIDEST:
+        return None
+    room = all(p < k <= n + 2 * p for n, k, p in zip(q.space, q.window, q.padding, strict=True))
+    whole = q.batch > 0 and q.channels % 8 == 0 and q.channels * math.prod(q.space) < 2**31
+    return q.channels * move(q) if room and whole else None
 
 
-def convolve(x: Tensor, kernel: Tensor, padding: Size) -> Tensor:
+def convolve(x: Tensor, kernel: Tensor, _: Size, padding: Size) -> Tensor:
     """x (B, fields, H, W), kernel (fields, KH, KW) -> (B, fields, H', W'), with fields innermost in memory."""
     last, taps = x.movedim(1, -1).contiguous(), kernel.movedim(0, -1)
     out: Tensor = correlate(last, taps, padding)
     return out.movedim(-1, 1)
+
+
+PATH = Path("hopper", price, convolve)
 
 
 # ---- operators; x (B, H, W, F), weight (KH, KW, F) ----
@@ -79,7 +86,7 @@ def _plain(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
 
 
 def _size(x: Tensor, window: Size, padding: list[int]) -> list[int]:
-    return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:3], window[:2], padding, strict=True)]
+    return output_size(x.shape[1:3], window[:2], (1, 1), padding)
 
 
 # ---- launches ----

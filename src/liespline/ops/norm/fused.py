@@ -1,19 +1,16 @@
 """Batch norm, max pooling and an activation of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..._torch import traced
 from ..operator import Differentiable, Gradients, Operator, on_its_device
 from . import kernels
 from .launches import backward_launches, empty, forward_launches, ordered, space_of
-
-FUSED: dict[str, Callable[[Tensor], Tensor]] = {"": lambda x: x, "relu": F.relu, "silu": F.silu, "gelu": F.gelu}
-"""The activations that the kernels know, none among them."""
+from .reference import normalise as normalised
 
 
 class Memory(NamedTuple):
@@ -80,15 +77,6 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, activation: str, pool: int
     return out, terms
 
 
-def _plain(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, activation: str, pool: int, _: Memory | None = None
-) -> Tensor:
-    """The same by torch's own operators."""
-    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
-    out = out if pool == 1 else F.max_pool2d(out.flatten(0, 2), pool).unflatten(0, out.shape[:3])
-    return FUSED[activation](out)
-
-
 def _fake_forward(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, activation: str, pool: int
 ) -> tuple[Tensor, Tensor]:
@@ -114,6 +102,10 @@ def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, *rest: Any) -> Gr
     weight, bias, _, activation, pool, *_, facts = rest
     dx, terms = _operator_backward(grad, x, facts, activation, pool)
     return dx, None if weight is None else terms[0], None if bias is None else terms[1]
+
+
+def _plain(*args: Any) -> Tensor:
+    return normalised(*args[:6])
 
 
 operator = Differentiable(

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ..correlate.hopper.operators import innermost
+from ..layout import Order, order_of
 
 _PROGRAMS = 1024  # that share a sum
 _UNIT = 8  # numbers that one load may take
@@ -47,14 +47,15 @@ def as_matrix(x: Tensor) -> Matrix | None:
 
 def _inner(x: Tensor) -> tuple[int, ...]:
     """The axes of a row, the innermost last."""
-    return (2, 1) if innermost(x) else (1,) if x.stride(1) == 1 or x.ndim < 4 else (1, 2)
+    order = order_of(x)
+    return (2, 1) if order is Order.FIELDS else (1,) if order is Order.CHANNELS or x.ndim < 4 else (1, 2)
 
 
 def ordered(x: Tensor) -> Tensor:
     """The feature map itself if it is a matrix, else its copy with channels and elements innermost."""
     if as_matrix(x) is not None:
         return x
-    inner = (2, 1) if innermost(x) else (1, 2) if x.ndim > 3 else (1,)
+    inner = (2, 1) if order_of(x) is Order.FIELDS else (1, 2) if x.ndim > 3 else (1,)
     back = tuple(range(-len(inner), 0))
     return x.movedim(inner, back).contiguous().movedim(back, inner)
 

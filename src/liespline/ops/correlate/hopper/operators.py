@@ -8,6 +8,7 @@ read without Triton; the kernels are imported when one is first launched.
 from __future__ import annotations
 
 import importlib.metadata
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -16,8 +17,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...._check import Size
+from ...layout import Order, fields_first, fields_last, output_size
 from ...operator import Differentiable, Gradients, Operator, capability, on_its_device
-from .tiles import tables
+from ...path import Path, Question, move
+from ...plan import Keep, Part, distinct
+from . import tiles
 
 Ints = Sequence[int]
 _TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
@@ -38,27 +42,36 @@ def available(device: torch.device, dtype: torch.dtype) -> bool:
     return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and capability(device) == (9, 0)
 
 
-def innermost(x: Tensor) -> bool:
-    """Whether (B, C, N_h, *space) lies in memory with all fields of a sample together, channels innermost."""
-    return x.ndim > 3 and x.shape[2] > 1 and x.stride(1) == 1 and x.stride(2) == x.shape[1]
+def price(q: Question) -> float | None:
+    """The spans of channels that are read, in tiles of which some is wasted; numbers that are moved; launches."""
+    if q.transformed or q.group > 1 or len(distinct(q.sizes)) > 1 or not available(q.device, q.dtype):
+        return None
+    terms = tiles.terms(q)
+    if terms is None:
+        return None
+    moved = q.elements * (q.channels + q.outputs) + (0 if q.order is Order.FIELDS else math.prod(q.inputs))
+    launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
+    return terms + move(q) * moved + launch
 
 
-def gathered(fields: Tensor, kernel: Tensor, lines: Size, padding: Size) -> Tensor:
+def gathered(fields: Tensor, blocks: Tensor, part: Part, _: int, __: Size, padding: Size, ___: Keep) -> Tensor:
     """Correlate gathered fields: element a with those of its line, −1 for none, A lines one after the other.
 
-    fields (B, C, R, *space), kernel (O, A, C, T, *W), lines (A·T) -> (B, O, A, *space).
+    fields (B, C, R, *space), blocks (O, A, C, T, *W) -> (B, O, A, *space).
     """
-    missing = 3 - len(padding)
-    last = fields.movedim((2, 1), (-2, -1))  # (B, *space, R, C)
+    missing, lines = 3 - len(padding), part.tables[0].lines
+    last = fields_last(fields)
     last = last.reshape(len(last), *(1,) * missing, *last.shape[1:])
     if not _readable(last):
         last = last.contiguous()
-    kernel = kernel.reshape(*kernel.shape[:4], *(1,) * missing, *kernel.shape[4:])
+    kernel = blocks.reshape(*blocks.shape[:4], *(1,) * missing, *blocks.shape[4:])
     (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
     found = _tables(lines, elements, rows, channels, outputs, fields.device)
-    borders = (0,) * missing + padding
-    out: Tensor = correlate(last, kernel, found, lines, borders)
-    return out.reshape(len(out), *out.shape[1 + missing :]).movedim((-2, -1), (2, 1))
+    out: Tensor = correlate(last, kernel, found, lines, (0,) * missing + padding)
+    return fields_first(out.reshape(len(out), *out.shape[1 + missing :]))
+
+
+PATH = Path("hopper", price, gathered)
 
 
 def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
@@ -73,7 +86,7 @@ _tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
 @lru_cache(maxsize=256)
 def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
     with torch.inference_mode(False):
-        return torch.tensor(tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
+        return torch.tensor(tiles.tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
 
 
 # ---- operators; fields x (B, D, H, W, R, C), kernels (O, A, C, T, KD, KH, KW), results (B, D, H, W, A, O) ----
@@ -157,7 +170,7 @@ correlate = Differentiable(
 
 
 def _size(x: Tensor, kernel: Tensor, padding: Ints) -> list[int]:
-    return [n + 2 * p - k + 1 for n, k, p in zip(x.shape[1:4], kernel.shape[4:], padding, strict=True)]
+    return output_size(x.shape[1:4], kernel.shape[4:], (1, 1, 1), padding)
 
 
 def _like(kernel: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ...._check import Size
+from ...path import Question
 
 _SECTOR = 16  # numbers that memory reads at a time: where a span may start
 _SHARED = 200 * 1024  # bytes of shared memory for the copies in flight
@@ -194,37 +195,30 @@ def weight_tile(
     return WeightTile(columns, planes, images, blocks, groups, splits, min(6, _SHARED // stage), 64 if n <= 32 else 0)
 
 
-def terms(
-    batch: int, space: Size, window: Size, stride: Size, padding: Size,
-    elements: int, fields: int, channels: int, outputs: int, width: int, runs: float,
-) -> float:  # fmt: skip
-    """What a layer costs for each sample, in multiplications of cuDNN: a fit to measured times; infinite if too large.
-
-    `width` of the fields are read by an element, in `runs` of neighbours.
-    """
-    size = tuple(n + 2 * p - k + 1 for n, p, k in zip(space, padding, window, strict=True))
-    if not _takes(batch, size, window, stride, padding, channels, outputs):
-        return math.inf
-    inside, outside = fields * channels, elements * outputs
+def terms(q: Question) -> float | None:
+    """What the products of a layer cost, in multiplications of cuDNN: a fit to measured times; None if too large."""
+    if not _takes(q):
+        return None
+    inside, outside = q.fields * q.channels, q.elements * q.outputs
     if inside % 8 or outside % 8:  # not a multiple of the 16 bytes that are copied
-        return math.inf
-    if max(inside * math.prod(space), outside * math.prod(size)) >= 2**31:  # places in an image are 32 bits
-        return math.inf
-    spans = width * channels + (16 * runs if channels % _SECTOR else 0)
-    waste = (_waste(space) + _waste(size)) / 2
-    return 0.8 * elements * spans * math.prod(window) * (padded(outputs) + 16) * waste
+        return None
+    if max(inside * math.prod(q.space), outside * math.prod(q.size)) >= 2**31:  # places in an image are 32 bits
+        return None
+    spans = q.reads * q.channels + (16 * q.runs if q.channels % _SECTOR else 0)
+    waste = (_waste(q.space) + _waste(q.size)) / 2
+    return 0.8 * q.elements * spans * math.prod(q.window) * (padded(q.outputs) + 16) * waste
 
 
-def _takes(batch: int, size: Size, window: Size, stride: Size, padding: Size, channels: int, outputs: int) -> bool:
+def _takes(q: Question) -> bool:
     """Whether images and planes fill a swizzle, sums fit the registers, and every sample reads something."""
-    if len(size) < 2 or max(stride) > 1 or min(*size, batch) < 1:
+    if len(q.size) < 2 or max(q.stride) > 1 or min(*q.size, q.batch) < 1:
         return False
-    taps, both = window[-1], (channels, outputs)
-    sums = taps in (3, 5, 7) and max(both) <= 64 and taps * 128 * aligned(outputs) <= _SUMS
-    if len(size) > 2 and min(both) <= 16 and (*both, *window) != (16, 16, 5, 5, 5):  # volumes as far as shown right
+    taps, both = q.window[-1], (q.channels, q.outputs)
+    sums = taps in (3, 5, 7) and max(both) <= 64 and taps * 128 * aligned(q.outputs) <= _SUMS
+    if len(q.size) > 2 and min(both) <= 16 and (*both, *q.window) != (16, 16, 5, 5, 5):  # as far as shown right
         return False
-    crowd = batch * size[0] if len(size) > 2 else batch
-    return sums and 2 * crowd >= 8 and all(p < k for p, k in zip(padding, window, strict=True))
+    crowd = q.batch * q.size[0] if len(q.size) > 2 else q.batch
+    return sums and 2 * crowd >= 8 and all(p < k for p, k in zip(q.padding, q.window, strict=True))
 
 
 def _waste(space: Size) -> float:

@@ -1,0 +1,81 @@
+"""The whole kernel: sample every block of it, then call one convolution for each size of window."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import torch
+from torch import Tensor
+
+from ..._check import Size
+from ..path import Choice
+from ..plan import Plan, crop, distinct, kept
+from .reference import kernel
+
+_MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
+
+
+def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
+    """Both samples in one matrix (N_x·N_k, A·Y·N_in): x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k).
+
+    A kernel is then a single product, which takes more multiplications but fewer launches.
+    """
+    points = x_samples.reshape(len(x_samples), -1, x_samples.shape[-1])  # (A, Y, N_x)
+    return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
+
+
+def kept_kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable) -> Tensor:
+    """`kernel` of samples that are fixed, by a product with `outer` that the plan keeps, unless that is too large."""
+    if x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES:
+        return kernel(weight, x_samples, h_samples, channels_last=True)
+    matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
+    return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
+
+
+def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> Tensor:
+    """`kernel` by the matrix of `outer`: a view (O, A, C, N_in, *W) of (O, C, A, *W, N_in)."""
+    o, c = weight.shape[:2]
+    sampled = (weight.flatten(2).flatten(0, 1) @ samples).view(o, c, -1, *window, n_in)
+    return sampled.movedim((2, -1), (1, 3))
+
+
+def convolve(
+    x: Tensor, sampled: Tensor, sizes: tuple[Size, ...], choice: Choice, stride: Size, padding: Size
+) -> Tensor:
+    """Correlate with a sampled kernel, each element in its own window: a path for each size.
+
+    x (B, *inputs, *space), sampled (O, A, *inputs, *W) -> (B, O, A, *space), in the dtype of x.
+    """
+    d = len(stride)
+    largest = tuple(sampled.shape[sampled.ndim - d :])
+    windows = distinct(sizes)
+    members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
+    parts = []
+    for elements, window, path in zip(members, windows, choice.paths, strict=True):
+        own = crop(_take(sampled, elements), sampled.ndim - d, window)
+        near, border = fit(x, largest, window, padding)
+        parts.append(path.correlate(near, own, stride, border, choice.order))
+    if len(parts) == 1:
+        return parts[0]
+    places = [a for elements in members for a in elements]
+    joined = torch.cat(parts, dim=2)
+    if places == sorted(places):
+        return joined
+    return torch.stack([joined.select(2, places.index(a)) for a in range(len(sizes))], dim=2)
+
+
+def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, Size]:
+    """Return the input and zero padding that leave a smaller window, centred in the largest, where it was."""
+    borders = [p - (outer - inner) // 2 for p, outer, inner in zip(padding, largest, window, strict=True)]
+    for axis, border in enumerate(borders, start=x.ndim - len(borders)):
+        if border < 0:
+            x = x.narrow(axis, -border, x.shape[axis] + 2 * border)
+    return x, tuple(max(border, 0) for border in borders)
+
+
+def _take(sampled: Tensor, elements: list[int]) -> Tensor:
+    if len(elements) == sampled.shape[1]:  # all, in order
+        return sampled
+    if elements == list(range(elements[0], elements[-1] + 1)):
+        return sampled.narrow(1, elements[0], len(elements))
+    return torch.stack([sampled.select(1, a) for a in elements], dim=1)

@@ -1,0 +1,1 @@
+"""The sum over H alone, at every sample."""
