@@ -27,9 +27,9 @@ def interpolation(grid: Grid, times: int) -> Tensor:
     n = rows.shape[1]
     fine, coarse = (torch.arange(count, dtype=torch.float64) / count for count in (times * n, n))
     angles = 2 * math.pi * (fine.unsqueeze(1) - coarse)
-    along = torch.stack([torch.cos(k * angles) for k in range((1 - n) // 2, (n + 1) // 2)]).sum(0)
-    if n % 2 == 0:  # the highest of an even number has a cosine alone
-        along += torch.cos(n / 2 * angles)
+    along = torch.ones_like(angles)
+    for k in range(1, n // 2 + 1):  # the highest of an even number has a cosine alone
+        along += (1 if 2 * k == n else 2) * torch.cos(k * angles)
     matrix = torch.zeros(len(rows), times * n, len(grid), dtype=torch.float64)
     for row, block in zip(rows, matrix, strict=True):
         block[:, row] = along / n
@@ -41,7 +41,9 @@ def _rows(grid: Grid) -> Tensor:
     group = grid.group
     turns = 2 * math.pi * torch.eye(group.dim, dtype=torch.float64)
     identity = group.identity(dtype=torch.float64)
-    closed = [] if group.quotient_of else [a for a in turns if float(group.offset(group.exp(a), identity).norm()) < 1e-6]
+    closed = (
+        [] if group.quotient_of else [a for a in turns if float(group.offset(group.exp(a), identity).norm()) < 1e-6]
+    )
     if len(closed) != 1:
         raise ValueError(
             f"{grid!r}: interpolation needs a group with one axis of rotations, such as SO2(), O2() or a product with "

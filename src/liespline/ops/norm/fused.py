@@ -1,4 +1,4 @@
-"""Batch norm, max pooling and an activation of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
+"""Batch norm, max pooling and an activation of `(B, C, N_h, *space)` as one operator, in the layouts paths leave."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

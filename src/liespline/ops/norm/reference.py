@@ -7,7 +7,6 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import functional as F
 
-
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"": lambda x: x, "relu": F.relu, "silu": F.silu, "gelu": F.gelu}
 """What may follow; nothing among them."""
 
