@@ -3,12 +3,14 @@
 from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
+from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormAct, NormReLU
 from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
+from .restrict import Restrict
 from .separable import Depthwise, SeparableGConv
 from .shift import GridAverage, shift
 
@@ -19,9 +21,11 @@ __all__ = [
     "Downsample",
     "Ensemble",
     "FieldDropout",
+    "FrameBias",
     "GConv",
     "GridAverage",
     "GroupNorm",
+    "InFrame",
     "InstanceNorm",
     "LayerNorm",
     "Lift",
@@ -30,7 +34,9 @@ __all__ = [
     "NormReLU",
     "Oversampled",
     "Project",
+    "Restrict",
     "SeparableGConv",
     "Upsample",
+    "in_frame",
     "shift",
 ]

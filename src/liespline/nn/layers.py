@@ -17,6 +17,7 @@ from . import arguments
 from .base import Correlation
 from .oversampled import OverH
 from .shift import Shiftable, renew
+from .spec import checked
 
 
 class Lift(Correlation):
@@ -46,10 +47,11 @@ class Lift(Correlation):
         arguments.grid("Lift", "grid", grid)
         if kernel_size is None:
             raise ValueError("Lift: kernel_size = None, but an image has space axes; give the window, such as 5")
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, groups, bias, device, dtype,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            x_basis=x_basis, stride=stride, padding=padding, padding_mode=padding_mode, groups=groups,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
@@ -98,10 +100,12 @@ class GConv(Correlation):
         arguments.grid("GConv", "grid", grid)
         out_grid = grid if out_grid is None else arguments.grid("GConv", "out_grid", out_grid)
         arguments.same_group("GConv", grid, out_grid, kernel_size)
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
-            stride, padding, padding_mode, groups, bias, device, dtype, h_boundary,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            out_grid=out_grid, x_basis=x_basis, h_basis=arguments.h_basis("GConv", h_basis, grid), stride=stride,
+            padding=padding, padding_mode=padding_mode, groups=groups, h_boundary=h_boundary,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def _renew_buffers(self) -> None:
         super()._renew_buffers()
