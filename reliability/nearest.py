@@ -13,6 +13,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_products"],
     "functional/ends": ["core/test_ends"],
+    "functional/bispectrum": ["core/test_bispectrum"],
     "functional/regular": ["core/test_semidirect"],
     "functional/": ["core/test_layers", "core/test_separable", "core/test_singular", "core/test_properties"],
     "nn/initial": ["core/test_initial"],
