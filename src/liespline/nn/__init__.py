@@ -6,7 +6,8 @@ from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
@@ -29,7 +30,9 @@ __all__ = [
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
     "Restrict",
     "SeparableGConv",
