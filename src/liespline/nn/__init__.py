@@ -6,11 +6,12 @@ from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
-from .separable import Depthwise, SeparableGConv
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -29,11 +30,14 @@ __all__ = [
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
     "Restrict",
     "SeparableGConv",
     "Upsample",
     "in_frame",
+    "redraw",
     "shift",
 ]
