@@ -7,10 +7,11 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 from .. import _compiling
 from ..ops.correlate.reference import kernel, lift_kernel
 from .border import Padding, disc_pad
-from .correlation import correlate, lift, plan, project
+from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
 from .ends import BOUNDARIES, renormalised
+from .irreps import irreps, wigner
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -28,6 +29,7 @@ __all__ = [
     "BOUNDARIES",
     "Padding",
     "Window",
+    "against",
     "correlate",
     "depthwise",
     "depthwise_kernel",
@@ -37,6 +39,7 @@ __all__ = [
     "group_samples",
     "harmonics",
     "in_window",
+    "irreps",
     "kernel",
     "left_regular",
     "lift",
@@ -47,6 +50,7 @@ __all__ = [
     "sample",
     "space_points",
     "space_samples",
+    "wigner",
     "window",
 ]
 

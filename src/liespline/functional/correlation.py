@@ -115,11 +115,14 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
         # torch.jit.trace traces twice, with and without gradients, and wants to find the same.
         out = x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
         return widened(out) if is_autocast(x.device) else out
+    return against(x, weights / weights.sum() if reduce == "mean" else weights)
+
+
+def against(x: Tensor, weights: Tensor) -> Tensor:
+    """Return Σ_n weights[n] x[:, :, n] of `(B, C, N, *space)`, for weights `(M, N)` with M in the place of N."""
     if is_autocast(x.device):
         with full_precision(x.device):
-            return project(widened(x), reduce, weights)
-    if reduce == "mean":
-        weights = weights / weights.sum()
+            return against(widened(x), weights)
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
     return out.reshape(*out.shape[:-1], *x.shape[3:])
 

@@ -4,6 +4,7 @@ from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
@@ -18,6 +19,7 @@ __all__ = [
     "Downsample",
     "Ensemble",
     "FieldDropout",
+    "FromIrreps",
     "GConv",
     "GridAverage",
     "GroupNorm",
@@ -28,6 +30,7 @@ __all__ = [
     "NormReLU",
     "Project",
     "SeparableGConv",
+    "ToIrreps",
     "Upsample",
     "shift",
 ]
