@@ -128,6 +128,21 @@ def _irreps() -> nn.Module:
     return nn.Sequential(Lift(1, 2, 3, CUBE), nn.ReLU(), to, back, nn.ReLU(), Project("max", CUBE))
 
 
+def _frames() -> nn.Module:
+    """With biases on the group, from its reflections to its rotations and to nothing."""
+    turns = ls.nn.Restrict(FLIPS, TURNS)
+    one = ls.nn.Restrict(turns.out_grid, TRIVIAL)
+    net = nn.Sequential(
+        *(Lift(1, 2, 3, FLIPS), ls.nn.FrameBias(2, FLIPS), NormReLU(2), turns),
+        *(GConv(4, 2, 3, turns.out_grid), ls.nn.FrameBias(2, turns.out_grid, _near(turns.out_grid)), nn.SiLU(), one),
+        *(GConv(8, 3, 3, one.out_grid), Project("max", one.out_grid)),
+    )
+    for layer in net:
+        if isinstance(layer, ls.nn.FrameBias):
+            nn.init.normal_(layer.weight)
+    return net
+
+
 class _Sums(Residual):
     """With the paper's own pooling, which ONNX has, and no layer twice, which `torch.func` does not give back."""
 
@@ -156,6 +171,7 @@ NETWORKS: dict[str, Network] = {
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
     "irreps": Network(_irreps, (1, 6, 6, 6)),
+    "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "residual": Network(_Sums, (2, 12, 12)),
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
