@@ -14,6 +14,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "splines": ["core/test_splines", "core/test_products"],
     "functional/ends": ["core/test_ends"],
     "functional/irreps": ["core/test_irreps"],
+    "functional/bispectrum": ["core/test_bispectrum"],
     "functional/regular": ["core/test_semidirect"],
     "functional/": ["core/test_layers", "core/test_separable", "core/test_singular", "core/test_properties"],
     "nn/initial": ["core/test_initial"],

@@ -25,6 +25,7 @@ ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
 TURNS = ls.uniform(ls.SO2(), 4)
+FIFTHS = ls.uniform(ls.SO2(), 5)
 
 
 def _near(grid: Grid, *, trainable: bool = False) -> SplineBasis:
@@ -173,6 +174,10 @@ NETWORKS: dict[str, Network] = {
     "irreps": Network(_irreps, (1, 6, 6, 6)),
     "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
+    "bispectrum": Network(
+        lambda: nn.Sequential(Lift(1, 3, 3, FIFTHS), nn.SiLU(), Project("bispectrum", FIFTHS), nn.Conv2d(21, 2, 1)),
+        (1, 8, 9),
+    ),
     "residual": Network(_Sums, (2, 12, 12)),
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),

@@ -138,6 +138,10 @@ class GConv(Correlation):
 class Project(Shiftable):
     """Projection over H (eq. projection): `(B, C, N_h, *space)` to `(B, C, *space)`.
 
+    "bispectrum", on `uniform(SO2(), n)`, keeps all of a channel but its orientation, in `per_channel` numbers for each:
+    `(B, C · per_channel, *space)` (`functional.bispectrum`). How channels are rotated against each other is lost, and
+    so it is by "max".
+
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
     reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
     scalings grows, with the input; component i runs along space axis i.
@@ -147,15 +151,22 @@ class Project(Shiftable):
 
     def __init__(self, reduce: str, grid: Grid) -> None:
         super().__init__()
-        if reduce not in ("max", "mean", "sum", "vector"):
-            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
+        if reduce not in ("max", "mean", "sum", "vector", "bispectrum"):
+            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum", "vector" or "bispectrum"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
         self.register_buffer("weights", as_new(self._exact_weights()), persistent=False)
 
+    @property
+    def per_channel(self) -> int:
+        """How many channels come out for each that goes in."""
+        return functional.per_channel(len(self.grid)) if self.reduce == "bispectrum" else 1
+
     @on_cpu
     def _exact_weights(self) -> Tensor:
-        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`."""
+        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`, or rows of a DFT."""
+        if self.reduce == "bispectrum":
+            return functional.fourier_rows(self.grid)
         if self.reduce != "vector":
             return self.grid.weights
         return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())
