@@ -182,6 +182,13 @@ NETWORKS: dict[str, Network] = {
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),
     "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21), traced=False),
+    "smooth": Network(lambda: models.classifier(1, 3, FLIPS, widths=(3, 4), smooth=True, dropout=0.0), (1, 18, 21)),
+    "smooth unet": Network(
+        lambda: models.unet(1, 3, ZOOMS, widths=(3, 4), smooth=True), (1, 18, 21), on_meta=False, traced=False
+    ),
+    "GELU": Network(
+        lambda: models.resnet(1, 3, TURNS, widths=(3, 4), activation="gelu", dropout=0.0), (1, 18, 21), traced=False
+    ),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),

@@ -12,6 +12,7 @@ from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
 from .ends import BOUNDARIES, renormalised
+from .interpolation import interpolation, over_h
 from .irreps import irreps, wigner
 from .regular import left_regular
 from .sampling import (
@@ -42,11 +43,13 @@ __all__ = [
     "group_samples",
     "harmonics",
     "in_window",
+    "interpolation",
     "irreps",
     "kernel",
     "left_regular",
     "lift",
     "lift_kernel",
+    "over_h",
     "per_channel",
     "plan",
     "project",

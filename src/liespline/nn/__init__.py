@@ -7,7 +7,8 @@ from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
@@ -31,7 +32,9 @@ __all__ = [
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
     "Restrict",
     "SeparableGConv",

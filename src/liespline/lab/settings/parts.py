@@ -133,6 +133,13 @@ class Network:
         None, "Scale the widths to about this many parameters.", SPECIAL, ge=1, le=10**9, metavar="N"
     )
     circular_mask: bool = setting(False, "See only the largest disc of the image: where tissue fills it.", SPECIAL)
+    activation: Literal["relu", "silu", "gelu"] | None = setting(
+        None, "Activation; by default relu, of smooth networks silu.", SPECIAL, ADVANCED
+    )
+    smooth: bool = setting(
+        False, "Steadier between the angles of the grid: SiLU, a circular mask, activations on twice as many "
+        "orientations, an interpolated maximum.", SPECIAL, ADVANCED,
+    )  # fmt: skip
     tta_grids: int = setting(
         1, "Average predictions over N offsets of the grid: N times slower.",
         SPECIAL, ge=1, le=16, metavar="N",
