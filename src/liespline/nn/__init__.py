@@ -12,7 +12,7 @@ from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
-from .separable import Depthwise, SeparableGConv
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -41,5 +41,6 @@ __all__ = [
     "ToIrreps",
     "Upsample",
     "in_frame",
+    "redraw",
     "shift",
 ]

@@ -59,8 +59,11 @@ class Correlation(Shiftable):
         self._renew_buffers()
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's."""
+    def reset_parameters(self, bandwidth: float = initial.BANDWIDTH) -> None:
+        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's.
+
+        `bandwidth` is 0 for smooth kernels, up to 1/2 for a flat expected spectrum.
+        """
         h_samples = None
         with real():
             x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
@@ -76,7 +79,8 @@ class Correlation(Shiftable):
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
             drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
-            initial.fill(drawn, x_samples, h_samples)
+            bases = self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, self.axial
+            initial.fill(drawn, initial.start(*bases, self.h_boundary, bandwidth))
             weight.copy_(drawn)
             for basis, centres in self._trained():
                 centres.copy_(basis.grid.group.log(basis.grid.elements))
