@@ -45,6 +45,7 @@ class Correlation(Shiftable):
         self.padding, self.padding_mode = spec.padding, spec.padding_mode
         self.borders = Padding(*self.window.borders(self.padding))  # about the largest window, not kernel_size
         self.x_basis, self.h_basis, self.h_boundary = spec.x_basis, h_basis, spec.h_boundary
+        self._h_integral = 0.0 if h_basis is None or self.h_boundary == "zero" else h_basis.integral
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, self.out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
@@ -117,7 +118,7 @@ class Correlation(Shiftable):
             moved = basis.centres(centres.to(points.dtype))
             samples = functional.sample(basis, points, factor, centres=moved, axial=self.axial)
             cut_off = basis is not self.h_basis or self.h_boundary == "zero"
-            return samples if cut_off else functional.renormalised(samples, basis, points, moved)
+            return samples if cut_off else functional.renormalised(samples, basis, points, self._h_integral, moved)
 
     def _new_centres(self, basis: SplineBasis) -> nn.Parameter:
         return nn.Parameter(self.weight.new_empty((len(basis), basis.grid.group.dim)))
