@@ -75,6 +75,13 @@ _PATHS = [
           "core/test_versions::test_interpreted_kernels"),
     Fault("ops/norm/kernels.py::finish_moments", "variance * count / (count - 1), rate", "variance, rate",
           "norms remember the variance of the sample", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::distance", "torch.stack(errors).max()", "torch.stack(errors).min()",
+          "kernels with wrong gradients are trusted", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::_wrong", "version is None or version in RAN or", "True or",
+          "kernels on a Triton they never ran with are trusted", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::Kernels.lacks", "version >= self.oldest", "version > self.oldest",
+          "kernels are off on the oldest Triton that has all they need",
+          "core/test_versions::test_kernels_say_what_the_installed_triton_lacks"),
 ]  # fmt: skip
 
 _ABOVE = [
@@ -131,11 +138,16 @@ _STEPS = [
           "cuDNN searches where runs must repeat", "core/test_cudnn_search::test_what_has_to_repeat_is_not_searched"),
     Fault("optim/spectral.py::from_modes", "matrix.T for", "matrix for",
           "AdamW: steps transformed twice", "core/test_optim::test_steps_are_those_of_a_network_written_in_modes"),
-    Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = spectral[1]", "weight.grad = both[1]",
+    Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = spectral_gradient(weight.grad, known)", "",
           "AdamW: gradients not transformed",
           "core/test_optim::test_steps_are_those_of_a_network_written_in_modes"),
     Fault("optim/spectral.py::SpectralAdamW.step", "before + from_modes(weight - at,", "from_modes(weight,",
           "AdamW: weights worn off by transforming", "core/test_optim::test_no_gradient_no_rounding"),
+    Fault("optim/spectral.py::to_modes", "matrix / matrix.square().sum(1, keepdim=True)", "matrix",
+          "AdamW: longer modes have larger coefficients",
+          "core/test_optim::test_steps_are_those_of_a_network_written_in_modes"),
+    Fault("optim/spectral.py::_scaled", "smoothness * (log", "-smoothness * (log",
+          "AdamW: rough modes take longer steps", "core/test_optim::test_smooth_modes_take_longer_steps"),
     Fault("optim/spectral.py::SpectralAdamW.step", "weight.grad = gradient", "", "AdamW: gradients left transformed",
           "core/test_optim::test_gradients_are_left_alone_and_what_has_none_stays"),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """The Triton kernels in Triton's interpreter, without a GPU; `test_versions.py` runs this in its own process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +10,11 @@ from torch.nn import functional as F
 
 import liespline as ls
 from liespline import functional, ops
-from liespline.ops.correlate import triton
+from liespline.ops import trust
+from liespline.ops.correlate import triton, triton_kernels
+from liespline.ops.depthwise import hopper_kernels as depthwise_kernels
 from liespline.ops.norm import fused as norm
+from liespline.ops.norm import kernels as norm_kernels
 
 from .path_cases import Case, assert_same, banded_samples, cases, naive
 
@@ -70,6 +74,65 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
             return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
 
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
+
+
+class Spoilt:
+    """A kernel whose results are a tenth too large."""
+
+    def __init__(self, kernel: Any, result: int) -> None:
+        self.kernel, self.result = kernel, result
+
+    def __getitem__(self, programs: tuple[int, ...]) -> Callable[..., None]:
+        def launch(*arguments: Any, **options: Any) -> None:
+            self.kernel[programs](*arguments, **options)
+            arguments[self.result].mul_(1.1)
+
+        return launch
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "kernel", "result"),
+    [
+        ("triton", triton_kernels, "correlate", 4),
+        ("triton", triton_kernels, "correlate_weight", 3),
+        ("depthwise", depthwise_kernels, "correlate_weight", 2),
+        ("norm", norm_kernels, "apply", 2),
+        ("norm", norm_kernels, "gradient", 4),
+    ],
+)
+def test_a_wrong_kernel_steps_aside_with_one_warning(
+    kind: str, module: Any, kernel: str, result: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "installed", lambda: (4, 0))  # which nobody has seen
+    x, cpu = torch.randn(3, 4, 2, 5, 5, dtype=torch.float64), torch.device("cpu")
+    right = F.batch_norm(x, None, None, training=True)
+    try:
+        trust._wrong.cache_clear()
+        assert trust.off(kind, cpu, torch.float64) == ""
+        monkeypatch.setattr(module, kernel, Spoilt(getattr(module, kernel), result))
+        trust._wrong.cache_clear()
+        with pytest.warns(UserWarning, match=r"kernels are off: with Triton 4\.0.* are off by 0\.1 of") as said:
+            first = trust.off(kind, cpu, torch.float64)
+        assert "they never ran with" in first
+        assert trust.off(kind, cpu, torch.float64) == first  # and warns no more, for a warning is an error here
+        assert len(said) == 1
+        torch.testing.assert_close(ls.nn.BatchNorm(4).double()(x), right)
+        # What ran on a GPU with a version is not compared again.
+        monkeypatch.setattr(trust, "installed", lambda: trust.RAN[0])
+        trust._wrong.cache_clear()
+        assert trust.off(kind, cpu, torch.float64) == ""
+    finally:
+        trust._wrong.cache_clear()
+
+
+def test_a_kernel_that_does_not_compile_steps_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(norm_kernels, "apply")
+    try:
+        trust._wrong.cache_clear()
+        with pytest.warns(UserWarning, match="norm kernels are off: .*AttributeError"):
+            trust.off("norm", torch.device("cpu"), torch.float64)
+    finally:
+        trust._wrong.cache_clear()
 
 
 def test_an_empty_batch() -> None:
@@ -136,13 +199,13 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("pool", [1, 2, 3])
-def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: int) -> None:
+@pytest.mark.parametrize(("activation", "pool"), [("relu", 1), ("relu", 2), ("relu", 3), ("silu", 2), ("gelu", 3)])
+def test_interpreted_norm_activation_and_pooling_are_torch_s_own(layout: str, activation: str, pool: int) -> None:
     x = _laid_out(torch.randn(3, 5, 4, 6, 12, dtype=torch.float64), layout).requires_grad_()
-    fused = ls.nn.NormReLU(5, pool).double()
+    fused = ls.nn.NormAct(5, activation, pool).double()
     torch.nn.init.normal_(fused[0].weight)
-    window = (1, pool, pool)
-    found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
+    pooled = F.max_pool3d(F.batch_norm(x, None, None, *fused.parameters(), True), (1, pool, pool))
+    found, right = fused(x), getattr(F, activation)(pooled)
     assert_same(found, right, [x, *fused.parameters()], 1e-8)
 
 
@@ -157,7 +220,7 @@ def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
     assert whole[:, [0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize("child", [torch.nn.GELU(), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
+@pytest.mark.parametrize("child", [torch.nn.GELU("tanh"), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
 def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
     layer, x = ls.nn.NormReLU(3, 2).double(), torch.randn(2, 3, 4, 6, 6, dtype=torch.float64)
     layer[1 if isinstance(child, ls.nn.MaxPool) else 2] = child
@@ -168,15 +231,15 @@ def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
 def test_the_norm_follows_torch_rules() -> None:
     x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
     weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
-    torch.library.opcheck(norm.operator.op, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
+    torch.library.opcheck(norm.operator.op, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, "silu", 2))
 
 
-@pytest.mark.parametrize("pool", [1, 2])
-def test_gradients_of_gradients(pool: int) -> None:
+@pytest.mark.parametrize(("activation", "pool"), [("", 1), ("", 2), ("silu", 1), ("gelu", 2)])
+def test_gradients_of_gradients(activation: str, pool: int) -> None:
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
     for normalise in (norm.normalise, norm.operator.op):
         torch.autograd.gradgradcheck(
-            lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias), fast_mode=True
+            lambda *t, f=normalise: f(*t, 1e-3, activation, pool)[0], (x, weight, bias), fast_mode=True
         )
 
 

@@ -6,11 +6,14 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 
 from .. import _compiling
 from ..ops.correlate.reference import kernel, lift_kernel
+from .bispectrum import bispectrum, fourier_rows, per_channel
 from .border import Padding, disc_pad
-from .correlation import correlate, lift, plan, project
+from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
 from .ends import BOUNDARIES, renormalised
+from .interpolation import interpolation, over_h
+from .irreps import irreps, wigner
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -28,25 +31,33 @@ __all__ = [
     "BOUNDARIES",
     "Padding",
     "Window",
+    "against",
+    "bispectrum",
     "correlate",
     "depthwise",
     "depthwise_kernel",
     "directions",
     "disc_pad",
+    "fourier_rows",
     "group_points",
     "group_samples",
     "harmonics",
     "in_window",
+    "interpolation",
+    "irreps",
     "kernel",
     "left_regular",
     "lift",
     "lift_kernel",
+    "over_h",
+    "per_channel",
     "plan",
     "project",
     "renormalised",
     "sample",
     "space_points",
     "space_samples",
+    "wigner",
     "window",
 ]
 

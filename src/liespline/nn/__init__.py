@@ -3,12 +3,16 @@
 from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
+from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
-from .separable import Depthwise, SeparableGConv
+from .restrict import Restrict
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -18,16 +22,25 @@ __all__ = [
     "Downsample",
     "Ensemble",
     "FieldDropout",
+    "FrameBias",
+    "FromIrreps",
     "GConv",
     "GridAverage",
     "GroupNorm",
+    "InFrame",
     "InstanceNorm",
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
+    "Restrict",
     "SeparableGConv",
+    "ToIrreps",
     "Upsample",
+    "in_frame",
+    "redraw",
     "shift",
 ]
