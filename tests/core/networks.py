@@ -21,6 +21,7 @@ LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
 FLIPS = ls.uniform(ls.O2(), 8)
+AXIAL = ls.uniform(ls.Axial(ls.SO2(), 0), 4)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
@@ -79,7 +80,11 @@ def _of_layers(*given: object, traced: bool = True) -> Network:
 def _line() -> nn.Module:
     return nn.Sequential(
         *(Lift(2, 3, 5, LINE, padding="same"), nn.BatchNorm2d(3), nn.ReLU(), ls.nn.MaxPool(2)),
-        *(GConv(3, 3, 4, LINE, padding="same"), nn.GELU(), Project("sum", LINE)),
+        *(
+            GConv(3, 3, 4, LINE, padding="same", h_basis=_near(LINE, trainable=True), h_boundary="renormalise"),
+            nn.GELU(),
+        ),
+        Project("sum", LINE),
         *(nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(3, 2)),
     )
 
@@ -118,6 +123,11 @@ def _norms() -> nn.Module:
         *(ls.nn.BatchNorm(4, grid=grid), nn.SiLU(), GConv(4, 4, 1, grid), ls.nn.GroupNorm(2, 4, grid=grid)),
         *(nn.SiLU(), GConv(4, 3, 1, grid), ls.nn.LayerNorm(3, grid=grid), Project("max", grid)),
     )
+
+
+def _irreps() -> nn.Module:
+    to, back = ls.nn.ToIrreps(CUBE, 1), ls.nn.FromIrreps(CUBE, 1)
+    return nn.Sequential(Lift(1, 2, 3, CUBE), nn.ReLU(), to, back, nn.ReLU(), Project("max", CUBE))
 
 
 def _frames() -> nn.Module:
@@ -159,9 +169,20 @@ NETWORKS: dict[str, Network] = {
     "Trivial": _of_layers(TRIVIAL, traced=False),
     "1-D": Network(_line, (2, 22)),
     "3-D": Network(_volume, (1, 10, 10, 10)),
+    "axial": Network(
+        lambda: nn.Sequential(
+            Lift(1, 2, (1, 5, 5), AXIAL),
+            NormReLU(2),
+            ls.nn.Downsample((1, 2, 2)),
+            GConv(2, 3, 3, AXIAL),
+            Project("max", AXIAL),
+        ),
+        (1, 4, 12, 13),
+    ),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
+    "irreps": Network(_irreps, (1, 6, 6, 6)),
     "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "bispectrum": Network(

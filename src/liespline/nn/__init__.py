@@ -5,13 +5,14 @@ from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormAct, NormReLU
 from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
-from .separable import Depthwise, SeparableGConv
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Ensemble",
     "FieldDropout",
     "FrameBias",
+    "FromIrreps",
     "GConv",
     "GridAverage",
     "GroupNorm",
@@ -36,7 +38,9 @@ __all__ = [
     "Project",
     "Restrict",
     "SeparableGConv",
+    "ToIrreps",
     "Upsample",
     "in_frame",
+    "redraw",
     "shift",
 ]

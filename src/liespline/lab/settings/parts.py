@@ -169,6 +169,13 @@ class Training:
     optimiser: Literal["adamw", "spectral-adamw", "sgd"] = setting(
         "adamw", "Optimiser; spectral-adamw steps in the modes of the splines."
     )
+    smoothness: Number = setting(
+        0.0, "Of spectral-adamw: steps of each mode in proportion to its norm to the power 2s, from 0 for equal steps.",
+        ADVANCED, ge=0, le=1,
+    )  # fmt: skip
+    bandwidth: Number = setting(
+        0.0, "Kernels at the start, from 0 for smooth ones to 0.5 for a flat spectrum.", ADVANCED, ge=0, le=0.5
+    )
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False, metavar="X")
     weight_decay: Number = setting(0.01, "Decoupled weight decay.", ADVANCED, ge=0, allow_inf_nan=False)
     schedule: Literal["cosine", "one-cycle"] = setting(
