@@ -7,6 +7,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "groups/linear": ["core/test_matrix_groups", "core/test_products"],
     "groups/matrixgroup": ["core/test_matrix_groups", "core/test_check_group"],
     "groups/product": ["core/test_products", "core/test_check_group"],
+    "groups/axial": ["core/test_axial"],
     "groups/o": ["core/test_products", "core/test_check_group"],
     "groups/gl2": ["core/test_products", "core/test_check_group"],
     "groups/": ["core/test_groups", "core/test_check_group", "core/test_errors_foundation", "core/test_products"],

@@ -21,6 +21,7 @@ LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
 FLIPS = ls.uniform(ls.O2(), 8)
+AXIAL = ls.uniform(ls.Axial(ls.SO2(), 0), 4)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
@@ -181,6 +182,16 @@ NETWORKS: dict[str, Network] = {
     "Trivial": _of_layers(TRIVIAL, traced=False),
     "1-D": Network(_line, (2, 22)),
     "3-D": Network(_volume, (1, 10, 10, 10)),
+    "axial": Network(
+        lambda: nn.Sequential(
+            Lift(1, 2, (1, 5, 5), AXIAL),
+            NormReLU(2),
+            ls.nn.Downsample((1, 2, 2)),
+            GConv(2, 3, 3, AXIAL),
+            Project("max", AXIAL),
+        ),
+        (1, 4, 12, 13),
+    ),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
