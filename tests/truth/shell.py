@@ -32,3 +32,17 @@ def called(main, *arguments):
 def command(*arguments):
     """The command `liespline`."""
     return called(commands.main, *arguments)
+
+
+def succeeds(*arguments):
+    """What the command `liespline` prints and says as it succeeds."""
+    status, out, err = command(*arguments)
+    assert status == 0, out + err
+    return out + err
+
+
+def fails(*arguments):
+    """What it says as it ends with status 2, in words."""
+    status, out, err = command(*arguments)
+    assert (status, "Traceback" in out + err) == (2, False), out + err
+    return out + err
