@@ -2,8 +2,6 @@
 
 import errno
 import os
-import resource
-from contextlib import contextmanager
 
 import pytest
 
@@ -11,7 +9,7 @@ from liespline.lab.data import files
 from liespline.lab.runs.folder import Run
 from liespline.lab.sweep.plan import Planned, sweep
 from liespline.lab.training.trainer import TensorBoardLogger
-from truth.shell import command
+from truth.shell import command, fails, largest_file, read_only, succeeds
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 2 --batch-size 256 --accelerator cpu --quiet".split()
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -19,18 +17,6 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 def training(out):
     return ["train", "digits", "--out", out, *SMALL]
-
-
-@pytest.fixture
-def refused(liespline):
-    """Run a command that ends with words and status 2; the words."""
-
-    def run(*arguments):
-        status, text = liespline(*arguments)
-        assert (status, "Traceback" in text) == (2, False), text
-        return text
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +28,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "last.ckpt", "report.html"])
-def test_a_disk_full_at_any_file_loses_nothing(liespline, refused, monkeypatch, tmp_path, undisturbed, name):
+def test_a_disk_full_at_any_file_loses_nothing(monkeypatch, tmp_path, undisturbed, name):
     real, run = os.replace, Run(tmp_path / "run")
 
     def replace(part, path):
@@ -52,63 +38,46 @@ def test_a_disk_full_at_any_file_loses_nothing(liespline, refused, monkeypatch, 
 
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "replace", replace)
-        assert f"{run.path}" in (text := refused(*training(run.path)))
+        assert f"{run.path}" in (text := fails(*training(run.path)))
     assert f"{name}: cannot be written (No space left on device)" in text
     assert not list(run.path.rglob("*.part"))
-    status, text = liespline(*(["train", "--resume", run.path] if run.config_file.exists() else training(run.path)))
-    assert status == 0, text
+    succeeds(*(["train", "--resume", run.path] if run.config_file.exists() else training(run.path)))
     assert run.model_file.read_bytes() == undisturbed
     assert [row["epoch"] for row in run.read_metrics()] == [0, 1]
 
 
-@contextmanager
-def largest_file(size):
-    """The kernel refuses to let any file of this process grow beyond the size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_the_kernel_refuses_a_checkpoint(refused, tmp_path):
+def test_the_kernel_refuses_a_checkpoint(tmp_path):
     with largest_file(8000):
-        text = refused(*training(tmp_path / "run"))
+        text = fails(*training(tmp_path / "run"))
     assert f"{tmp_path / 'run'}" in text
     assert "File too large" in text
 
 
-def test_a_logger_that_cannot_write(refused, monkeypatch, tmp_path):
+def test_a_logger_that_cannot_write(monkeypatch, tmp_path):
     def log_metrics(self, metrics, step=None):
         raise FULL
 
     monkeypatch.setattr(TensorBoardLogger, "log_metrics", log_metrics)
-    assert f"{tmp_path / 'run'}: No space left on device" in refused(*training(tmp_path / "run"))
+    assert f"{tmp_path / 'run'}: No space left on device" in fails(*training(tmp_path / "run"))
 
 
-def test_folders_that_cannot_be_made(refused, tmp_path, tiny_run):
+def test_folders_that_cannot_be_made(tmp_path, tiny_run):
     (tmp_path / "file").write_text("no folder")
     out = tmp_path / "file" / "out"
     for arguments in (training(out), ["export", tiny_run.path, "--onnx", out / "net.onnx"]):
-        assert str(tmp_path / "file") in refused(*arguments)
+        assert str(tmp_path / "file") in fails(*arguments)
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-def test_read_only_folders(refused, monkeypatch, tmp_path):
-    def read_only(path, mode="r", *more, **options):
-        if str(path).startswith(str(tmp_path)) and set(mode) & set("wa+"):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-        return open(path, mode, *more, **options)
-
-    monkeypatch.setattr(files, "open", read_only, raising=False)
-    assert "Read-only file system" in (text := refused(*training(tmp_path / "out")))
+def test_read_only_folders(monkeypatch, tmp_path):
+    monkeypatch.setattr(files, "open", read_only(tmp_path), raising=False)
+    assert "Read-only file system" in (text := fails(*training(tmp_path / "out")))
     assert str(tmp_path / "out") in text
 
 
-def test_a_folder_that_another_process_works_in(refused, tmp_path, tiny_run):
+def test_a_folder_that_another_process_works_in(tmp_path, tiny_run):
     with files.lock(tmp_path / "lock", wait=False):
-        assert f"{tmp_path}: process {os.getpid()} is working there" in refused(*training(tmp_path))
+        assert f"{tmp_path}: process {os.getpid()} is working there" in fails(*training(tmp_path))
     entry = Planned("one seed 0", Run.open(tiny_run.path)[1], Run(tmp_path / "one" / "seed-0"))
     said = []
     with entry.run.locked():

@@ -13,8 +13,7 @@ from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from truth.road import NEAR, Road, answered, of_classes
-from truth.shell import command
+from truth.road import NEAR, Road, answered, ended, of_classes
 
 
 @pytest.fixture(params=["folders", "classes", "volumes"])
@@ -68,14 +67,11 @@ def test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved(folders, 
         shutil.copytree(folders.run, tmp_path / "run"),
         shutil.copytree(folders.run.parent / "data", tmp_path / "d"),
     )
-    status, _, said = command("train", "--resume", run, "--data", data, "--epochs", 7, "--quiet")
-    assert status == 0, said
+    ended(0, "train", "--resume", run, "--data", data, "--epochs", 7, "--quiet")
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 7
     moved = next((data / "valid" / "ant").iterdir())
     moved.rename(data / "train" / "ant" / f"new-{moved.name}")
-    status, _, said = command("train", "--resume", run, "--epochs", 8, "--quiet")
-    assert status == 2
-    assert f"removed (ant/{moved.name})" in said
+    assert f"removed (ant/{moved.name})" in ended(2, "train", "--resume", run, "--epochs", 8, "--quiet")[1]
 
 
 def test_every_image_is_in_one_split(road):

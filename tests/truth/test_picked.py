@@ -8,15 +8,15 @@ import pytest
 from liespline.lab import load
 from liespline.lab.runs.folder import Run
 from liespline.lab.runs.model_file import read_weights, save_weights
+from truth.shell import succeeds
 
 RESULTS = Path(__file__).parents[2] / "studies" / "results"
 SMALL = "--elements 2 --set widths=2,2,2 --epochs 1 --batch-size 100 --accelerator cpu --quiet".split()
 
 
 @pytest.fixture
-def last(tmp_path, liespline):
-    status, said = liespline("train", "digits", "--set", "train_on_val=true", "--out", tmp_path / "run", *SMALL)
-    assert status == 0, said
+def last(tmp_path):
+    succeeds("train", "digits", "--set", "train_on_val=true", "--out", tmp_path / "run", *SMALL)
     return Run(tmp_path / "run")
 
 
