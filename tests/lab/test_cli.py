@@ -174,19 +174,8 @@ def test_the_same_seed_gives_the_same_numbers(liespline, tmp_path, image_folder)
 
 @pytest.mark.parametrize(("kernel", "group"), [("local", "scale"), ("atrous", "so2"), ("deformable", "so2")])
 def test_every_kernel_trains(tmp_path, image_folder, kernel, group):
-    command = [
-        "train",
-        "images",
-        "--data",
-        image_folder,
-        "--group",
-        group,
-        "--kernel",
-        kernel,
-        "--out",
-        tmp_path / "run",
-    ]
-    succeeds(*command, *SMALL, "--elements", "3")
+    words = f"--group {group} --kernel {kernel} --elements 3".split()
+    succeeds("train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL, *words)
 
 
 def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(tmp_path, tiny_run):

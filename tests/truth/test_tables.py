@@ -147,7 +147,7 @@ def test_every_score_of_classes_is_scikit_learns(tmp_path):
     def label(row):
         return names[min(2, int(row["size"] - 1.5))]
 
-    said, run = train(0, tmp_path, table(tmp_path, rows, label=label, split=thirds))
+    _, run = train(0, tmp_path, table(tmp_path, rows, label=label, split=thirds))
     tested = [row for row in rows if thirds(row) == "test"]
     truth, output = np.array([names.index(label(row)) for row in tested]), logits(run, tmp_path, tested)
     found = results(run)
@@ -201,22 +201,6 @@ def test_tags_without_both_values_are_left_out_and_named(tagged, tmp_path):
     assert "undefined here and left out" in (run / "report.html").read_text()
     said = succeeds("evaluate", run, "--json")
     assert json.loads(said)["per_tag"] == found["per_tag"]
-
-
-def test_the_epoch_is_picked_by_the_score_that_is_evaluated(tagged, tmp_path):
-    """Of the epochs that were, the network is of the one with the best mean over defined tags."""
-    root, rows = tagged
-    labels = table(root, rows, split=thirds, **TAGS)
-    said, run = train(0, root, labels, "--label-type", "tags", "--epochs", 4, out=tmp_path / "run")
-    epochs = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    best = max(row["valid_auc"] for row in epochs)
-    said = succeeds("evaluate", run, "--split", "valid", "--json")
-    found = json.loads(said)["scores"]
-    assert found["auc"] == pytest.approx(best, abs=1e-4)
-    valid = [row for row in rows if thirds(row) == "valid"]
-    truth, output = truth_of(valid), logits(run, root, valid)
-    assert best == pytest.approx(np.mean([roc_auc_score(truth[:, i], output[:, i]) for i in (0, 1)]), abs=1e-5)
-    assert found["f1"] == pytest.approx(f1_score(truth, output > 0, average="macro", zero_division=np.nan))
 
 
 def test_tags_of_which_none_has_both_values_in_validation_are_refused(tagged, tmp_path):
