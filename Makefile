@@ -48,10 +48,9 @@ minimum:
 	build/minimum/bin/pip install --quiet --disable-pip-version-check -r minimum.txt \
 	  $$(grep -E '^(pytest|pytest-xdist|hypothesis)==' constraints.txt) scipy onnxruntime submitit
 	build/minimum/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
-# Old packages warn of each other; site, package and Triton's interpreter want the tools of constraints.txt.
+# Old packages warn of each other; site and package want the tools of constraints.txt.
 	OMP_NUM_THREADS=1 build/minimum/bin/python -m pytest -n 2 -o filterwarnings=default \
-	  --ignore tests/house/test_docs_site.py --ignore tests/house/test_package.py \
-	  --ignore tests/core/test_versions.py
+	  --ignore tests/house/test_docs_site.py --ignore tests/house/test_package.py
 
 # Branch coverage of the core, then of the lab.
 coverage: .venv/ready browser

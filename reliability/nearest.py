@@ -13,9 +13,12 @@ NEAREST = {  # by how the file's name begins, first match first
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_products"],
     "functional/ends": ["core/test_ends"],
+    "functional/bispectrum": ["core/test_bispectrum"],
     "functional/regular": ["core/test_semidirect"],
     "functional/": ["core/test_layers", "core/test_separable", "core/test_singular", "core/test_properties"],
     "nn/initial": ["core/test_initial"],
+    "nn/frame": ["core/test_frames"],
+    "nn/restrict": ["core/test_frames"],
     "nn/pool": ["core/test_norm_pool"],
     "nn/norm": ["core/test_norm_pool", "core/test_norms"],
     "nn/group_norm": ["core/test_norms"],
@@ -99,6 +102,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
     "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
     "_convert": ["core/test_converting_own", "core/test_converting"],
+    "testing/breaking": ["core/test_frames"],
     "testing": ["core/test_check_group", "core/test_equivariance", "core/test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.

@@ -75,6 +75,13 @@ _PATHS = [
           "core/test_versions::test_interpreted_kernels"),
     Fault("ops/norm/kernels.py::finish_moments", "variance * count / (count - 1), rate", "variance, rate",
           "norms remember the variance of the sample", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::distance", "torch.stack(errors).max()", "torch.stack(errors).min()",
+          "kernels with wrong gradients are trusted", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::_wrong", "version is None or version in RAN or", "True or",
+          "kernels on a Triton they never ran with are trusted", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/trust.py::Kernels.lacks", "version >= self.oldest", "version > self.oldest",
+          "kernels are off on the oldest Triton that has all they need",
+          "core/test_versions::test_kernels_say_what_the_installed_triton_lacks"),
 ]  # fmt: skip
 
 _ABOVE = [

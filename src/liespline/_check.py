@@ -31,7 +31,7 @@ def sizes(where: str, name: str, value: int | Sequence[int], dims: int, least: i
 
 def per_axis(where: str, name: str, value: T | tuple[T, ...], dim: int) -> tuple[T, ...]:
     """Return one value for each axis of the algebra; a single one stands for all of them."""
-    values = tuple(value) if isinstance(value, list | tuple) else (value,) * dim
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * dim
     if len(values) != dim:
         raise ValueError(
             f"{where}: {name} = {value} has {len(values)} entries, must have {dim}, one per axis of the algebra"

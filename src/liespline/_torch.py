@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,12 +15,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 
 __all__ = [
-    "DispatchKeySet", "OpOverload", "as_new", "batched", "beside", "full_precision", "has_tangent", "has_values",
-    "is_autocast", "plain", "readable", "real", "recorded", "traced", "transformed", "unseen", "widened",
+    "DispatchKeySet", "OpOverload", "as_new", "batched", "beside", "constant", "full_precision", "has_tangent",
+    "has_values", "is_autocast", "plain", "readable", "real", "recorded", "traced", "transformed", "unseen", "widened",
     "with_gradients",
 ]  # fmt: skip
 
-
+Answer = TypeVar("Answer", bound=Callable[..., Any])
 _BATCHED_GRADIENTS = torch._C._dispatch_key_parse("VmapMode")
 
 
@@ -66,6 +66,12 @@ def readable(x: Tensor) -> bool:
 def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
     """Keep torch.compile from following a kernel's launch, also where the operator is called outside its graphs."""
     return torch._disable_dynamo(function)  # type: ignore[attr-defined]
+
+
+def constant(function: Answer) -> Answer:
+    """Call a function while torch.compile looks on, and take what it returns for a constant."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch's own imports the whole compiler
+    return function
 
 
 def with_gradients(

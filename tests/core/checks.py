@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.torch_version import TorchVersion
 from torch.utils.checkpoint import checkpoint
 
 import liespline as ls
@@ -138,7 +139,7 @@ def is_exported(case: Network) -> None:
 
 def runs_as_a_program_and_in_onnx(case: Network) -> None:
     """Exported again, by torch.export and to ONNX Runtime, for any batch."""
-    if not case.in_onnx:
+    if not case.in_onnx or TorchVersion(torch.__version__) < "2.7":  # torch 2.6 gives ONNX no mean of any batch size
         return
     net, x = case(), case.image()
     plain, batches = same(net, x), ({0: torch.export.Dim("batch")},)

@@ -1,6 +1,7 @@
 """The Triton kernels in Triton's interpreter, without a GPU; `test_versions.py` runs this in its own process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +10,11 @@ from torch.nn import functional as F
 
 import liespline as ls
 from liespline import functional, ops
-from liespline.ops.correlate import triton
+from liespline.ops import trust
+from liespline.ops.correlate import triton, triton_kernels
+from liespline.ops.depthwise import hopper_kernels as depthwise_kernels
 from liespline.ops.norm import fused as norm
+from liespline.ops.norm import kernels as norm_kernels
 
 from .path_cases import Case, assert_same, banded_samples, cases, naive
 
@@ -70,6 +74,65 @@ def test_gradients_of_gradients_of_the_correlation() -> None:
             return functional.correlate(x, weight, case.x_samples, case.h_samples, **case.options, plan=plan)
 
     torch.autograd.gradgradcheck(correlate, (case.x, case.weight), fast_mode=True)
+
+
+class Spoilt:
+    """A kernel whose results are a tenth too large."""
+
+    def __init__(self, kernel: Any, result: int) -> None:
+        self.kernel, self.result = kernel, result
+
+    def __getitem__(self, programs: tuple[int, ...]) -> Callable[..., None]:
+        def launch(*arguments: Any, **options: Any) -> None:
+            self.kernel[programs](*arguments, **options)
+            arguments[self.result].mul_(1.1)
+
+        return launch
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "kernel", "result"),
+    [
+        ("triton", triton_kernels, "correlate", 4),
+        ("triton", triton_kernels, "correlate_weight", 3),
+        ("depthwise", depthwise_kernels, "correlate_weight", 2),
+        ("norm", norm_kernels, "apply", 2),
+        ("norm", norm_kernels, "gradient", 4),
+    ],
+)
+def test_a_wrong_kernel_steps_aside_with_one_warning(
+    kind: str, module: Any, kernel: str, result: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "installed", lambda: (4, 0))  # which nobody has seen
+    x, cpu = torch.randn(3, 4, 2, 5, 5, dtype=torch.float64), torch.device("cpu")
+    right = F.batch_norm(x, None, None, training=True)
+    try:
+        trust._wrong.cache_clear()
+        assert trust.off(kind, cpu, torch.float64) == ""
+        monkeypatch.setattr(module, kernel, Spoilt(getattr(module, kernel), result))
+        trust._wrong.cache_clear()
+        with pytest.warns(UserWarning, match=r"kernels are off: with Triton 4\.0.* are off by 0\.1 of") as said:
+            first = trust.off(kind, cpu, torch.float64)
+        assert "they never ran with" in first
+        assert trust.off(kind, cpu, torch.float64) == first  # and warns no more, for a warning is an error here
+        assert len(said) == 1
+        torch.testing.assert_close(ls.nn.BatchNorm(4).double()(x), right)
+        # What ran on a GPU with a version is not compared again.
+        monkeypatch.setattr(trust, "installed", lambda: trust.RAN[0])
+        trust._wrong.cache_clear()
+        assert trust.off(kind, cpu, torch.float64) == ""
+    finally:
+        trust._wrong.cache_clear()
+
+
+def test_a_kernel_that_does_not_compile_steps_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(norm_kernels, "apply")
+    try:
+        trust._wrong.cache_clear()
+        with pytest.warns(UserWarning, match="norm kernels are off: .*AttributeError"):
+            trust.off("norm", torch.device("cpu"), torch.float64)
+    finally:
+        trust._wrong.cache_clear()
 
 
 def test_an_empty_batch() -> None:

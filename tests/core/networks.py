@@ -25,6 +25,7 @@ ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
 TURNS = ls.uniform(ls.SO2(), 4)
+FIFTHS = ls.uniform(ls.SO2(), 5)
 
 
 def _near(grid: Grid, *, trainable: bool = False) -> SplineBasis:
@@ -119,6 +120,21 @@ def _norms() -> nn.Module:
     )
 
 
+def _frames() -> nn.Module:
+    """With biases on the group, from its reflections to its rotations and to nothing."""
+    turns = ls.nn.Restrict(FLIPS, TURNS)
+    one = ls.nn.Restrict(turns.out_grid, TRIVIAL)
+    net = nn.Sequential(
+        *(Lift(1, 2, 3, FLIPS), ls.nn.FrameBias(2, FLIPS), NormReLU(2), turns),
+        *(GConv(4, 2, 3, turns.out_grid), ls.nn.FrameBias(2, turns.out_grid, _near(turns.out_grid)), nn.SiLU(), one),
+        *(GConv(8, 3, 3, one.out_grid), Project("max", one.out_grid)),
+    )
+    for layer in net:
+        if isinstance(layer, ls.nn.FrameBias):
+            nn.init.normal_(layer.weight)
+    return net
+
+
 class _Sums(Residual):
     """With the paper's own pooling, which ONNX has, and no layer twice, which `torch.func` does not give back."""
 
@@ -146,7 +162,12 @@ NETWORKS: dict[str, Network] = {
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
+    "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
+    "bispectrum": Network(
+        lambda: nn.Sequential(Lift(1, 3, 3, FIFTHS), nn.SiLU(), Project("bispectrum", FIFTHS), nn.Conv2d(21, 2, 1)),
+        (1, 8, 9),
+    ),
     "residual": Network(_Sums, (2, 12, 12)),
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),

@@ -40,7 +40,7 @@ def on_a_gpu(layer: ls.GConv, **changes: Any) -> Choice:
     """What is chosen in bfloat16 on a GPU."""
     d = len(layer.kernel_size)
     question = Question(
-        "auto", torch.device("cuda"), torch.bfloat16, False, 64, (layer.in_channels, len(layer.grid)),
+        "auto", torch.device("cuda"), True, torch.bfloat16, False, 64, (layer.in_channels, len(layer.grid)),
         layer.out_channels, (42,) * d, (38,) * d, layer.window.sizes, (1,) * d, (0,) * d, Order.CHANNELS, False, False,
     )  # fmt: skip
     return choose._decide(question._replace(**changes), layer.plan)
@@ -95,7 +95,7 @@ def test_choices_are_remembered_and_forgotten() -> None:
     layer = local()
     for size in range(6, 1200):
         choice(layer, torch.empty(1, 16, 16, 6, size))
-    remembered = layer.plan.choices
+    remembered = choose._choices[layer.plan]
     assert 1 < len(remembered) <= 1024
     last = choice(layer, torch.empty(1, 16, 16, 6, 1199))
     assert any(last is one for one in remembered.values())

@@ -21,8 +21,8 @@ def question(layer: ls.GConv, **changes: Any) -> Question:
     """What is asked of a layer in bfloat16 on a GPU, whose fields lie together."""
     d, (c, n) = len(layer.kernel_size), (layer.in_channels, len(layer.grid))
     asked = Question(
-        "auto", torch.device("cuda"), torch.bfloat16, False, 64, (c, n), c, (42,) * d, (38,) * d, layer.window.sizes,
-        (1,) * d, (0,) * d, Order.FIELDS, False, False,
+        "auto", torch.device("cuda"), True, torch.bfloat16, False, 64, (c, n), c, (42,) * d, (38,) * d,
+        layer.window.sizes, (1,) * d, (0,) * d, Order.FIELDS, False, False,
     )._replace(**changes)  # fmt: skip
     window = layer.window.largest
     return asked._replace(size=tuple(output_size(asked.space, window, asked.stride, asked.padding)))

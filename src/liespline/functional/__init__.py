@@ -6,6 +6,7 @@ A layer is three steps: `space_points` and `group_points` say where the kernel i
 
 from .. import _compiling
 from ..ops.correlate.reference import kernel, lift_kernel
+from .bispectrum import bispectrum, fourier_rows, per_channel
 from .border import Padding, disc_pad
 from .correlation import correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
@@ -28,11 +29,13 @@ __all__ = [
     "BOUNDARIES",
     "Padding",
     "Window",
+    "bispectrum",
     "correlate",
     "depthwise",
     "depthwise_kernel",
     "directions",
     "disc_pad",
+    "fourier_rows",
     "group_points",
     "group_samples",
     "harmonics",
@@ -41,6 +44,7 @@ __all__ = [
     "left_regular",
     "lift",
     "lift_kernel",
+    "per_channel",
     "plan",
     "project",
     "renormalised",

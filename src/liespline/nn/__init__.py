@@ -3,11 +3,13 @@
 from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
+from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormReLU
 from .pool import MaxPool
 from .resample import Downsample, Upsample
+from .restrict import Restrict
 from .separable import Depthwise, SeparableGConv
 from .shift import GridAverage, shift
 
@@ -18,16 +20,20 @@ __all__ = [
     "Downsample",
     "Ensemble",
     "FieldDropout",
+    "FrameBias",
     "GConv",
     "GridAverage",
     "GroupNorm",
+    "InFrame",
     "InstanceNorm",
     "LayerNorm",
     "Lift",
     "MaxPool",
     "NormReLU",
     "Project",
+    "Restrict",
     "SeparableGConv",
     "Upsample",
+    "in_frame",
     "shift",
 ]

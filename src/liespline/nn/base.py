@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional
-from .._check import Size, sizes, whole
 from .._torch import beside, full_precision, has_values, real
 from ..functional import Padding
 from ..grids import Grid
 from ..splines import SplineBasis
 from . import arguments, initial
 from .shift import Shiftable, renew
+from .spec import Spec
 
 
 class Correlation(Shiftable):
@@ -36,45 +36,19 @@ class Correlation(Shiftable):
     x_factor: Tensor
     h_factor: Tensor
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Size | None,
-        grid: Grid,
-        out_grid: Grid,
-        x_basis: SplineBasis | None,
-        h_basis: SplineBasis | None,
-        stride: int | Size,
-        padding: int | Size | str,
-        padding_mode: str,
-        groups: int,
-        bias: bool,
-        device: torch.device | str | None,
-        dtype: torch.dtype | None,
-        h_boundary: str = "zero",
-    ) -> None:
+    def __init__(self, spec: Spec, *, bias: bool, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
         super().__init__()
-        name = type(self).__name__
-        self.in_channels = whole(name, "in_channels", in_channels)
-        self.out_channels = whole(name, "out_channels", out_channels)
-        self.groups = arguments.groups(name, groups, in_channels, out_channels)
-        self.grid, self.out_grid = grid, out_grid
-        space_dim = out_grid.group.space_dim
-        self.kernel_size = arguments.kernel_size(name, kernel_size, space_dim)
-        self.stride = sizes(name, "stride", stride, len(self.kernel_size), least=1)
-        self.padding = arguments.padding(name, padding, self.kernel_size, self.stride)
-        self.padding_mode = arguments.padding_mode(name, padding_mode)
-        self.window = functional.window(out_grid, self.kernel_size)
+        in_channels, out_channels, grid, h_basis = spec.in_channels, spec.out_channels, spec.grid, spec.h_basis
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, spec.groups
+        self.grid, self.out_grid = grid, spec.out_grid
+        self.kernel_size, self.window, self.stride = spec.kernel_size, spec.window, spec.stride
+        self.padding, self.padding_mode = spec.padding, spec.padding_mode
         self.borders = Padding(*self.window.borders(self.padding))  # about the largest window, not kernel_size
-        self.x_basis = arguments.x_basis(name, x_basis, self.kernel_size, space_dim)
-        self.h_basis = h_basis
-        self.h_boundary = arguments.h_boundary(name, h_boundary, out_grid)
-        arguments.warn_if_cut_off(name, self.x_basis, out_grid, self.window)
-        self.axial = functional.harmonics(self.x_basis, h_basis, grid, out_grid, self.window)
+        self.x_basis, self.h_basis, self.h_boundary = spec.x_basis, h_basis, spec.h_boundary
+        self.axial = functional.harmonics(self.x_basis, h_basis, grid, self.out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
-        shape = (out_channels, in_channels // groups, len(self.x_basis), *n_k)
+        shape = (out_channels, in_channels // self.groups, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype)) if bias else None
         if self.x_basis.trainable:

@@ -16,6 +16,7 @@ from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
 from .shift import Shiftable, renew
+from .spec import checked
 
 
 class Lift(Correlation):
@@ -45,10 +46,11 @@ class Lift(Correlation):
         arguments.grid("Lift", "grid", grid)
         if kernel_size is None:
             raise ValueError("Lift: kernel_size = None, but an image has space axes; give the window, such as 5")
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, groups, bias, device, dtype,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            x_basis=x_basis, stride=stride, padding=padding, padding_mode=padding_mode, groups=groups,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
@@ -97,10 +99,12 @@ class GConv(Correlation):
         arguments.grid("GConv", "grid", grid)
         out_grid = grid if out_grid is None else arguments.grid("GConv", "out_grid", out_grid)
         arguments.same_group("GConv", grid, out_grid, kernel_size)
-        super().__init__(
-            in_channels, out_channels, kernel_size, grid, out_grid, x_basis, arguments.h_basis("GConv", h_basis, grid),
-            stride, padding, padding_mode, groups, bias, device, dtype, h_boundary,
+        spec = checked(
+            type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
+            out_grid=out_grid, x_basis=x_basis, h_basis=arguments.h_basis("GConv", h_basis, grid), stride=stride,
+            padding=padding, padding_mode=padding_mode, groups=groups, h_boundary=h_boundary,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def _renew_buffers(self) -> None:
         super()._renew_buffers()
@@ -134,6 +138,10 @@ class GConv(Correlation):
 class Project(Shiftable):
     """Projection over H (eq. projection): `(B, C, N_h, *space)` to `(B, C, *space)`.
 
+    "bispectrum", on `uniform(SO2(), n)`, keeps all of a channel but its orientation, in `per_channel` numbers for each:
+    `(B, C · per_channel, *space)` (`functional.bispectrum`). How channels are rotated against each other is lost, and
+    so it is by "max".
+
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
     reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
     scalings grows, with the input; component i runs along space axis i.
@@ -143,15 +151,22 @@ class Project(Shiftable):
 
     def __init__(self, reduce: str, grid: Grid) -> None:
         super().__init__()
-        if reduce not in ("max", "mean", "sum", "vector"):
-            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum" or "vector"')
+        if reduce not in ("max", "mean", "sum", "vector", "bispectrum"):
+            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum", "vector" or "bispectrum"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
         self.register_buffer("weights", as_new(self._exact_weights()), persistent=False)
 
+    @property
+    def per_channel(self) -> int:
+        """How many channels come out for each that goes in."""
+        return functional.per_channel(len(self.grid)) if self.reduce == "bispectrum" else 1
+
     @on_cpu
     def _exact_weights(self) -> Tensor:
-        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`."""
+        """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`, or rows of a DFT."""
+        if self.reduce == "bispectrum":
+            return functional.fourier_rows(self.grid)
         if self.reduce != "vector":
             return self.grid.weights
         return functional.directions(self.grid).T * (self.grid.weights / self.grid.weights.sum())

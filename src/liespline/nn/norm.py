@@ -13,9 +13,9 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from .._torch import traced, transformed, widened
+from .._torch import traced, widened
 from ..grids import Grid
-from ..ops.correlate import triton
+from ..ops import choose
 from .group_norm import InstanceNorm, LayerNorm
 from .pool import MaxPool
 from .statistics import HaarWeighted, affine
@@ -88,9 +88,8 @@ class BatchNorm(HaarWeighted, _BatchNorm):
         by_batch = self.training or self.running_mean is None
         if by_batch and x.numel() == self.num_features:
             raise ValueError(f"BatchNorm: x has shape {tuple(x.shape)}, one value per channel; training needs more")
-        ours = x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
         even = self.haar is None and (self.weight is None) == (self.bias is None)
-        return by_batch and even and ours
+        return by_batch and even and choose.fuses(x)
 
     def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
         """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""

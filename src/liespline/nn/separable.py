@@ -13,6 +13,7 @@ from ..splines import SplineBasis
 from . import initial
 from .base import Correlation
 from .layers import GConv
+from .spec import checked
 
 
 class Depthwise(Correlation):
@@ -35,10 +36,11 @@ class Depthwise(Correlation):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(
-            1, channels, kernel_size, grid, grid, x_basis, None,
-            stride, padding, padding_mode, 1, bias, device, dtype,
+        spec = checked(
+            type(self).__name__, in_channels=1, out_channels=channels, kernel_size=kernel_size, grid=grid,
+            x_basis=x_basis, stride=stride, padding=padding, padding_mode=padding_mode,
         )  # fmt: skip
+        super().__init__(spec, bias=bias, device=device, dtype=dtype)
         self._axes = (channels, len(grid))
 
     def kernel(self) -> Tensor:

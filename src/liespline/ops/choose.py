@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -20,7 +21,8 @@ from .depthwise import hopper as depthwise_hopper
 from .depthwise import reference as depthwise_plain
 from .layout import Order, order_of, output_size
 from .mix import reference as mix
-from .path import Choice, Path, Question
+from .norm import available as norms_run
+from .path import Choice, Path, Question, changed
 from .plan import Part, Plan, distinct
 
 # Of paths with one price the first is taken.
@@ -98,7 +100,7 @@ def choose(
     space = tuple(x.shape[lead:])
     largest = [max(axis) for axis in zip(*sizes, strict=True)]
     question = Question(
-        forced=_forced.path, device=x.device, dtype=dtype,
+        forced=_forced.path, device=x.device, cuda=x.is_cuda, dtype=dtype,
         exact=dtype == torch.float32 and not torch.backends.cudnn.allow_tf32,
         batch=x.shape[0], inputs=tuple(x.shape[1:lead]), outputs=weight.shape[0], space=space,
         size=tuple(output_size(space, largest, stride, padding)), sizes=sizes, stride=stride, padding=padding,
@@ -111,8 +113,9 @@ def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
     """Return how the fields of `(B, C, N_h, *space)` are correlated, each with a window of its own."""
     count, space = x.shape[1] * x.shape[2], tuple(x.shape[3:])
     question = Question(
-        forced="auto", device=x.device, dtype=x.dtype, exact=False, batch=x.shape[0], inputs=(count,), outputs=count,
-        space=space, size=tuple(output_size(space, window, stride, padding)), sizes=(window,), stride=stride,
+        forced="auto", device=x.device, cuda=x.is_cuda, dtype=x.dtype, exact=False, batch=x.shape[0],
+        inputs=(count,), outputs=count, space=space, size=tuple(output_size(space, window, stride, padding)),
+        sizes=(window,), stride=stride,
         padding=padding, order=Order.FIELDS, traced=traced(x), transformed=transformed(), window=window,
     )  # fmt: skip
     path, _ = _pick(question, _OF_FIELDS_ALONE)
@@ -122,21 +125,24 @@ def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
 
 def fuses(x: Tensor) -> bool:
     """Say whether kernels of our own normalise such a feature map."""
-    return x.numel() > 0 and triton.available(x.device, x.dtype) and not transformed()
+    return x.numel() > 0 and norms_run(x.device, x.dtype) and not transformed()
 
 
 _MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
+# Not in the plan: torch 2.6 would compile a network again whenever it was called uncompiled between.
+_choices: WeakKeyDictionary[Plan, dict[Question, Choice]] = WeakKeyDictionary()
 
 
 def _decided(q: Question, plan: Plan | None) -> Choice:
-    """Return the choice of `_decide`, made once while the plan lives: it remembers, so that no cache keeps it alive."""
+    """Return the choice of `_decide`, made once while the plan lives."""
     if plan is None:
         return _decided_without_plan(q)
-    found: Choice | None = plan.choices.get(q)
+    made = _choices.setdefault(plan, {})
+    found = made.get(q)
     if found is None:
-        if len(plan.choices) >= _MOST_CHOICES:
-            plan.choices.clear()
-        found = plan.choices[q] = _decide(q, plan)
+        if len(made) >= _MOST_CHOICES:
+            made.clear()
+        found = made[q] = _decide(q, plan)
     return found
 
 
@@ -169,7 +175,7 @@ def _whole(q: Question) -> tuple[Choice, float]:
     family, paths, total = _family("dense" if q.forced != "fourier" else q.forced, ()), [], 0.0
     for window in distinct(q.sizes):
         elements = len([size for size in q.sizes if size == window])  # not tuple.count, which torch 2.11 does not trace
-        path, price = _pick(q._replace(window=window, elements=elements), _OF_KERNELS if q.forced == "auto" else family)
+        path, price = _pick(changed(q, window=window, elements=elements), _OF_KERNELS if q.forced == "auto" else family)
         assert path is not None
         paths.append(path)
         total += price
@@ -186,8 +192,8 @@ def _order(q: Question) -> Order:
 
 
 def _of_part(q: Question, plan: Plan, part: Part, group: int) -> Question:
-    return q._replace(
-        window=part.window, elements=part.elements, group=group, fields=plan.fields, reads=part.widths[group - 1],
+    return changed(
+        q, window=part.window, elements=part.elements, group=group, fields=plan.fields, reads=part.widths[group - 1],
         runs=part.tables[0].runs, rank=part.rank,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ kernels on an H200 in bfloat16. Only ratios matter, and forward and backward cos
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ class Question(NamedTuple):
 
     forced: str
     device: torch.device
+    cuda: bool  # whether that is a GPU: no property, as torch 2.6 does not trace those
     dtype: torch.dtype
     exact: bool  # whether products of float32 are to be exact, without TF32
     batch: int
@@ -42,15 +43,10 @@ class Question(NamedTuple):
     runs: float = 1.0  # of neighbours among these, on average
     rank: int = 0  # of kernels along the window's first axis, 0 if full
 
-    @property
-    def channels(self) -> int:
-        """Of a field."""
-        return self.inputs[0]
 
-    @property
-    def cuda(self) -> bool:
-        """Whether the input is on a GPU."""
-        return self.device.type == "cuda"
+def changed(q: Question, **values: Any) -> Question:
+    """Return the question with other values: what `q._replace` does, which torch 2.6 does not trace."""
+    return Question(*[values[name] if name in values else getattr(q, name) for name in Question._fields])
 
 
 class Path(NamedTuple):

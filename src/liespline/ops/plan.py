@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as attribute
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -67,9 +66,6 @@ class Plan:
     order: Tensor | None  # (A,) where each element stands among the parts one after the other, None if in order
     fixed: bool  # whether samples stay what they are, so that what is made of them may be kept
     home: Plan | None = None  # whose tables these are, if the samples in space were moved since
-    choices: dict[Hashable, Any] = attribute(
-        default_factory=dict, init=False, repr=False
-    )  # what `decide` chose with it
 
     def on(self, device: torch.device) -> Plan:
         """Return the same plan with its tables on a device."""

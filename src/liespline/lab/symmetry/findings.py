@@ -137,13 +137,14 @@ def advice(matrices: Sequence[Matrix], kept: Sequence[int], above: float, ramp_s
         return f"No direction seen: rotations and reflections fit (--group {full})."
     if len(group) == len(matrices) // 2 and all(is_rotation(matrices[i]) for i in group):
         return f"No direction seen, but left and right differ: rotations fit (--group {rotations}), reflections do not."
-    strength = "a" if above > WEAK else "a weak"
-    lie = f"All {what} lie alike" if above > ALIKE else f"The {what} have {strength} direction"
+    lie = f"All {what} lie alike" if above > ALIKE else f"The {what} have a{' weak' * (above < WEAK)} direction"
     but = f", but {words(matrices, group)}" if len(group) > 1 else ""
+    if above < WEAK:
+        return f"{lie}{but}: equivariance (--group {full}) should cost little. Compare on validation data."
     return (
-        f"{lie}{but}: expect equivariance to cost accuracy unless test {what} are rotated, or few are labelled. That "
-        'is not "do not use it": edges and textures have every orientation where whole images have one. Compare on '
-        "validation data."
+        f"{lie}{but}: expect --group {rotations} to cost accuracy unless test {what} are rotated, or few are labelled. "
+        'That is not "do not use it": edges and textures have every orientation where whole images have one. Compare '
+        "on validation data."
     )
 
 

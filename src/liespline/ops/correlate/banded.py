@@ -23,7 +23,7 @@ def price(q: Question) -> float:
     """A gather, then a grouped convolution, which is slow on a GPU: there it waits for a single element."""
     if q.cuda and q.elements > 1:
         return math.inf
-    own = q.reads * q.channels
+    own = q.reads * q.inputs[0]
     once = lanes(q.group * q.outputs) * math.prod(q.window) + move(q)
     return q.elements // q.group * own * doubled(q, own, q.window) * once
 

@@ -25,8 +25,8 @@ def price(q: Question) -> float | None:
         return None
     if q.cuda and q.elements > 1:
         return math.inf
-    inputs = q.elements // q.group * q.reads * q.channels
-    both = doubled(q, q.reads * q.channels, (1, *q.window[1:]))
+    inputs = q.elements // q.group * q.reads * q.inputs[0]
+    both = doubled(q, q.reads * q.inputs[0], (1, *q.window[1:]))
     rest = lanes(q.rank * q.group * q.outputs) * math.prod(q.window[1:])
     return inputs * both * (rest + move(q)) + q.elements * q.outputs * q.rank * (q.space[0] + 2 * move(q))
 

@@ -5,9 +5,7 @@ This file can be read without Triton; `triton_kernels` is imported when a kernel
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-import os
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,35 +16,20 @@ from torch.nn import functional as F
 
 from ..._check import Size
 from ..layout import output_size
-from ..operator import Differentiable, Gradients, Operator, capability, on_its_device
+from ..operator import Differentiable, Gradients, Operator, on_its_device
 from ..path import Path, Question
 from ..plan import Keep, Part
+from ..trust import KINDS, Kernels, drawn, off
 
 MOST_TAPS = 20  # along the last axis: more sums than that leave the registers
-_OLDEST = (3, 6)  # the first version these kernels are tested with
 _PROGRAMS = 1024  # programs that keep the device busy: the sum over samples is split until there are so many
 _STAGE_BYTES = 64 * 1024  # shared memory for the loads in flight, so that two programs fit a multiprocessor
 _WIDEST = 320  # columns of sums that fit the registers
 
 
-def _installed() -> bool:
-    try:
-        version = importlib.metadata.version("triton")
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST
-
-
-_INSTALLED = _installed()
-
-
 def available(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether our kernels take such numbers: on a CUDA device since Ampere, or on the CPU in Triton's interpreter."""
-    if not _INSTALLED:
-        return False
-    if device.type == "cuda":
-        return dtype != torch.float64 and capability(device) >= (8, 0)
-    return os.environ.get("TRITON_INTERPRET") == "1"
+    """Say whether these kernels take such numbers: on a CUDA device since Ampere, or in Triton's interpreter."""
+    return not off("triton", device, dtype)
 
 
 def price(q: Question) -> float | None:
@@ -56,7 +39,7 @@ def price(q: Question) -> float | None:
         return None
     if not q.cuda or q.exact:  # interpreted, or where cuDNN would be as exact
         return math.inf
-    terms = q.reads * math.prod(q.window) * (1.4 * _tiles(q.channels) + 18)
+    terms = q.reads * math.prod(q.window) * (1.4 * _tiles(q.inputs[0]) + 18)
     launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
     return q.elements * _tiles(q.outputs) * (terms + 2300) + launch
 
@@ -163,6 +146,21 @@ correlate = Differentiable(
     "gathered(Tensor x, Tensor blocks, Tensor fields, Tensor counts, Tensor readers, Tensor places, Tensor reads, "
     "SymInt[] stride, SymInt[] padding) -> Tensor",
     _forward, _fake_forward, plain=_plain, gradients=_gradients,
+)  # fmt: skip
+
+
+def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tuple[Any, ...]]:
+    x, blocks = drawn(2, 4, 1, 9, 10, 16), drawn(4, 3, 1, 3, 3, 16, 16, seed=1)
+    element = torch.arange(4)[:, None]
+    fields, readers = (element + torch.tensor([-1, 0, 1])) % 4, (element + torch.tensor([1, 0, -1])) % 4
+    counts, places = torch.full((4,), 3), 3 * readers + torch.arange(3)
+    tables = [t.to(device) for t in (fields, counts, readers, places, counts)]
+    return correlate, (x.to(device, dtype), blocks.to(device, dtype), *tables, [1, 1, 2], [0, 1, 1])
+
+
+KINDS["triton"] = Kernels(
+    "Triton kernels", (torch.float16, torch.bfloat16, torch.float32), "NVIDIA GPUs since Ampere",
+    lambda found: found >= (8, 0), _call, (3, 3),  # which brought tl.gather
 )  # fmt: skip
 
 

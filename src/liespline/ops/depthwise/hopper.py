@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..correlate.hopper import operators as hopper
 from ..layout import output_size
 from ..operator import Differentiable, Gradients, Operator, on_its_device
 from ..path import Path, Question, move
+from ..trust import KINDS, Kernels, drawn, off
 
 _WIDEST = 5  # samples of a window along an axis: more do not fit the registers
 _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until there are so many
@@ -25,12 +25,12 @@ _PROGRAMS = 1024  # that keep the device busy: columns are cut into parts until 
 
 def price(q: Question) -> float | None:
     """Numbers through memory, where our kernels were measured and won; None elsewhere."""
-    taken = hopper.available(q.device, q.dtype) and not q.transformed
+    taken = q.cuda and not q.transformed and not off("depthwise", q.device, q.dtype)
     if not taken or len(q.window) != 2 or max(q.stride) > 1 or max(q.window) > _WIDEST:
         return None
     room = all(p < k <= n + 2 * p for n, k, p in zip(q.space, q.window, q.padding, strict=True))
-    whole = q.batch > 0 and q.channels % 8 == 0 and q.channels * math.prod(q.space) < 2**31
-    return q.channels * move(q) if room and whole else None
+    whole = q.batch > 0 and q.inputs[0] % 8 == 0 and q.inputs[0] * math.prod(q.space) < 2**31
+    return q.inputs[0] * move(q) if room and whole else None
 
 
 def convolve(x: Tensor, kernel: Tensor, _: Size, padding: Size) -> Tensor:
@@ -164,4 +164,15 @@ def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, weight: Tensor, p
 correlate = Differentiable(
     "depthwise(Tensor x, Tensor weight, SymInt[] padding) -> Tensor",
     _launch, _fake_forward, plain=_plain, gradients=_gradients,
+)  # fmt: skip
+
+
+def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tuple[Any, ...]]:
+    x, weight = drawn(6, 9, 10, 24), drawn(3, 3, 24, seed=1)
+    return correlate, (x.to(device, dtype), weight.to(device), (1, 0))
+
+
+KINDS["depthwise"] = Kernels(
+    "depthwise kernels", (torch.bfloat16,), "NVIDIA GPUs of compute capability 9.0", lambda found: found == (9, 0),
+    _call, (3, 2),
 )  # fmt: skip

@@ -15,13 +15,12 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
     mbarrier,
-    tma,
     warpgroup_mma,
     warpgroup_mma_init,
     warpgroup_mma_wait,
 )
 
-from .stages import barriers, corner
+from .stages import barriers, copy, corner, reinterpret
 
 
 @gluon.jit
@@ -57,11 +56,11 @@ def _copies(
             mbarrier.expect(bar, (COLUMNS * PT * BB + KW * N) * KC * 2)
             for i in gl.static_range(COLUMNS // WB):
                 box = units.index(stage * COLUMNS + i * WB)
-                box = box._reinterpret(gl.bfloat16, [1, WB, PT, BB, KC], x_desc.layout)
-                tma.async_copy_global_to_shared(x_desc, [line, w0 - pad_w + i * WB, plane, b0, channel], bar, box)
+                box = reinterpret(box, gl.bfloat16, [1, WB, PT, BB, KC], x_desc.layout)
+                copy(x_desc, [line, w0 - pad_w + i * WB, plane, b0, channel], bar, box)
             for t in gl.static_range(KW):
                 row = ((element * STEPS + step) * KW + t) * N
-                tma.async_copy_global_to_shared(w_desc, [row, 0], bar, taps.index(stage * KW + t))
+                copy(w_desc, [row, 0], bar, taps.index(stage * KW + t))
             count += 1
 
 
@@ -88,7 +87,7 @@ def _products(
             mbarrier.wait(ready.index(stage), (count // STAGES) & 1)
             token = warpgroup_mma_init(acc)
             for t in gl.static_range(KW):
-                a = units.index(stage * COLUMNS + t)._reinterpret(gl.bfloat16, [BM, KC], flat)
+                a = reinterpret(units.index(stage * COLUMNS + t), gl.bfloat16, [BM, KC], flat)
                 b = taps.index(stage * KW + t).permute((1, 0))
                 token = warpgroup_mma(a, b, token, is_async=True)
             acc = warpgroup_mma_wait(KW, deps=(token,))

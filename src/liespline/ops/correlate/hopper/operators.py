@@ -7,39 +7,30 @@ read without Triton; the kernels are imported when one is first launched.
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ...._check import Size
+from ...._torch import constant
 from ...layout import Order, fields_first, fields_last, output_size
-from ...operator import Differentiable, Gradients, Operator, capability, on_its_device
+from ...operator import Differentiable, Gradients, Operator, on_its_device
 from ...path import Path, Question, move
 from ...plan import Keep, Part, distinct
+from ...trust import KINDS, Kernels, drawn, off
 from . import tiles
 
 Ints = Sequence[int]
-_TESTED = "3.6."  # Gluon, the language of these kernels, still changes between versions of Triton
-
-
-def _installed() -> bool:
-    try:
-        return importlib.metadata.version("triton").startswith(_TESTED)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
-_INSTALLED = _installed()
 
 
 def available(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether these kernels run here: in bfloat16, on compute capability 9.0, with the Triton they were tested with."""
-    return _INSTALLED and device.type == "cuda" and dtype == torch.bfloat16 and capability(device) == (9, 0)
+    """Say whether these kernels run here: in bfloat16, on compute capability 9.0."""
+    return device.type == "cuda" and not off("hopper", device, dtype)
 
 
 def price(q: Question) -> float | None:
@@ -49,7 +40,7 @@ def price(q: Question) -> float | None:
     terms = tiles.terms(q)
     if terms is None:
         return None
-    moved = q.elements * (q.channels + q.outputs) + (0 if q.order is Order.FIELDS else math.prod(q.inputs))
+    moved = q.elements * (q.inputs[0] + q.outputs) + (0 if q.order is Order.FIELDS else math.prod(q.inputs))
     launch = 0.0 if q.traced else 7e10 / max(q.batch * math.prod(q.space), 1)
     return terms + move(q) * moved + launch
 
@@ -74,13 +65,10 @@ def gathered(fields: Tensor, blocks: Tensor, part: Part, _: int, __: Size, paddi
 PATH = Path("hopper", price, gathered)
 
 
+@constant
 def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
     """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
     return _kept_tables(lines, elements, fields, channels, outputs, device)
-
-
-# What torch.compiler.assume_constant_result does, which would import the whole compiler with us.
-_tables._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=256)
@@ -166,6 +154,20 @@ def plain(x: Tensor, kernel: Tensor, _: Tensor, lines: Ints, padding: Ints) -> T
 correlate = Differentiable(
     "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
     _forward, _fake_forward, plain=plain, gradients=_gradients,
+)  # fmt: skip
+
+
+def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tuple[Any, ...]]:
+    x, kernel = drawn(8, 1, 9, 10, 4, 16), drawn(16, 4, 16, 3, 1, 3, 3, seed=1)
+    lines = tuple((a + j) % 4 for a in range(4) for j in (-1, 0, 1))
+    table = _tables(lines, 4, 4, 16, 16, device)
+    return correlate, (x.to(device, dtype), kernel.to(device), table, lines, (0, 1, 1))
+
+
+KINDS["hopper"] = Kernels(
+    "Hopper kernels", (torch.bfloat16,), "NVIDIA GPUs of compute capability 9.0", lambda found: found == (9, 0), _call,
+    (3, 6), (3, 8),  # which refuses views of shared memory that overlap
+    interpreted=False,
 )  # fmt: skip
 
 

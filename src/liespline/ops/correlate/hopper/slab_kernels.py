@@ -18,12 +18,11 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
     mbarrier,
-    tma,
     warpgroup_mma,
     warpgroup_mma_wait,
 )
 
-from .stages import barriers, corner
+from .stages import barriers, copy, corner, reinterpret
 
 
 @gluon.jit
@@ -45,13 +44,13 @@ def _copies(
             mbarrier.expect(bar, (LINES * WIDE * PT * BB + ROWS) * 32)
             for j in gl.static_range(LINES // 2):
                 box = units.index((stage * LINES + 2 * j) * WIDE)
-                box = box._reinterpret(gl.bfloat16, [2, WIDE, PT, BB, 16], x_desc.layout)
+                box = reinterpret(box, gl.bfloat16, [2, WIDE, PT, BB, 16], x_desc.layout)
                 line = h0 - pad_h + 2 * j
-                tma.async_copy_global_to_shared(x_desc, [line, w0 - pad_w, plane, b0, channel], bar, box)
+                copy(x_desc, [line, w0 - pad_w, plane, b0, channel], bar, box)
             for j in gl.static_range(ROWS // 256):
-                box = taps.index((stage * ROWS + j * 256) // 32)._reinterpret(gl.bfloat16, [256, 16], w_desc.layout)
+                box = reinterpret(taps.index((stage * ROWS + j * 256) // 32), gl.bfloat16, [256, 16], w_desc.layout)
                 row = (element * (KD * S) + i) * ROWS + j * 256
-                tma.async_copy_global_to_shared(w_desc, [row, 0], bar, box)
+                copy(w_desc, [row, 0], bar, box)
             count += 1
 
 
@@ -84,7 +83,7 @@ def _products(
                     added = ()
                     for p in gl.static_range(PAIRS):
                         a = units.index((stage * LINES + 2 * p + y) * WIDE + t)
-                        a = a._reinterpret(gl.bfloat16, [BM, 16], flat)
+                        a = reinterpret(a, gl.bfloat16, [BM, 16], flat)
                         added = added + (warpgroup_mma(a, b, sums[p], is_async=True),)
                     sums = added
                 if y == 0:  # what the step before read is free

@@ -1,9 +1,17 @@
 # mypy: ignore-errors
-"""What the Hopper kernels share: where a tile begins, and the barriers by which a stage passes between warps."""
+"""What the Hopper kernels share: where a tile begins, and the barriers by which a stage passes between warps.
+
+Gluon still renames what it has: `_barrier` with Triton 3.7, `copy` and `reinterpret` between 3.7 and 3.9.
+"""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier
+from triton.experimental.gluon.language._core import shared_memory_descriptor
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
+
+_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
+copy = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
+reinterpret = getattr(shared_memory_descriptor, "reinterpret", None) or shared_memory_descriptor._reinterpret
 
 
 @gluon.jit
@@ -30,5 +38,5 @@ def barriers(STAGES: gl.constexpr):
         mbarrier.init(ready.index(i), count=1)
         mbarrier.init(empty.index(i), count=1)
     fence_async_shared()
-    gl.thread_barrier()
+    _barrier()
     return ready, empty

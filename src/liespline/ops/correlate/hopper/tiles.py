@@ -199,12 +199,12 @@ def terms(q: Question) -> float | None:
     """What the products of a layer cost, in multiplications of cuDNN: a fit to measured times; None if too large."""
     if not _takes(q):
         return None
-    inside, outside = q.fields * q.channels, q.elements * q.outputs
+    inside, outside = q.fields * q.inputs[0], q.elements * q.outputs
     if inside % 8 or outside % 8:  # not a multiple of the 16 bytes that are copied
         return None
     if max(inside * math.prod(q.space), outside * math.prod(q.size)) >= 2**31:  # places in an image are 32 bits
         return None
-    spans = q.reads * q.channels + (16 * q.runs if q.channels % _SECTOR else 0)
+    spans = q.reads * q.inputs[0] + (16 * q.runs if q.inputs[0] % _SECTOR else 0)
     waste = (_waste(q.space) + _waste(q.size)) / 2
     return 0.8 * q.elements * spans * math.prod(q.window) * (padded(q.outputs) + 16) * waste
 
@@ -213,7 +213,7 @@ def _takes(q: Question) -> bool:
     """Whether images and planes fill a swizzle, sums fit the registers, and every sample reads something."""
     if len(q.size) < 2 or max(q.stride) > 1 or min(*q.size, q.batch) < 1:
         return False
-    taps, both = q.window[-1], (q.channels, q.outputs)
+    taps, both = q.window[-1], (q.inputs[0], q.outputs)
     sums = taps in (3, 5, 7) and max(both) <= 64 and taps * 128 * aligned(q.outputs) <= _SUMS
     if len(q.size) > 2 and min(both) <= 16 and (*both, *q.window) != (16, 16, 5, 5, 5):  # as far as shown right
         return False

@@ -13,13 +13,12 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
     mbarrier,
-    tma,
     warpgroup_mma,
     warpgroup_mma_init,
     warpgroup_mma_wait,
 )
 
-from .stages import barriers
+from .stages import barriers, copy, reinterpret
 
 
 @gluon.jit
@@ -46,12 +45,12 @@ def _copies(
             line = h0 + (block // S) % KH - pad_h
             plane = d0 + block // (S * KH) - pad_d
             channel = gl.load(starts + element * S + block % S)
-            box = xs.index(stage * MB + j)._reinterpret(gl.bfloat16, [1, WT, PT, BB, KC], x_desc.layout)
-            tma.async_copy_global_to_shared(x_desc, [line, w0, plane, b0, channel], bar, box)
+            box = reinterpret(xs.index(stage * MB + j), gl.bfloat16, [1, WT, PT, BB, KC], x_desc.layout)
+            copy(x_desc, [line, w0, plane, b0, channel], bar, box)
         for i in gl.static_range(COLUMNS // WB):
-            box = gs.index(stage * COLUMNS + i * WB)._reinterpret(gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
+            box = reinterpret(gs.index(stage * COLUMNS + i * WB), gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
             column = w0 + pad_w - (KW - 1) + i * WB
-            tma.async_copy_global_to_shared(g_desc, [h0, column, d0, b0, element * OUT // 8 * 8], bar, box)
+            copy(g_desc, [h0, column, d0, b0, element * OUT // 8 * 8], bar, box)
 
 
 @gluon.jit
@@ -73,20 +72,20 @@ def _products(
     for step in range(count):
         stage = step % STAGES
         mbarrier.wait(ready.index(stage), (step // STAGES) & 1)
-        a = xs.index(stage * MB)._reinterpret(gl.bfloat16, [BM, M], x_flat).permute((1, 0))
+        a = reinterpret(xs.index(stage * MB), gl.bfloat16, [BM, M], x_flat).permute((1, 0))
         if KEEP:
             for k in gl.static_range(BM // KEEP):
                 kept = a.slice(k * KEEP, KEEP, dim=1).load(operand)
                 added = ()
                 for t in gl.static_range(KW):
-                    b = gs.index(stage * COLUMNS + KW - 1 - t)._reinterpret(gl.bfloat16, [BM, OP], g_flat)
+                    b = reinterpret(gs.index(stage * COLUMNS + KW - 1 - t), gl.bfloat16, [BM, OP], g_flat)
                     b = b.slice(k * KEEP, KEEP, dim=0)
                     added = added + (warpgroup_mma(kept, b, warpgroup_mma_init(sums[t]), is_async=True),)
                 sums = warpgroup_mma_wait(0, deps=added)  # products read the registers until they are done
         else:
             added = ()
             for t in gl.static_range(KW):
-                b = gs.index(stage * COLUMNS + KW - 1 - t)._reinterpret(gl.bfloat16, [BM, OP], g_flat)
+                b = reinterpret(gs.index(stage * COLUMNS + KW - 1 - t), gl.bfloat16, [BM, OP], g_flat)
                 added = added + (warpgroup_mma(a, b, warpgroup_mma_init(sums[t]), is_async=True),)
             sums = warpgroup_mma_wait(KW, deps=added)
         if step > 0:  # the step before is done
