@@ -1,9 +1,11 @@
 """Compile the Hopper kernels for such a GPU on a machine without one: `python benchmarks/hopper_compile.py C32 …`.
 
 Prints grid, shared memory, registers, spilled bytes and whether ptxas serialises wgmma, which costs more than half the
-speed and is said nowhere else. Needs the Triton that will run them: their language still changes between versions.
+speed and is said nowhere else; and whether it moved instructions that touch sums before the wait for them, which makes
+results wrong: `early`. Needs the Triton that will run them: their language still changes between versions.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,23 @@ LAYERS = {  # batch, channels, elements, space, window
     "volume": (2, 32, 16, (12, 12, 12), (3, 3, 3)),
     "SE3": (2, 16, 24, (24, 24, 24), (5, 5, 5)),
 }
+
+
+def early(code: str) -> int:
+    """How many instructions of a disassembled kernel touch sums that products may still write: asynchronously."""
+    pending: list[set[int]] = []  # registers of each group of products, the latest last
+    found = 0
+    for line in re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*);", code, re.MULTILINE):
+        registers = {int(n) for n in re.findall(r"\bR(\d+)\b", line)}
+        if product := re.search(r"HGMMA\.64x(\d+)x16\S* R(\d+),", line):
+            first, count = int(product[2]), int(product[1]) // 2
+            pending.append(set(range(first, first + count)))
+        elif wait := re.search(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x(\w+)", line):
+            left = int(wait[1], 16)
+            pending = pending[max(len(pending) - left, 0) :]
+        elif registers & set().union(*pending):
+            found += 1
+    return found
 
 
 class Hopper:
@@ -63,13 +82,17 @@ class Compiled:
             with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
                 file.write(found.asm["ptx"])
                 file.flush()
-                command = [str(PTXAS), "-v", "-arch=sm_90a", file.name, "-o", "/dev/null"]
+                command = [str(PTXAS), "-v", "-arch=sm_90a", file.name, "-o", file.name + ".cubin"]
                 said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+                shown = [str(PTXAS.with_name("nvdisasm")), "-c", file.name + ".cubin"]
+                code = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+                Path(file.name + ".cubin").unlink()
             facts = [part.strip() for line in said.splitlines() for part in line.split(",")]
             kept = [f for f in facts if ("registers" in f and "Used" in f) or "spill stores" in f]
             large = " TOO LARGE" if found.metadata.shared > MOST_SHARED else ""
             print(f"  {self.name} {grid}: {found.metadata.shared} bytes shared{large};", "; ".join(kept), end="")
-            print(" SERIALISED" if "serialized" in said else "", flush=True)
+            print(" SERIALISED" if "serialized" in said else "", end="")
+            print(f" {early(code)} TOO EARLY" if early(code) else "", flush=True)
 
         return launched
 
