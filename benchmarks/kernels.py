@@ -1,12 +1,14 @@
 """Compile all GPU kernels for compute capability 9.0 on a machine without a GPU, with several versions of Triton.
 
-`make kernels` fetches each version into build/triton and writes results/kernels.json. `python benchmarks/kernels.py C32`
-compiles the Hopper kernels of one layer with the Triton that is installed, and prints grid, shared memory, registers,
-spilled bytes, and whether ptxas serialises wgmma, which costs more than half the speed and is said nowhere else.
+`make kernels` fetches each version into build/triton and writes results/kernels.json. With names of layers, such as
+`python benchmarks/kernels.py C32`, it compiles their Hopper kernels with the Triton installed, and prints grid, shared
+memory, registers and spilled bytes; whether ptxas serialises wgmma, which costs more than half the speed and is said
+nowhere else; and how many instructions that touch sums it moved before the wait for them, which makes results wrong.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,8 +18,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-
-from timing import write_tables
 
 HERE = Path(__file__).resolve().parent
 RESULT, BUILD = HERE / "results" / "kernels.json", HERE.parent / "build" / "triton"
@@ -82,19 +82,38 @@ def assembled(ptx: str) -> dict[str, Any]:
     """What Triton's own ptxas says of a kernel, the newer one of those that it may bring."""
     import triton
 
-    ptxas = max(Path(triton.__file__).parent.glob("backends/nvidia/bin/ptxas*"))
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(ptx)
-        file.flush()
-        command = [str(ptxas), "-v", "-arch=sm_90a", file.name, "-o", "/dev/null"]
+    tools = Path(triton.__file__).parent / "backends/nvidia/bin"
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [str(max(tools.glob("ptxas*"))), "-v", "-arch=sm_90a", str(source), "-o", str(cubin)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        shown = subprocess.run([str(tools / "nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     facts = [part.strip() for line in said.splitlines() for part in line.split(",")]
     numbers = [int(f.split()[-2]) for f in facts if "Used" in f and "registers" in f]
     spilled = [int(f.split()[0]) for f in facts if "spill stores" in f]
     if done.returncode or not numbers:
         raise ValueError(f"ptxas: {said[:300]}")
-    return {"registers": max(numbers), "spilled": sum(spilled), "serialised": "serialized" in said}
+    serialised = "serialized" in said
+    return {"registers": max(numbers), "spilled": sum(spilled), "serialised": serialised, "early": early(shown.stdout)}
+
+
+def early(code: str) -> int:
+    """How many instructions of a disassembled kernel touch sums that products may still write: asynchronously."""
+    pending: list[set[int]] = []  # registers of each group of products, the latest last
+    found = 0
+    for line in re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*);", code, re.MULTILINE):
+        registers = {int(n) for n in re.findall(r"\bR(\d+)\b", line)}
+        if product := re.search(r"HGMMA\.64x(\d+)x16\S* R(\d+),", line):
+            first, count = int(product[2]), int(product[1]) // 2
+            pending.append(set(range(first, first + count)))
+        elif wait := re.search(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x(\w+)", line):
+            left = int(wait[1], 16)
+            pending = pending[max(len(pending) - left, 0) :]
+        elif registers & set().union(*pending):
+            found += 1
+    return found
 
 
 # ---- the launches of each kind ----
@@ -142,14 +161,12 @@ def portable() -> None:
 
 def hopper(names: tuple[str, ...] = tuple(LAYERS)) -> None:
     """All three passes of each layer."""
-    from liespline.ops.correlate.hopper import launch, line_kernels, pack_kernels, tiles, weight_kernels
+    from liespline.ops.correlate.hopper import launch, line_kernels, pack_kernels, slab_kernels, tiles, weight_kernels
 
     torch.cuda.get_device_properties = lambda _: SimpleNamespace(multi_processor_count=132)
-    if isinstance(line_kernels.correlate, Compiled):
-        return
     for module, name in (
-        (line_kernels, "correlate"), (weight_kernels, "correlate_weight"), (pack_kernels, "pack"),
-        (pack_kernels, "unpack"),
+        (line_kernels, "correlate"), (slab_kernels, "correlate"), (weight_kernels, "correlate_weight"),
+        (pack_kernels, "pack"), (pack_kernels, "unpack"),
     ):  # fmt: skip
         Compiled(module, name)
     for name in names:
@@ -213,7 +230,9 @@ def outcome(row: dict[str, Any]) -> str:
     notes = [f"{len(row['kernels'])} launches"]
     notes += [f"{len(spilled)} spill up to {max(spilled)} bytes"] if spilled else []
     slow = sum(kernel["serialised"] for kernel in row["kernels"])
-    return ", ".join([*notes, f"{slow} serialised"] if slow else notes)
+    notes += [f"{slow} serialised"] if slow else []
+    early = sum(kernel["early"] > 0 for kernel in row["kernels"])
+    return ", ".join([*notes, f"{early} read too early"] if early else notes)
 
 
 def main(arguments: list[str]) -> None:
@@ -224,6 +243,8 @@ def main(arguments: list[str]) -> None:
         CALLS["hopper"] = lambda: hopper(tuple(arguments))
         print(compiled("hopper")["wrong"])
     else:
+        from timing import write_tables  # here, since tests import `early` from elsewhere
+
         rows = {version: one_version(version) for version in VERSIONS}
         lines = [[version, *map(outcome, found)] for version, found in rows.items()]
         head = ["Triton", "norms", "depthwise", "correlations", "Hopper"]

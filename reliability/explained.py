@@ -44,11 +44,6 @@ EXPLAINED = {
     "ops/choose.py: hopper: bool = True  # whether the kernels for Hopper GPUs take such numbers": (
         "a default that no caller leaves out"
     ),
-    "nn/initial.py: second_moment = 2 / (_gain( h,x, len(weight)) * mixing.shape[1] * "
-    "float(mixing.double().square().mean()))": (
-        "space and H play the same part: 0.5 % on rotations, 14 % on scales, where draws of ten layers "
-        "scatter by a factor of two"
-    ),
     'grids/grid.py: return per_axis( "spacing","Grid", self.spacing, self.group.dim)': (
         "words of an error that an existing grid cannot raise"
     ),

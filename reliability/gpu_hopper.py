@@ -84,6 +84,8 @@ def cases() -> list[Case]:
         Case("volume, C 16, batch 2", _volume(16, 16), (2, 16, 24, 10, 11, 12)),
         Case("norm", lambda: ls.nn.NormReLU(23), (4, 23, 16, 9, 7), path="auto"),
         Case("norm with pooling", lambda: ls.nn.NormReLU(23, 3), (4, 23, 16, 9, 6), path="auto"),
+        Case("norm with SiLU", lambda: ls.nn.NormAct(23, "silu", 3), (4, 23, 16, 9, 6), path="auto"),
+        Case("norm with GELU", lambda: ls.nn.NormAct(23, "gelu"), (4, 23, 16, 9, 6), path="auto"),
         Case("norm of volumes", lambda: ls.nn.NormReLU(5), (2, 5, 24, 4, 5, 6), path="auto"),
         Case("depthwise, C 16", _depthwise(16, 16), (4, 16, 16, 21, 18), path="auto"),
         Case("depthwise, C 5, same, batch 3", _depthwise(5, 8, padding="same"), (3, 5, 8, 9, 7), path="auto"),

@@ -153,7 +153,7 @@ _RECORDS = [
     ),
     Fault(
         "../../studies/data/mnist.py::outside",
-        '"outside", "rotated", 0',
+        '"outside", variant, 0',
         '"outside", "rotated about mass", 0',
         "digits outside moved in another way",
     ),

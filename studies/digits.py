@@ -34,8 +34,11 @@ SPARE = Task(
     data_help=ROTMNIST.data_help,
     check=ROTMNIST.check,
     load_split=lambda config, split: (
-        mnist.outside(Path(str(config.data))) if split == "test" else mnist.load(Path(str(config.data)), split)
+        mnist.outside(Path(str(config.data)), config.transformation)
+        if split == "test"
+        else mnist.load(Path(str(config.data)), split, config.transformation)
     ),
+    options=(*GENERAL, "transformation"),
 )
 
 # As --transformation says: rotated, scaled, both, or by any matrix near the identity.

@@ -16,6 +16,8 @@ PLAIN = {"group": "none", "elements": 1, "basis": 1, "kernel": "dense"}
 LOCAL = {"kernel": "local"}
 MODES = {"optimiser": "spectral-adamw"}
 """For rotated data."""
+STARTS: dict[str, Changes] = {"smooth": {}, "flat": {"bandwidth": 0.5}}
+STEPS: dict[str, Changes] = {"adamw": {}, "modes": MODES}
 VALID_AUC = "validation AUC, last 5 epochs"
 
 # Separable layers have the fewest errors at equal parameters. No epoch is picked, so all 12,000 digits are trained on.
@@ -56,6 +58,21 @@ def budgets(*parameters: int) -> dict[str, Changes]:
     ours = {"elements": 16, "basis": 5, "separable": True, **LOCAL}
     pair = (("so2-16", ours), ("plain", PLAIN))
     return {f"{name}-{n // 1000}k": {**how, "parameters": n} for n in parameters for name, how in pair}
+
+
+def starts(kernels: Mapping[str, Changes], steps: Mapping[str, Changes] = STEPS) -> dict[str, Changes]:
+    """Every kernel from smooth and from flat starts, with every optimiser."""
+    return {
+        f"{name}-{start}-{taken}": {**how, **drawn, **stepped}
+        for name, how in kernels.items()
+        for taken, stepped in steps.items()
+        for start, drawn in STARTS.items()
+    }
+
+
+def flat_over_smooth(networks: Mapping[str, Changes], measure: str = "accuracy") -> list[Row]:
+    """Each flat start beside the smooth one of the same kernel and optimiser."""
+    return [Row(name, name.replace("-flat-", "-smooth-"), measure=measure) for name in networks if "-flat-" in name]
 
 
 def shares(networks: Mapping[str, Changes], shares: Mapping[float, tuple[int, int]]) -> dict[str, Changes]:

@@ -64,9 +64,9 @@ def load(path: Path, split: str, variant: str = "rotated", deal: int = 0) -> Spl
     return _loaded(Path(path), split, variant, deal, _state(Path(path)))
 
 
-def outside(path: Path) -> Split:
-    """The 8,000 digits that no deal of `rotated` has, rotated alike: for what must not be settled on test images."""
-    return _loaded(Path(path), "outside", "rotated", 0, _state(Path(path)))
+def outside(path: Path, variant: str = "rotated") -> Split:
+    """The 8,000 digits that no deal has, transformed alike: for what must not be settled on test images."""
+    return _loaded(Path(path), "outside", variant, 0, _state(Path(path)))
 
 
 def _state(path: Path) -> object:

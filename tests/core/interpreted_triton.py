@@ -199,13 +199,13 @@ def test_interpreted_batch_norm_is_torch_s_own(layout: str, shape: tuple[int, ..
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("pool", [1, 2, 3])
-def test_interpreted_norm_relu_and_pooling_are_torch_s_own(layout: str, pool: int) -> None:
+@pytest.mark.parametrize(("activation", "pool"), [("relu", 1), ("relu", 2), ("relu", 3), ("silu", 2), ("gelu", 3)])
+def test_interpreted_norm_activation_and_pooling_are_torch_s_own(layout: str, activation: str, pool: int) -> None:
     x = _laid_out(torch.randn(3, 5, 4, 6, 12, dtype=torch.float64), layout).requires_grad_()
-    fused = ls.nn.NormReLU(5, pool).double()
+    fused = ls.nn.NormAct(5, activation, pool).double()
     torch.nn.init.normal_(fused[0].weight)
-    window = (1, pool, pool)
-    found, right = fused(x), F.max_pool3d(F.relu(F.batch_norm(x, None, None, *fused.parameters(), True)), window)
+    pooled = F.max_pool3d(F.batch_norm(x, None, None, *fused.parameters(), True), (1, pool, pool))
+    found, right = fused(x), getattr(F, activation)(pooled)
     assert_same(found, right, [x, *fused.parameters()], 1e-8)
 
 
@@ -220,7 +220,7 @@ def test_pooling_that_does_not_divide_and_values_that_are_not_finite() -> None:
     assert whole[:, [0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize("child", [torch.nn.GELU(), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
+@pytest.mark.parametrize("child", [torch.nn.GELU("tanh"), ls.nn.MaxPool(2, stride=1)], ids=["activation", "pool"])
 def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
     layer, x = ls.nn.NormReLU(3, 2).double(), torch.randn(2, 3, 4, 6, 6, dtype=torch.float64)
     layer[1 if isinstance(child, ls.nn.MaxPool) else 2] = child
@@ -231,15 +231,15 @@ def test_an_exchanged_child_is_not_left_out(child: torch.nn.Module) -> None:
 def test_the_norm_follows_torch_rules() -> None:
     x = torch.randn(2, 3, 4, 4, 4, dtype=torch.float64).movedim(1, -1).contiguous().movedim(-1, 1).requires_grad_()
     weight, bias = torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
-    torch.library.opcheck(norm.operator.op, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, True, 2))
+    torch.library.opcheck(norm.operator.op, (x, weight.requires_grad_(), bias.requires_grad_(), 1e-5, "silu", 2))
 
 
-@pytest.mark.parametrize("pool", [1, 2])
-def test_gradients_of_gradients(pool: int) -> None:
+@pytest.mark.parametrize(("activation", "pool"), [("", 1), ("", 2), ("silu", 1), ("gelu", 2)])
+def test_gradients_of_gradients(activation: str, pool: int) -> None:
     x, weight, bias = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 1, 2, 4), (2,), (2,)))
     for normalise in (norm.normalise, norm.operator.op):
         torch.autograd.gradgradcheck(
-            lambda *t, f=normalise: f(*t, 1e-3, False, pool)[0], (x, weight, bias), fast_mode=True
+            lambda *t, f=normalise: f(*t, 1e-3, activation, pool)[0], (x, weight, bias), fast_mode=True
         )
 
 

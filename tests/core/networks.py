@@ -21,6 +21,7 @@ LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
 FLIPS = ls.uniform(ls.O2(), 8)
+AXIAL = ls.uniform(ls.Axial(ls.SO2(), 0), 4)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
@@ -79,7 +80,11 @@ def _of_layers(*given: object, traced: bool = True) -> Network:
 def _line() -> nn.Module:
     return nn.Sequential(
         *(Lift(2, 3, 5, LINE, padding="same"), nn.BatchNorm2d(3), nn.ReLU(), ls.nn.MaxPool(2)),
-        *(GConv(3, 3, 4, LINE, padding="same"), nn.GELU(), Project("sum", LINE)),
+        *(
+            GConv(3, 3, 4, LINE, padding="same", h_basis=_near(LINE, trainable=True), h_boundary="renormalise"),
+            nn.GELU(),
+        ),
+        Project("sum", LINE),
         *(nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(3, 2)),
     )
 
@@ -118,6 +123,11 @@ def _norms() -> nn.Module:
         *(ls.nn.BatchNorm(4, grid=grid), nn.SiLU(), GConv(4, 4, 1, grid), ls.nn.GroupNorm(2, 4, grid=grid)),
         *(nn.SiLU(), GConv(4, 3, 1, grid), ls.nn.LayerNorm(3, grid=grid), Project("max", grid)),
     )
+
+
+def _irreps() -> nn.Module:
+    to, back = ls.nn.ToIrreps(CUBE, 1), ls.nn.FromIrreps(CUBE, 1)
+    return nn.Sequential(Lift(1, 2, 3, CUBE), nn.ReLU(), to, back, nn.ReLU(), Project("max", CUBE))
 
 
 def _frames() -> nn.Module:
@@ -159,9 +169,20 @@ NETWORKS: dict[str, Network] = {
     "Trivial": _of_layers(TRIVIAL, traced=False),
     "1-D": Network(_line, (2, 22)),
     "3-D": Network(_volume, (1, 10, 10, 10)),
+    "axial": Network(
+        lambda: nn.Sequential(
+            Lift(1, 2, (1, 5, 5), AXIAL),
+            NormReLU(2),
+            ls.nn.Downsample((1, 2, 2)),
+            GConv(2, 3, 3, AXIAL),
+            Project("max", AXIAL),
+        ),
+        (1, 4, 12, 13),
+    ),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
+    "irreps": Network(_irreps, (1, 6, 6, 6)),
     "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "bispectrum": Network(
@@ -172,6 +193,13 @@ NETWORKS: dict[str, Network] = {
     "CelebA": Network(lambda: models.celeba(2, 2, preset="released"), (3, 16, 16), on_meta=False, traced=False),
     "classifier": Network(lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 4, 5), dropout=0.0), (1, 18, 21)),
     "resnet": Network(lambda: models.resnet(1, 3, TURNS, widths=(3, 4), dropout=0.0), (1, 18, 21), traced=False),
+    "smooth": Network(lambda: models.classifier(1, 3, FLIPS, widths=(3, 4), smooth=True, dropout=0.0), (1, 18, 21)),
+    "smooth unet": Network(
+        lambda: models.unet(1, 3, ZOOMS, widths=(3, 4), smooth=True), (1, 18, 21), on_meta=False, traced=False
+    ),
+    "GELU": Network(
+        lambda: models.resnet(1, 3, TURNS, widths=(3, 4), activation="gelu", dropout=0.0), (1, 18, 21), traced=False
+    ),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),

@@ -55,20 +55,22 @@ class InModes(nn.Module):
         return torch.einsum("ocpq,pi,qj->ocij", learned, *self.matrices)
 
     def right_inverse(self, weight: Tensor) -> Tensor:
-        if len(self.matrices) == 1:
-            return torch.einsum("oci,pi->ocp", weight, self.matrices[0])
-        return torch.einsum("ocij,pi,qj->ocpq", weight, *self.matrices)
+        inverse = [torch.linalg.inv(matrix) for matrix in self.matrices]
+        if len(inverse) == 1:
+            return torch.einsum("oci,ip->ocp", weight, inverse[0])
+        return torch.einsum("ocij,ip,jq->ocpq", weight, *inverse)
 
 
-def test_steps_are_those_of_a_network_written_in_modes() -> None:
+@pytest.mark.parametrize("smoothness", [0.0, 0.4])
+def test_steps_are_those_of_a_network_written_in_modes(smoothness: float) -> None:
     ours = network()
     explicit = copy.deepcopy(ours)
     layers = [layer for layer in explicit.modules() if isinstance(layer, ls.nn.base.Correlation)]
     assert len(layers) == 4
     for layer in layers:
-        nn.utils.parametrize.register_parametrization(layer, "weight", InModes(modes(layer)))
+        nn.utils.parametrize.register_parametrization(layer, "weight", InModes(modes(layer, smoothness)))
     trained(explicit, torch.optim.AdamW(explicit.parameters(), **OPTIONS), batches())
-    trained(ours, optim.SpectralAdamW(ours, **OPTIONS), batches())
+    trained(ours, optim.SpectralAdamW(ours, smoothness=smoothness, **OPTIONS), batches())
     plain = network()
     trained(plain, torch.optim.AdamW(plain.parameters(), **OPTIONS), batches())
     x = batches(1)[0][0]
@@ -95,6 +97,19 @@ def test_modes_on_the_circle_are_waves() -> None:
     for row in energy:
         assert row.max() / row.sum() > 0.5 - 1e-9  # one frequency, of either sign
         assert row[row.argmax()] + row[-row.argmax()] * (row.argmax() % 4 != 0) == pytest.approx(row.sum())
+
+
+def test_smooth_modes_take_longer_steps() -> None:
+    """With a gradient of equal parts of all modes, Adam's first step is in proportion to λ^s, of geometric mean 1."""
+    layer = Lift(1, 1, 9, uniform(ls.Scale(1), 2, spacing=0.5)).double()
+    samples = layer.samples()[0].flatten(0, -2)
+    norms, vectors = np.linalg.eigh((samples.T @ samples).numpy())
+    before = layer.weight.detach().clone()
+    optimiser = optim.SpectralAdamW(layer, lr=1e-3, smoothness=0.5, weight_decay=0)
+    layer.weight.grad = torch.from_numpy(vectors.sum(1)).expand_as(layer.weight).clone()
+    optimiser.step()
+    steps = ((layer.weight.detach() - before) / -1e-3).flatten().numpy() @ vectors
+    np.testing.assert_allclose(steps, np.sqrt(norms) / np.exp(np.log(norms).mean() / 2), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from torch import nn
 import liespline as ls
 from exported import distance, stirred
 from liespline import models
-from liespline.models.kit import DiscMean, Kernels, Kit, in_lanes
+from liespline.models.kit import DiscMean, Kit, Layers, in_lanes
 from liespline.models.resnet import Residual
 from liespline.nn import FieldDropout
 from networks import CUBE, SPHERE, TRIVIAL, TURNS
@@ -106,7 +106,7 @@ def test_the_first_layer_of_a_resnet_halves_without_aliasing() -> None:
     """At 45° of a texture its error is that of a common layer with `Downsample` behind it; a stride alone has twice."""
     torch.manual_seed(0)
     grid = ls.uniform(ls.SO2(), 8)
-    kit = Kit(grid, Kernels(5, "local", None, False))
+    kit = Kit(grid, Layers(5, "local", None, False))
     stems = {
         "halving": lambda: kit.halving(3, 4),
         "two layers": lambda: nn.Sequential(kit.lift(3, 4), ls.nn.Downsample(2)),

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
 
-from ..nn import BatchNorm, GConv, Lift, MaxPool, NormReLU
+from ..nn import BatchNorm, GConv, Lift, MaxPool, NormAct
 
 CONV: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _ELEMENTWISE = (
@@ -91,7 +91,7 @@ def _is_affine_norm(module: nn.Module) -> TypeGuard[_BatchNorm]:
 
 
 def _runs_in_order(module: nn.Module) -> bool:
-    return isinstance(module, nn.Sequential) and type(module).forward in (nn.Sequential.forward, NormReLU.forward)
+    return isinstance(module, nn.Sequential) and type(module).forward in (nn.Sequential.forward, NormAct.forward)
 
 
 def _in_order(sequential: nn.Module, uses: Counter[int]) -> Iterator[nn.Module]:

@@ -8,10 +8,12 @@ from .. import _compiling
 from ..ops.correlate.reference import kernel, lift_kernel
 from .bispectrum import bispectrum, fourier_rows, per_channel
 from .border import Padding, disc_pad
-from .correlation import correlate, lift, plan, project
+from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions
 from .ends import BOUNDARIES, renormalised
+from .interpolation import interpolation, over_h
+from .irreps import irreps, wigner
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -29,6 +31,7 @@ __all__ = [
     "BOUNDARIES",
     "Padding",
     "Window",
+    "against",
     "bispectrum",
     "correlate",
     "depthwise",
@@ -40,10 +43,13 @@ __all__ = [
     "group_samples",
     "harmonics",
     "in_window",
+    "interpolation",
+    "irreps",
     "kernel",
     "left_regular",
     "lift",
     "lift_kernel",
+    "over_h",
     "per_channel",
     "plan",
     "project",
@@ -51,6 +57,7 @@ __all__ = [
     "sample",
     "space_points",
     "space_samples",
+    "wigner",
     "window",
 ]
 

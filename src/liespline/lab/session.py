@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..nn import redraw
+from ..nn.initial import BANDWIDTH
 from .data import DataError, Split
 from .data.manifest import Changes, Manifest, validate
 from .data.samples import Comparison, ValueRange
@@ -200,6 +202,8 @@ class Session:
         settled = self.settled
         torch.manual_seed(self.config.seed)
         network = build(settled, self.signature)
+        if self.config.training.bandwidth != BANDWIDTH:
+            redraw(network, self.config.training.bandwidth)
         self.remarks += warm_start(network, self.config)
         return network
 

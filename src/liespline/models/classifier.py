@@ -10,7 +10,7 @@ from torch import nn
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kernels import guarded
-from .kit import VERSION, Kernels, Kit, build, checked
+from .kit import VERSION, Kit, Layers, build, checked
 
 
 def classifier(
@@ -27,6 +27,8 @@ def classifier(
     dropout: float = 0.3,
     field_dropout: float = 0.0,
     disc: bool = False,
+    activation: str | None = None,
+    smooth: bool = False,
     parameters: int | None = None,
     version: int = VERSION,
 ) -> nn.Sequential:
@@ -36,7 +38,9 @@ def classifier(
     surroundings. `stride` thins the image out in the lifting layer already, for large ones. `dropout` acts between
     the two linear layers at the end, `field_dropout` on whole fields after every norm; `separable` takes layers of
     `SeparableGConv`; `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself:
-    for tissue, and what else fills the image. A grid of one element gives the ordinary CNN of the same plan;
+    for tissue, and what else fills the image. `activation` is "relu", "silu" or "gelu"; `smooth=True` makes the scores
+    steadier between the angles of the grid: a disc, SiLU, activations on twice as many orientations (`nn.Oversampled`)
+    and an interpolated maximum. A grid of one element gives the ordinary CNN of the same plan;
     `parameters` scales all widths together to about that many numbers to learn, so that networks of different groups
     come out equally large, by widths in multiples of eight where these come within 3 %; `version=1` does without, as
     liespline 0.2 did.
@@ -47,7 +51,7 @@ def classifier(
     widths = checked("classifier", widths, least=2)
 
     def network(kit: Kit, widths: Sequence[int]) -> list[nn.Module]:
-        layers: list[nn.Module] = [Centre(stride, disc=disc and version > 1)] if stride > 1 else []
+        layers: list[nn.Module] = [Centre(stride, disc=(disc or smooth) and version > 1)] if stride > 1 else []
         layers.append(kit.lift(in_channels, widths[0], stride=stride))
         for i, (before, width) in enumerate(pairwise(widths), 1):
             layers.append(kit.norm(before, field_dropout))
@@ -57,5 +61,5 @@ def classifier(
                 layers.append(kit.conv(before, width))
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    kernels = Kernels(kernel_size, kernel, n_k, separable, disc)
-    return guarded(nn.Sequential(*build(network, widths, parameters, grid, kernels, version)))
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth)
+    return guarded(nn.Sequential(*build(network, widths, parameters, grid, layers, version)))

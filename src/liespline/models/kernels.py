@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid, local, repulsion, uniform
 from ..grids.grid import on_cpu, on_every_component
-from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
+from ..groups import O2, O3, SO2, SO3, Axial, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
 
@@ -108,7 +108,7 @@ def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:
     if not isinstance(n, int):
         raise ValueError(f"n_k = {n}: splines on {grid!r} take {_right(group)}")
     exact = (isinstance(group, SO3) and n in (12, 24, 60)) or (isinstance(group, O3) and n in (24, 48, 120))
-    if isinstance(group, SO2 | O2) or exact:
+    if isinstance(group.plane if isinstance(group, Axial) else group, SO2 | O2) or exact:
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
         return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))

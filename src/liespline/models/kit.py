@@ -16,7 +16,8 @@ from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
-from ..nn import Centre, FieldDropout, GConv, Lift, NormReLU, Project, SeparableGConv
+from ..nn import Centre, FieldDropout, GConv, Lift, NormAct, Oversampled, Project, SeparableGConv
+from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
 from .precise import PreciseLinear
@@ -29,23 +30,29 @@ VERSION = 2
 """Of the ready networks; 1 are those of liespline 0.2, which its files of parameters need."""
 
 
-class Kernels(NamedTuple):
-    """The kernels of a network's layers, as its user asked for them."""
+class Layers(NamedTuple):
+    """What all layers of a network have in common, as its user asked for it."""
 
     size: int
     kind: str
     n_k: int | Sequence[int] | None
     separable: bool
     disc: bool = False
-    """Whether layers look at the largest disc alone."""
+    """Whether they look at the largest disc alone."""
+    activation: str | None = None
+    smooth: bool = False
+    """Whether activations and the last maximum follow rotations between those of the grid."""
 
 
 class Kit:
     """Makes the layers of a network on one grid and counts what they learn; a `dry` one counts and makes nothing."""
 
-    def __init__(self, grid: Grid, kernels: Kernels, *, dry: bool = False) -> None:
+    def __init__(self, grid: Grid, layers: Layers, *, dry: bool = False) -> None:
         self.grid, self.dry = grid, dry
-        self.kernel_size, kernel, n_k, self.separable, self.disc = kernels
+        self.kernel_size, kernel, n_k, self.separable, self.disc, activation, smooth = layers
+        self._activation = activation or ("silu" if smooth else "relu")
+        activation_named("models", self._activation)
+        self._finer = smooth and len(grid) > 1  # a plain network has nothing to interpolate
         self._border = "disc" if self.disc else "zeros"
         self.d = grid.group.space_dim
         # A basis for each layer, which learns the centres of its own deformable kernels.
@@ -95,11 +102,14 @@ class Kit:
         )
 
     def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:
-        """Batch norm and ReLU, and dropout of whole fields if asked for."""
+        """Batch norm and an activation, and dropout of whole fields if asked for."""
         self.parameters += 2 * channels
         if self.dry:
             return nn.Identity()
-        return nn.Sequential(NormReLU(channels), FieldDropout(dropout)) if dropout else NormReLU(channels)
+        norm: nn.Sequential = NormAct(channels, self._activation)
+        if self._finer:
+            norm = nn.Sequential(norm[0], Oversampled(norm[1], self.grid))
+        return nn.Sequential(norm, FieldDropout(dropout)) if dropout else norm
 
     def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
         """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
@@ -107,11 +117,20 @@ class Kit:
         The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
         projected first would lose their relative poses.
         """
-        linear = [self._linear(width, width), nn.ReLU(), nn.Dropout(dropout), self._linear(width, classes)]
+        linear = [
+            self._linear(width, width),
+            activation_named("models", self._activation),
+            nn.Dropout(dropout),
+            self._linear(width, classes),
+        ]
         size = wide(self.kernel_size, self.d)
         window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
-        return [*window, Project("max", self.grid), mean, nn.Flatten(), *linear]
+        return [*window, self.project(), mean, nn.Flatten(), *linear]
+
+    def project(self) -> nn.Module:
+        """The maximum over the group."""
+        return Project("max", self.grid, interpolate=4 if self._finer else 1)
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
@@ -190,7 +209,7 @@ def build(
     widths: Sequence[int],
     parameters: int | None,
     grid: Grid,
-    kernels: Kernels,
+    layers: Layers,
     version: int = VERSION,
 ) -> Network:
     """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
@@ -198,7 +217,7 @@ def build(
         raise ValueError(f"version = {version}: this liespline makes ready networks of versions 1 to {VERSION}")
 
     def count(candidate: Sequence[int]) -> int:
-        kit = Kit(grid, kernels, dry=True)
+        kit = Kit(grid, layers, dry=True)
         network(kit, candidate)
         return kit.parameters
 
@@ -211,7 +230,7 @@ def build(
         if version > 1:
             met = (near for near in in_lanes(nearest) if abs(count(near) - parameters) <= 0.03 * parameters)
             widths = next(met, nearest)
-    return network(Kit(grid, kernels), widths)
+    return network(Kit(grid, layers), widths)
 
 
 def in_lanes(widths: Sequence[int]) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample
 from .kernels import guarded
-from .kit import VERSION, Kernels, Kit, build, checked
+from .kit import VERSION, Kit, Layers, build, checked
 
 WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
 """The default widths of each version."""
@@ -30,6 +30,8 @@ def resnet(
     field_dropout: float = 0.0,
     disc: bool = False,
     features: bool = False,
+    activation: str | None = None,
+    smooth: bool = False,
     parameters: int | None = None,
     version: int = VERSION,
 ) -> nn.Module:
@@ -40,9 +42,10 @@ def resnet(
     `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
-    between the linear layers; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths to about
-    that many numbers to learn, by multiples of eight where these come within 3 %. `version=1` is the network of
-    liespline 0.2, which lifted the image at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu" or "gelu",
+    and `smooth=True` as in `classifier`; `parameters` scales all widths to about that many numbers to learn, by
+    multiples of eight where these come within 3 %. `version=1` is the network of liespline 0.2, which lifted the image
+    at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -64,8 +67,8 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    kernels = Kernels(kernel_size, kernel, n_k, separable, disc)
-    return guarded(build(network, widths, parameters, grid, kernels, version))
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth)
+    return guarded(build(network, widths, parameters, grid, layers, version))
 
 
 def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:

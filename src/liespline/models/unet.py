@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
-from ..nn import Downsample, Project, Upsample
+from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kernels import guarded
-from .kit import VERSION, Kernels, Kit, build, checked
+from .kit import VERSION, Kit, Layers, build, checked
 
 
 def unet(
@@ -28,6 +28,8 @@ def unet(
     separable: bool = False,
     field_dropout: float = 0.0,
     features: bool = False,
+    activation: str | None = None,
+    smooth: bool = False,
     parameters: int | None = None,
     checkpoint: bool = False,
     version: int = VERSION,
@@ -37,10 +39,11 @@ def unet(
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
     at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
     out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
-    `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `parameters` scales all widths
-    to about that many numbers to learn, by multiples of eight where these come within 3 %; `version=1` does without, as
-    liespline 0.2 did. `checkpoint` computes every stage again in the backward pass instead of keeping
-    what its layers made: less memory, for volumes, at a third more time.
+    `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu"
+    or "gelu", and `smooth=True` as in `classifier`, but without a disc: corners are drawn too. `parameters` scales all
+    widths to about that many numbers to learn, by multiples of eight where these come within 3 %; `version=1` does
+    without, as liespline 0.2 did. `checkpoint` computes every stage again in the backward pass instead of keeping what
+    its layers made: less memory, for volumes, at a third more time.
 
     (B, in_channels, *space) -> (B, out_channels, *space), moved as the group moves the image.
     """
@@ -54,11 +57,11 @@ def unet(
         down = [pair(kit.lift(in_channels, widths[0]), widths[0])]
         down += [nn.Sequential(Downsample(2), pair(kit.conv(a, b), b)) for a, b in pairwise(widths)]
         up = [pair(kit.conv(fine + coarse, fine), fine) for fine, coarse in pairwise(widths)]
-        head = [] if features else [Project("max", grid), kit.points(widths[0], out_channels)]
+        head = [] if features else [kit.project(), kit.points(widths[0], out_channels)]
         return UNet(down, up[::-1], nn.Sequential(*head), checkpoint)
 
-    kernels = Kernels(kernel_size, kernel, n_k, separable)
-    return guarded(build(network, widths, parameters, grid, kernels, version))
+    layers = Layers(kernel_size, kernel, n_k, separable, False, activation, smooth)
+    return guarded(build(network, widths, parameters, grid, layers, version))
 
 
 class UNet(nn.Module):

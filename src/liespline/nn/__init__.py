@@ -5,12 +5,14 @@ from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
-from .norm import BatchNorm, NormReLU
+from .norm import BatchNorm, NormAct, NormReLU
+from .oversampled import Oversampled
 from .pool import MaxPool
 from .resample import Downsample, Upsample
 from .restrict import Restrict
-from .separable import Depthwise, SeparableGConv
+from .separable import Depthwise, SeparableGConv, redraw
 from .shift import GridAverage, shift
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Ensemble",
     "FieldDropout",
     "FrameBias",
+    "FromIrreps",
     "GConv",
     "GridAverage",
     "GroupNorm",
@@ -29,11 +32,15 @@ __all__ = [
     "LayerNorm",
     "Lift",
     "MaxPool",
+    "NormAct",
     "NormReLU",
+    "Oversampled",
     "Project",
     "Restrict",
     "SeparableGConv",
+    "ToIrreps",
     "Upsample",
     "in_frame",
+    "redraw",
     "shift",
 ]

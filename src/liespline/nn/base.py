@@ -45,6 +45,7 @@ class Correlation(Shiftable):
         self.padding, self.padding_mode = spec.padding, spec.padding_mode
         self.borders = Padding(*self.window.borders(self.padding))  # about the largest window, not kernel_size
         self.x_basis, self.h_basis, self.h_boundary = spec.x_basis, h_basis, spec.h_boundary
+        self._h_integral = 0.0 if h_basis is None or self.h_boundary == "zero" else h_basis.integral
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, self.out_grid, self.window)
         self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
         n_k = () if h_basis is None else (len(h_basis),)
@@ -58,8 +59,11 @@ class Correlation(Shiftable):
         self._renew_buffers()
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's."""
+    def reset_parameters(self, bandwidth: float = initial.BANDWIDTH) -> None:
+        """Draw new coefficients so that activations keep their size; the bias is zero, centres are the grid's.
+
+        `bandwidth` is 0 for smooth kernels, up to 1/2 for a flat expected spectrum.
+        """
         h_samples = None
         with real():
             x_samples = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
@@ -75,7 +79,8 @@ class Correlation(Shiftable):
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
             drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
-            initial.fill(drawn, x_samples, h_samples)
+            bases = self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, self.axial
+            initial.fill(drawn, initial.start(*bases, self.h_boundary, bandwidth))
             weight.copy_(drawn)
             for basis, centres in self._trained():
                 centres.copy_(basis.grid.group.log(basis.grid.elements))
@@ -113,7 +118,7 @@ class Correlation(Shiftable):
             moved = basis.centres(centres.to(points.dtype))
             samples = functional.sample(basis, points, factor, centres=moved, axial=self.axial)
             cut_off = basis is not self.h_basis or self.h_boundary == "zero"
-            return samples if cut_off else functional.renormalised(samples, basis, points, moved)
+            return samples if cut_off else functional.renormalised(samples, basis, points, self._h_integral, moved)
 
     def _new_centres(self, basis: SplineBasis) -> nn.Parameter:
         return nn.Parameter(self.weight.new_empty((len(basis), basis.grid.group.dim)))

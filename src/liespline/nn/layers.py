@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from .. import functional
-from .._check import Size
+from .._check import Size, whole
 from .._torch import as_new, full_precision, has_values
 from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..splines import SplineBasis
 from . import arguments
 from .base import Correlation
+from .oversampled import OverH
 from .shift import Shiftable, renew
 from .spec import checked
 
@@ -144,17 +145,22 @@ class Project(Shiftable):
 
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
     reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
-    scalings grows, with the input; component i runs along space axis i.
+    scalings grows, with the input; component i runs along space axis i. `interpolate=4` takes the maximum over four
+    times as many orientations, by trigonometric interpolation along H, as `Oversampled` does: it changes less between
+    the angles of the grid.
     """
 
     weights: Tensor
 
-    def __init__(self, reduce: str, grid: Grid) -> None:
+    def __init__(self, reduce: str, grid: Grid, *, interpolate: int = 1) -> None:
         super().__init__()
         if reduce not in ("max", "mean", "sum", "vector", "bispectrum"):
             raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum", "vector" or "bispectrum"')
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
+        if whole("Project", "interpolate", interpolate) > 1 and reduce != "max":
+            raise ValueError(f'Project: interpolate = {interpolate}, only "max" depends on it; leave it out')
+        self.finer = OverH(functional.interpolation(grid, interpolate)) if interpolate > 1 else None
         self.register_buffer("weights", as_new(self._exact_weights()), persistent=False)
 
     @property
@@ -186,7 +192,7 @@ class Project(Shiftable):
                 f"Project: x has shape {tuple(x.shape)}; expected (B, C, {len(self.grid)}, *space), "
                 f"the {len(self.grid)} elements of {self.grid!r} on axis 2"
             )
-        return functional.project(x, self.reduce, self.weights)
+        return functional.project(x if self.finer is None else self.finer(x), self.reduce, self.weights)
 
     def extra_repr(self) -> str:
         """Show how H is reduced."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -91,15 +92,15 @@ class BatchNorm(HaarWeighted, _BatchNorm):
         even = self.haar is None and (self.weight is None) == (self.bias is None)
         return by_batch and even and choose.fuses(x)
 
-    def normalise(self, x: Tensor, *, relu: bool = False, pool: int = 1) -> Tensor:
-        """Normalise by the batch's own statistics, then perhaps ReLU and maxima over pool × pool samples."""
+    def normalise(self, x: Tensor, *, activation: str = "", pool: int = 1) -> Tensor:
+        """Normalise by the batch's own statistics, then perhaps take maxima over pool × pool samples and activate."""
         from ..ops.norm.fused import Memory, normalise  # here, since importing it needs Triton
 
         memory, mean, variance = None, self.running_mean, self.running_var
         rate = None if _again.seen or traced(x) else self.momentum
         if mean is not None and variance is not None and rate is not None:
             memory = Memory(mean, variance, self.num_batches_tracked, rate)
-        out, facts = normalise(x, self.weight, self.bias, self.eps, relu, pool, memory)
+        out, facts = normalise(x, self.weight, self.bias, self.eps, activation, pool, memory)
         if memory is None:
             count = x.numel() // self.num_features
             self._remember(facts[0], facts[1] * (count / (count - 1)))
@@ -132,32 +133,50 @@ class BatchNorm(HaarWeighted, _BatchNorm):
 NORMS = {"batch": BatchNorm, "instance": InstanceNorm, "layer": LayerNorm}
 
 
-class NormReLU(nn.Sequential):
-    """`BatchNorm`, if asked for `MaxPool(pool)`, and `ReLU`, of `(B, C, N_h, *space)`.
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": partial(nn.ReLU, inplace=True),
+    "silu": nn.SiLU,
+    "gelu": nn.GELU,
+}
+"""The activations that are fused with batch norm on a GPU, by name."""
 
-    `norm` is "batch", "instance" or "layer". In training on a GPU batch norm and what follows are one pass over memory
-    for the statistics and one for all the rest, and nothing between them is kept. Everywhere else, and wherever a child
-    was exchanged, they run one after the other.
+
+def activation_named(where: str, name: str) -> nn.Module:
+    """Return a new activation, or say which there are."""
+    if name not in ACTIVATIONS:
+        raise ValueError(f"{where}: activation = {name!r}, must be one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]()
+
+
+class NormAct(nn.Sequential):
+    """`BatchNorm`, if asked for `MaxPool(pool)`, and an activation, of `(B, C, N_h, *space)`.
+
+    `activation` is "relu", "silu" or "gelu", `norm` is "batch", "instance" or "layer". In training on a GPU batch norm
+    and what follows are one pass over memory for the statistics and one for all the rest, and nothing between them is
+    kept. Everywhere else, and wherever a child was exchanged, they run one after the other.
     """
 
-    def __init__(self, channels: int, pool: int = 1, norm: str = "batch", **options: Any) -> None:
+    def __init__(
+        self, channels: int, activation: str = "relu", pool: int = 1, norm: str = "batch", **options: Any
+    ) -> None:
+        where = type(self).__name__
         if norm not in NORMS:
-            raise ValueError(f'NormReLU: norm = {norm!r}, must be "batch", "instance" or "layer"')
-        # The maximum comes first: it makes no difference, and leaves less for the ReLU.
+            raise ValueError(f'{where}: norm = {norm!r}, must be "batch", "instance" or "layer"')
+        # The maximum comes first: it leaves less for the activation, and ReLU makes no difference to it.
         pools = [MaxPool(pool)] if pool > 1 else []
-        super().__init__(NORMS[norm](channels, **options), *pools, nn.ReLU(inplace=True))
+        super().__init__(NORMS[norm](channels, **options), *pools, activation_named(where, activation))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalise, pool, cut off below zero."""
+        """Normalise, pool, activate."""
         norm, pool = self[0], self._whole_windows(input)
         if pool and type(norm) is BatchNorm and norm.can_fuse(input):
-            return norm.normalise(input, relu=True, pool=pool)
+            return norm.normalise(input, activation=_fused(self[-1]), pool=pool)
         return super().forward(input)
 
     def _whole_windows(self, x: Tensor) -> int:
         """The side of the pooling windows, 1 without; 0 if a child is another or watched, or windows do not fill x."""
         modules = list(self._modules.values())  # by index they are slow to find
-        if type(modules[-1]) is not nn.ReLU or any(m._forward_hooks or m._forward_pre_hooks for m in modules):
+        if not _fused(modules[-1]) or any(m._forward_hooks or m._forward_pre_hooks for m in modules):
             return 0
         if len(modules) == 2:
             return 1
@@ -165,3 +184,20 @@ class NormReLU(nn.Sequential):
         if type(pool) is not MaxPool or (pool.stride, pool.padding) != (pool.kernel_size, 0) or x.ndim != 5:
             return 0
         return 0 if any(n % pool.kernel_size for n in x.shape[3:]) else pool.kernel_size
+
+
+class NormReLU(NormAct):
+    """`NormAct` with ReLU."""
+
+    def __init__(self, channels: int, pool: int = 1, norm: str = "batch", **options: Any) -> None:
+        super().__init__(channels, "relu", pool, norm, **options)
+
+
+def _fused(activation: nn.Module) -> str:
+    """What the kernels call an activation; nothing for others."""
+    if type(activation) is nn.GELU and activation.approximate != "none":
+        return ""
+    return _FUSED.get(type(activation), "")
+
+
+_FUSED = {nn.ReLU: "relu", nn.SiLU: "silu", nn.GELU: "gelu"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import torch
 from torch import Tensor, nn
 
@@ -14,6 +16,8 @@ from . import initial
 from .base import Correlation
 from .layers import GConv
 from .spec import checked
+
+N = TypeVar("N", bound=nn.Module)
 
 
 class Depthwise(Correlation):
@@ -93,23 +97,36 @@ class SeparableGConv(nn.Sequential):
         self.grid = self.out_grid = grid
         self._fill_filters()
 
-    def reset_parameters(self) -> None:
-        """Draw new coefficients so that activations keep their size through layers followed by ReLU."""
+    def reset_parameters(self, bandwidth: float = initial.BANDWIDTH) -> None:
+        """Draw new coefficients of a bandwidth, from 0 to 1/2, so that activations keep their size."""
         for layer in self:
-            layer.reset_parameters()  # type: ignore[operator]
-        self._fill_filters()
+            layer.reset_parameters(bandwidth)  # type: ignore[operator]
+        self._fill_filters(bandwidth)
 
-    def _fill_filters(self) -> None:
+    def _fill_filters(self, bandwidth: float = initial.BANDWIDTH) -> None:
         mix, filters = self
         assert isinstance(mix, GConv)
         assert mix.h_basis is not None
         assert isinstance(filters, Depthwise)
         if not has_values(filters.weight):
             return
-        space = functional.space_samples(filters.x_basis, self.grid, filters.window)
         point = functional.space_samples(mix.x_basis, self.grid, mix.window)[0, 0].sum()
-        group = functional.group_samples(mix.h_basis, self.grid, self.grid, boundary=mix.h_boundary)
+        bases = filters.x_basis, mix.h_basis, self.grid, self.grid, filters.window, None, mix.h_boundary
         with torch.no_grad(), torch.device("cpu"):
             drawn = torch.empty(filters.weight.shape, dtype=torch.float64)
-            initial.fill_separable(drawn, point * mix.weight.cpu().double(), space, group)
+            initial.fill_separable(drawn, point * mix.weight.cpu().double(), initial.start(*bases, bandwidth))
             filters.weight.copy_(drawn)
+
+
+def redraw(network: N, bandwidth: float) -> N:
+    """Draw all kernels of a network anew with a bandwidth, from 0 for smooth ones to 1/2 for a flat spectrum."""
+    if not 0 <= bandwidth <= 0.5:
+        raise ValueError(
+            f"redraw: bandwidth = {bandwidth}, must be from 0 for smooth kernels to 0.5 for a flat spectrum"
+        )
+
+    def draw(module: nn.Module) -> None:
+        if isinstance(module, Correlation | SeparableGConv):
+            module.reset_parameters(bandwidth)
+
+    return network.apply(draw)  # parts first: the filters of a separable layer follow its mixing

@@ -18,14 +18,15 @@ from torch import Tensor, nn
 from ..nn.base import Correlation
 
 Modes = tuple[Tensor, ...]
-"""An orthogonal matrix with a mode per row, of the splines in space and, for a `GConv`, one of those on H."""
+"""A matrix with orthogonal modes as rows, of the splines in space and, for a `GConv`, one of those on H."""
 
 
 class SpectralAdamW(torch.optim.AdamW):
     """torch's AdamW, taking its steps in the modes of the splines of every layer; other parameters as always.
 
-    `params` are parameters or groups of them as in torch, by default all of the network's; further options are torch's.
-    Weight decay and anything that depends on norms only, such as clipping, is the same in either basis.
+    All modes take equal steps unless `smoothness` = s says otherwise: a mode that is a function of norm √λ takes steps
+    in proportion to λ^s, and their geometric mean is what it was. `params` are parameters or groups of them as in
+    torch, by default all of the network's; further options are torch's. Weight decay is the same in either basis.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class SpectralAdamW(torch.optim.AdamW):
         network: nn.Module,
         lr: float | Tensor = 1e-3,
         *,
+        smoothness: float = 0.0,
         params: Iterable[Tensor] | Iterable[dict[str, Any]] | None = None,
         **options: Any,
     ) -> None:
@@ -42,7 +44,7 @@ class SpectralAdamW(torch.optim.AdamW):
             )
         super().__init__(network.parameters() if params is None else params, lr=lr, **options)
         layers = [layer for layer in network.modules() if isinstance(layer, Correlation)]
-        self._modes: dict[Tensor, Modes] = {layer.weight: modes(layer) for layer in layers}
+        self._modes: dict[Tensor, Modes] = {layer.weight: modes(layer, smoothness) for layer in layers}
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
@@ -52,11 +54,10 @@ class SpectralAdamW(torch.optim.AdamW):
         trained = [weight for group in self.param_groups for weight in group["params"] if weight.grad is not None]
         kept = []
         for weight in (weight for weight in trained if weight in self._modes):
-            both = torch.stack([weight, weight.grad])
-            spectral = to_modes(both, self._modes_of(weight))
-            kept.append((weight, weight.grad, both[0], spectral[0]))
-            weight.copy_(spectral[0])
-            weight.grad = spectral[1]
+            known, before = self._modes_of(weight), weight.clone()
+            weight.copy_(to_modes(weight, known))
+            kept.append((weight, weight.grad, before, weight.clone()))
+            weight.grad = spectral_gradient(weight.grad, known)
         super().step()
         for weight, gradient, before, at in kept:
             # Only the change is transformed back, so that what does not change stays as it is, to the last bit.
@@ -72,22 +73,32 @@ class SpectralAdamW(torch.optim.AdamW):
         return found
 
 
-def modes(layer: Correlation) -> Modes:
+def modes(layer: Correlation, smoothness: float = 0.0) -> Modes:
     """The eigenvectors of the inner products of a layer's splines over all that it samples, the smoothest last."""
     samples = [part for part in layer.samples() if part is not None]
-    return tuple(_eigenvectors(part.detach().double().cpu().flatten(0, -2)) for part in samples)
-
-
-def to_modes(weight: Tensor, modes: Modes) -> Tensor:
-    """Write coefficients of splines (…, N_x[, N_k]) as those of the modes."""
-    space, *group = modes
-    return space @ weight @ group[0].T if group else weight @ space.T
+    return tuple(_scaled(part.detach().double().cpu().flatten(0, -2), smoothness) for part in samples)
 
 
 def from_modes(weight: Tensor, modes: Modes) -> Tensor:
-    """Write coefficients of the modes as those of splines."""
-    return to_modes(weight, tuple(matrix.T for matrix in modes))
+    """Write coefficients of the modes as those of splines (…, N_x[, N_k])."""
+    return spectral_gradient(weight, tuple(matrix.T for matrix in modes))
 
 
-def _eigenvectors(values: Tensor) -> Tensor:
-    return torch.linalg.eigh(values.T @ values).eigenvectors.T.contiguous()
+def to_modes(weight: Tensor, modes: Modes) -> Tensor:
+    """Write coefficients of splines as those of the modes."""
+    return spectral_gradient(weight, tuple(matrix / matrix.square().sum(1, keepdim=True) for matrix in modes))
+
+
+def spectral_gradient(gradient: Tensor, modes: Modes) -> Tensor:
+    """The gradient by coefficients of the modes, from that by coefficients of splines."""
+    space, *group = modes
+    return space @ gradient @ group[0].T if group else gradient @ space.T
+
+
+def _scaled(values: Tensor, smoothness: float) -> Tensor:
+    """Modes as long as the steps that they take, where Adam's are all the same."""
+    found = torch.linalg.eigh(values.T @ values)
+    log = found.eigenvalues.clamp_min(
+        1e-3 * found.eigenvalues[-1]
+    ).log()  # what hardly anything is read of still learns
+    return (found.eigenvectors * (smoothness * (log - log.mean())).exp()).T.contiguous()

@@ -133,6 +133,13 @@ class Network:
         None, "Scale the widths to about this many parameters.", SPECIAL, ge=1, le=10**9, metavar="N"
     )
     circular_mask: bool = setting(False, "See only the largest disc of the image: where tissue fills it.", SPECIAL)
+    activation: Literal["relu", "silu", "gelu"] | None = setting(
+        None, "Activation; by default relu, of smooth networks silu.", SPECIAL, ADVANCED
+    )
+    smooth: bool = setting(
+        False, "Steadier between the angles of the grid: SiLU, a circular mask, activations on twice as many "
+        "orientations, an interpolated maximum.", SPECIAL, ADVANCED,
+    )  # fmt: skip
     tta_grids: int = setting(
         1, "Average predictions over N offsets of the grid: N times slower.",
         SPECIAL, ge=1, le=16, metavar="N",
@@ -161,6 +168,13 @@ class Training:
     batch_size: int = setting(64, "Images per batch, over all devices.", ge=1, le=10**9, metavar="N")
     optimiser: Literal["adamw", "spectral-adamw", "sgd"] = setting(
         "adamw", "Optimiser; spectral-adamw steps in the modes of the splines."
+    )
+    smoothness: Number = setting(
+        0.0, "Of spectral-adamw: steps of each mode in proportion to its norm to the power 2s, from 0 for equal steps.",
+        ADVANCED, ge=0, le=1,
+    )  # fmt: skip
+    bandwidth: Number = setting(
+        0.0, "Kernels at the start, from 0 for smooth ones to 0.5 for a flat spectrum.", ADVANCED, ge=0, le=0.5
     )
     lr: Number = setting(0.01, "Learning rate.", gt=0, allow_inf_nan=False, metavar="X")
     weight_decay: Number = setting(0.01, "Decoupled weight decay.", ADVANCED, ge=0, allow_inf_nan=False)

@@ -63,7 +63,8 @@ def optimiser(network: nn.Module, training: Training) -> torch.optim.Optimizer:
         return DecoupledSGD(groups, lr=training.lr, momentum=0.9, decay=training.weight_decay)
     groups = [{"params": yes}, {"params": no, "weight_decay": 0.0}]
     if training.optimiser == "spectral-adamw":
-        return SpectralAdamW(network, training.lr, params=groups, weight_decay=training.weight_decay)
+        options = {"smoothness": training.smoothness, "weight_decay": training.weight_decay}
+        return SpectralAdamW(network, training.lr, params=groups, **options)
     return torch.optim.AdamW(groups, lr=training.lr, weight_decay=training.weight_decay)
 
 

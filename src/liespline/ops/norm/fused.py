@@ -1,4 +1,4 @@
-"""Batch norm, ReLU and max pooling of `(B, C, N_h, *space)` as one operator of torch, in the layouts paths leave."""
+"""Batch norm, max pooling and an activation of `(B, C, N_h, *space)` as one operator, in the layouts paths leave."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,21 +23,21 @@ class Memory(NamedTuple):
 
 
 def normalise(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int,
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, activation: str, pool: int,
     memory: Memory | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """pool(relu(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift.
+    """activation(pool(batch norm(x))) and (5, C) facts: mean, variance, 1/√(variance + eps), scale, shift.
 
     Where it is traced there is no memory: a compiler adds what is remembered to kernels of its own.
     """
     remembered = () if traced(x) else (memory,)
-    found: tuple[Tensor, Tensor] = operator(x, weight, bias, eps, relu, pool, *remembered)
+    found: tuple[Tensor, Tensor] = operator(x, weight, bias, eps, activation, pool, *remembered)
     return found
 
 
 @on_its_device
 def _forward(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int,
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, activation: str, pool: int,
     memory: Memory | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     x = ordered(x)
@@ -53,19 +53,19 @@ def _forward(
         AFFINE=weight is not None, REMEMBER=mean is not None, COUNT=batches is not None, **finishes,
     )  # fmt: skip
     out = x.new_empty_strided(to.shape, to.strides)
-    kernels.apply[to.written](x, facts, out, pooled, stride, columns, high, wide, RELU=relu, **writes)
+    kernels.apply[to.written](x, facts, out, pooled, stride, columns, high, wide, ACTIVATION=activation, **writes)
     return out, facts
 
 
 @on_its_device
-def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+def _backward(grad: Tensor, x: Tensor, facts: Tensor, activation: str, pool: int) -> tuple[Tensor, Tensor]:
     """The gradient of x, and (4, C) terms of which the first two are those of weight and bias."""
     x = ordered(x)
     exact = facts.dtype
-    to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), relu, pool, exact)
+    to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), activation, pool, exact)
     if to is None:
         grad = empty(x, space_of(grad)).copy_(grad)
-        to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), relu, pool, exact)
+        to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), activation, pool, exact)
         assert to is not None
     (rows, share, *sizes), (reads, finishes, writes) = to.numbers, to.options
     terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
@@ -78,12 +78,12 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> 
 
 
 def _fake_forward(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool, pool: int
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, activation: str, pool: int
 ) -> tuple[Tensor, Tensor]:
     return empty(ordered(x), space_of(x, pool)), x.new_empty(5, x.shape[1], dtype=_exact(x))
 
 
-def _fake_backward(grad: Tensor, x: Tensor, facts: Tensor, relu: bool, pool: int) -> tuple[Tensor, Tensor]:
+def _fake_backward(grad: Tensor, x: Tensor, facts: Tensor, activation: str, pool: int) -> tuple[Tensor, Tensor]:
     x = ordered(x)
     return empty(x, space_of(x)), facts.new_empty(4, x.shape[1])
 
@@ -93,14 +93,14 @@ def _exact(x: Tensor) -> torch.dtype:
 
 
 _operator_backward = Operator(
-    "normalise_backward(Tensor grad, Tensor x, Tensor facts, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    "normalise_backward(Tensor grad, Tensor x, Tensor facts, str activation, SymInt pool) -> (Tensor, Tensor)",
     _backward, _fake_backward,
 )  # fmt: skip
 
 
 def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, *rest: Any) -> Gradients:
-    weight, bias, _, relu, pool, *_, facts = rest
-    dx, terms = _operator_backward(grad, x, facts, relu, pool)
+    weight, bias, _, activation, pool, *_, facts = rest
+    dx, terms = _operator_backward(grad, x, facts, activation, pool)
     return dx, None if weight is None else terms[0], None if bias is None else terms[1]
 
 
@@ -109,6 +109,6 @@ def _plain(*args: Any) -> Tensor:
 
 
 operator = Differentiable(
-    "normalise(Tensor x, Tensor? weight, Tensor? bias, float eps, bool relu, SymInt pool) -> (Tensor, Tensor)",
+    "normalise(Tensor x, Tensor? weight, Tensor? bias, float eps, str activation, SymInt pool) -> (Tensor, Tensor)",
     _forward, _fake_forward, plain=_plain, gradients=_gradients, tensors=3,
 )  # fmt: skip

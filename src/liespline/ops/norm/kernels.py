@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Triton kernels of batch norm with ReLU and max pooling behind it: two passes over memory each way.
+"""Triton kernels of batch norm with max pooling and an activation behind it: two passes over memory each way.
 
 Feature maps are matrices: one row per sample, columns that are neighbours in memory, column j of channel j // GROUP
 modulo CHANNELS: either the GROUP columns of a channel are neighbours, or GROUP is 1 and they are CHANNELS apart.
@@ -43,6 +43,36 @@ def _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL: tl.c
 
 
 @triton.jit
+def _activated(value, ACTIVATION: tl.constexpr):
+    if ACTIVATION == "relu":
+        value = tl.where(value < 0, 0.0, value)  # NaN stays
+    if ACTIVATION == "silu":
+        value = value / (1 + tl.exp(-value))
+    if ACTIVATION == "gelu":
+        value = value * _normal(value)
+    return value
+
+
+@triton.jit
+def _back(g, value, ACTIVATION: tl.constexpr):
+    # A gradient times the activation's derivative at a value.
+    if ACTIVATION == "relu":
+        g = tl.where(value > 0, g, 0.0)
+    if ACTIVATION == "silu":
+        share = 1 / (1 + tl.exp(-value))
+        g *= share * (1 + value * (1 - share))
+    if ACTIVATION == "gelu":
+        g *= _normal(value) + value * tl.exp(-0.5 * value * value) * 0.3989422804014327
+    return g
+
+
+@triton.jit
+def _normal(value):
+    # The share of a normal distribution below a value.
+    return 0.5 * (1 + tl.erf(value * 0.7071067811865476))
+
+
+@triton.jit
 def moments(
     x, out, rows, share, row_stride, columns,
     CHANNELS: tl.constexpr, GROUP: tl.constexpr, UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr,
@@ -72,10 +102,10 @@ def moments(
 @triton.jit
 def gradient_sums(
     grad, x, facts, out, rows, share, grad_stride, row_stride, columns, high, wide,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, ACTIVATION: tl.constexpr,
     UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """out[program, 0 and 1, column] = Σ g and Σ g (x − mean), over what ReLU and pooling let through."""
+    """out[program, 0 and 1, column] = Σ g and Σ g (x − mean), over what the activation and pooling let through."""
     grad_stride *= UNIT
     row_stride *= UNIT
     columns *= UNIT
@@ -94,8 +124,7 @@ def gradient_sums(
         corner = _corner(row, high, wide, POOL)
         origin, best, _ = _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL, EXACT)
         g = tl.load(grad + row[:, None] * grad_stride + column[None, :], mask=kept, other=0.0).to(EXACT)
-        if RELU:
-            g = tl.where(best > 0, g, 0.0)
+        g = _back(g, best, ACTIVATION)
         first += g
         second += g * (origin - mean)
     place = out + tl.program_id(0) * 2 * columns + column
@@ -188,10 +217,10 @@ def finish_gradient(
 @triton.jit
 def apply(
     x, facts, out, rows, row_stride, columns, high, wide,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, ACTIVATION: tl.constexpr,
     UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """out = pool(relu(scale·x + shift))."""
+    """out = activation(pool(scale·x + shift))."""
     row_stride *= UNIT
     columns *= UNIT
     column = tl.program_id(1) * BC + tl.arange(0, BC)
@@ -202,15 +231,14 @@ def apply(
     kept = (row < rows)[:, None] & (column < columns)[None, :]
     corner = _corner(row, high, wide, POOL)
     _, best, _ = _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL, EXACT)
-    if RELU:
-        best = tl.where(best < 0, 0.0, best)  # NaN stays
+    best = _activated(best, ACTIVATION)
     tl.store(out + row[:, None] * columns + column[None, :], best.to(out.dtype.element_ty), mask=kept)
 
 
 @triton.jit
 def gradient(
     grad, x, facts, terms, out, rows, grad_stride, row_stride, columns, high, wide,
-    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, RELU: tl.constexpr,
+    CHANNELS: tl.constexpr, GROUP: tl.constexpr, POOL: tl.constexpr, ACTIVATION: tl.constexpr,
     UNIT: tl.constexpr, BR: tl.constexpr, BC: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
     """out = scale·g + slope·x + offset, with g at the sample that each pooled value came from."""
@@ -228,8 +256,7 @@ def gradient(
     corner = _corner(row, high, wide, POOL)
     _, best, where = _largest(x, corner, row_stride, column, kept, scale, shift, wide, POOL, EXACT)
     g = tl.load(grad + row[:, None] * grad_stride + column[None, :], mask=kept, other=0.0).to(EXACT) * scale
-    if RELU:
-        g = tl.where(best > 0, g, 0.0)
+    g = _back(g, best, ACTIVATION)
     for i in tl.static_range(POOL * POOL):
         here = corner + (i // POOL) * (wide * POOL) + i % POOL
         sample, _ = _value(x, here, row_stride, column, kept, scale, shift, EXACT)

@@ -109,7 +109,7 @@ def forward_launches(shape: tuple[int, ...], strides: tuple[int, ...], pool: int
 @lru_cache(maxsize=1024)
 def backward_launches(
     shape: tuple[int, ...], strides: tuple[int, ...], grad_shape: tuple[int, ...], grad_strides: tuple[int, ...],
-    relu: bool, pool: int, exact: torch.dtype,
+    activation: str, pool: int, exact: torch.dtype,
 ) -> Launches | None:  # fmt: skip
     """The launches of its gradient; None where that lies in memory in another order than x."""
     x, grad = (torch.empty_strided(*lies, device="meta") for lies in ((shape, strides), (grad_shape, grad_strides)))
@@ -121,7 +121,7 @@ def backward_launches(
     out = empty(x, space_of(x))
     unit = math.gcd(_UNIT, from_out.stride, lay.stride, lay.columns)
     common: dict[str, Any] = {"CHANNELS": shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
-    through = {"POOL": pool, "RELU": relu, "UNIT": unit} | common
+    through = {"POOL": pool, "ACTIVATION": activation, "UNIT": unit} | common
     sums = programs, triton.cdiv(lay.columns, block["BC"])
     writes = triton.cdiv(from_out.rows, written["BR"]), triton.cdiv(lay.columns, written["BC"])
     sizes = from_out.stride // unit, lay.stride // unit, lay.columns // unit
