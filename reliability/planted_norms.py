@@ -1,4 +1,4 @@
-"""Faults to plant in norms, in half precision and at the ends of H, one at a time."""
+"""Faults to plant in norms, in half precision, at the ends of H in irreps and vectors, one at a time."""
 
 from fault import Fault
 
@@ -6,6 +6,8 @@ _TWO_GRIDS = "core/test_norms::test_the_same_function_on_two_grids_is_normalised
 _LOOPS = "core/test_norms::test_statistics_are_those_of_plain_loops"
 
 _ENDS = "core/test_ends::"
+_IRREPS = "core/test_irreps::"
+_VECTORS = "core/test_vectors::"
 _HALF = "core/test_mixed_precision::"
 
 FAULTS = [
@@ -24,7 +26,7 @@ FAULTS = [
     Fault("_convert.py::_Converter._group_norm", "layer.num_groups, layer.num_channels",
           "layer.num_channels, layer.num_channels", "convert: group norms become instance norms",
           "core/test_converting::test_norms_of_one_image_keep_their_options"),
-    Fault("functional/correlation.py::project", "project(widened(x), reduce, weights)", "project(x, reduce, weights)",
+    Fault("functional/correlation.py::against", "against(widened(x), weights)", "against(x, weights)",
           "means over H are rounded to half precision", _HALF + "test_the_projection_is_not_rounded"),
     Fault("models/precise.py::PreciseLinear.forward", "if not is_autocast(input.device):", "if True:",
           "logits are rounded to half precision", _HALF + "test_quarter_turns_of_networks_in_bfloat16"),
@@ -40,4 +42,18 @@ FAULTS = [
     Fault("testing/probe.py::by_element", "total.index_add_(0, elements, squares.cpu())",
           "total[: len(elements)] += squares.cpu()", "the ends' error is another element's",
           _ENDS + "test_the_measure_tells_the_ends"),
+    Fault("functional/irreps.py::_generators", "for axis in (y, z, x)", "for axis in (x, y, z)",
+          "irreps: another polar axis than e3nn's", _IRREPS + "test_harmonics_rotate_with_them"),
+    Fault("functional/irreps.py::irreps", "permute(2, 1, 0)", "permute(1, 2, 0)", "irreps: rows taken for columns",
+          _IRREPS + "test_every_copy_rotates_with_its_irrep"),
+    Fault("nn/irreps.py::FromIrreps._exact_matrix", "one.shape[1] * one.flatten(0, 1)", "one.flatten(0, 1)",
+          "irreps: the dimension forgotten", _IRREPS + "test_coefficients_lead_to_the_function_and_back"),
+    Fault("functional/directions.py::frames", "torch.linalg.inv(grid.group.matrix(grid.elements))",
+          "grid.group.matrix(grid.elements)", "vectors are lifted by h, not h⁻¹",
+          _VECTORS + "test_fields_rotate_with_their_vectors"),
+    Fault("functional/directions.py::frames", "aij,akl->aikjl", "aij,akl->ailjk", "tensors are lifted on one side",
+          _VECTORS + "test_lifting_is_that_of_plain_loops"),
+    Fault("nn/base.py::Correlation._derived", "functional.frames(self.out_grid, self.in_type)",
+          "functional.frames(self._relative[1], self.in_type)", "vectors do not follow a shifted grid",
+          _VECTORS + "test_vectors_follow_the_grid_when_it_is_shifted"),
 ]  # fmt: skip

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._convert import convert
     from ._export import export
     from .grids import Grid, disc, lattice, local, repulsion, uniform
-    from .groups import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
+    from .groups import GL2, O2, O3, SO2, SO3, Axial, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
     from .lab.runs.trained import Trained
     from .nn import GConv, Lift, Project
     from .splines import SplineBasis, bspline
@@ -27,8 +27,8 @@ _HOMES = {
     "_convert": ("convert",),
     "_export": ("export",),
     "grids": ("Grid", "disc", "lattice", "local", "repulsion", "uniform"),
-    "groups": ("GL2", "O2", "O3", "SO2", "SO3", "Group", "MatrixGroup", "Product", "Scale", "Sphere", "Translation",
-               "Trivial"),
+    "groups": ("GL2", "O2", "O3", "SO2", "SO3", "Axial", "Group", "MatrixGroup", "Product", "Scale", "Sphere",
+               "Translation", "Trivial"),
     "nn": ("GConv", "Lift", "Project"),
     "splines": ("SplineBasis", "bspline"),
 }  # fmt: skip
@@ -40,6 +40,7 @@ __all__ = [  # no submodules: `from liespline import *` would put our `nn` where
     "O3",
     "SO2",
     "SO3",
+    "Axial",
     "GConv",
     "Grid",
     "Group",

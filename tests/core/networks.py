@@ -21,6 +21,7 @@ LINE = ls.uniform(ls.Scale(1), 3, spacing=0.5 * math.log(2))
 CUBE = ls.uniform(ls.SO3(), 12)
 SPHERE = ls.uniform(ls.Sphere(), 6)
 FLIPS = ls.uniform(ls.O2(), 8)
+AXIAL = ls.uniform(ls.Axial(ls.SO2(), 0), 4)
 ZOOMS = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
 SQUEEZES = ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5))
 TRIVIAL = ls.uniform(ls.Trivial(2), 1)
@@ -79,7 +80,11 @@ def _of_layers(*given: object, traced: bool = True) -> Network:
 def _line() -> nn.Module:
     return nn.Sequential(
         *(Lift(2, 3, 5, LINE, padding="same"), nn.BatchNorm2d(3), nn.ReLU(), ls.nn.MaxPool(2)),
-        *(GConv(3, 3, 4, LINE, padding="same"), nn.GELU(), Project("sum", LINE)),
+        *(
+            GConv(3, 3, 4, LINE, padding="same", h_basis=_near(LINE, trainable=True), h_boundary="renormalise"),
+            nn.GELU(),
+        ),
+        Project("sum", LINE),
         *(nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(3, 2)),
     )
 
@@ -120,6 +125,11 @@ def _norms() -> nn.Module:
     )
 
 
+def _irreps() -> nn.Module:
+    to, back = ls.nn.ToIrreps(CUBE, 1), ls.nn.FromIrreps(CUBE, 1)
+    return nn.Sequential(Lift(1, 2, 3, CUBE), nn.ReLU(), to, back, nn.ReLU(), Project("max", CUBE))
+
+
 def _frames() -> nn.Module:
     """With biases on the group, from its reflections to its rotations and to nothing."""
     turns = ls.nn.Restrict(FLIPS, TURNS)
@@ -133,6 +143,19 @@ def _frames() -> nn.Module:
         if isinstance(layer, ls.nn.FrameBias):
             nn.init.normal_(layer.weight)
     return net
+
+
+def _vectors() -> nn.Module:
+    """Vectors in and out, twice."""
+    options = {"in_type": "vector", "padding": "same"}
+    return nn.Sequential(
+        *(Lift(2, 4, 5, SO2, groups=2, **options), NormReLU(4), Project("vector", SO2)),
+        *(Lift(4, 3, 3, SO2, x_basis=_moving(2), **options), nn.ReLU(), Project("max", SO2)),
+    )
+
+
+def _tensors() -> nn.Module:
+    return nn.Sequential(Lift(1, 2, 3, CUBE, in_type="tensor"), nn.ReLU(), Project("vector", CUBE), nn.Flatten(1, 2))
 
 
 class _Sums(Residual):
@@ -159,9 +182,22 @@ NETWORKS: dict[str, Network] = {
     "Trivial": _of_layers(TRIVIAL, traced=False),
     "1-D": Network(_line, (2, 22)),
     "3-D": Network(_volume, (1, 10, 10, 10)),
+    "axial": Network(
+        lambda: nn.Sequential(
+            Lift(1, 2, (1, 5, 5), AXIAL),
+            NormReLU(2),
+            ls.nn.Downsample((1, 2, 2)),
+            GConv(2, 3, 3, AXIAL),
+            Project("max", AXIAL),
+        ),
+        (1, 4, 12, 13),
+    ),
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
+    "vectors": Network(_vectors, (2, 2, 9, 8)),
+    "tensors": Network(_tensors, (1, 3, 3, 5, 5, 5), traced=False),
+    "irreps": Network(_irreps, (1, 6, 6, 6)),
     "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
     "bispectrum": Network(
@@ -180,6 +216,16 @@ NETWORKS: dict[str, Network] = {
         lambda: models.resnet(1, 3, TURNS, widths=(3, 4), activation="gelu", dropout=0.0), (1, 18, 21), traced=False
     ),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
+    "restricted": Network(
+        lambda: models.resnet(1, 3, FLIPS, widths=(2, 3), dropout=0.0, restrict={0: TURNS, 1: TRIVIAL}),
+        (1, 18, 21),
+        traced=False,
+    ),
+    "broken": Network(
+        lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 8), dropout=0.0, activation="silu", breaking=True),
+        (1, 14, 15),
+        traced=False,
+    ),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),
 }

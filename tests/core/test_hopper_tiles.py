@@ -110,3 +110,20 @@ def test_tiles_fit_the_device() -> None:
             stage = (64 * weight.blocks * width + (weight.columns + taps - 1) * crowd * n) * 2
             assert weight.stages >= 2
             assert weight.stages * stage + 1024 <= 227 * 1024
+
+
+def test_reading_a_sum_before_its_products_are_done_is_noticed() -> None:
+    pytest.importorskip("triton.experimental.gluon")
+    from benchmarks.kernels import early
+
+    product = "/*0010*/ HGMMA.64x32x16.F32.BF16 R{0}, gdesc[UR8], R{0}, gsb0 ;"
+    read, other = "/*0020*/ F2FP.BF16.F32.PACK_AB R119, R41, R40 ;", "/*0030*/ IABS R9, R3 ;"
+    one, none = "/*0040*/ WARPGROUP.DEPBAR.LE gsb0, 0x1 ;", "/*0050*/ WARPGROUP.DEPBAR.LE gsb0, 0x0 ;"
+
+    def count(*lines: str) -> int:
+        return early("\n".join(f"        {line}" for line in lines))
+
+    assert count(product.format(40), other, none, read) == 0
+    assert count(product.format(40), other, read, none) == 1
+    assert count(product.format(40), product.format(72), one, read, none) == 0  # the first one is done
+    assert count(product.format(72), product.format(40), one, read, none) == 1

@@ -50,6 +50,29 @@ def test_samples_are_read_about_the_images_centre(size: int, factor: int) -> Non
         assert float(found[0, 0, 0, j]) == pytest.approx(right, abs=1e-12)
 
 
+def test_a_factor_per_axis_is_that_axis_alone() -> None:
+    """(1, 2, 3) along three axes is each factor along its own, and up again to the same sizes."""
+    x = torch.randn(2, 3, 4, 5, 8, 9, dtype=X64)
+    found = Downsample((1, 2, 3)).double()(x)
+    by_axis = x
+    for axis, factor in ((4, 2), (5, 3)):
+        line = by_axis.movedim(axis, -1)
+        flat = line.reshape(-1, 1, 1, line.shape[-1])
+        by_axis = Downsample(factor).double()(flat).reshape(*line.shape[:-1], -1).movedim(-1, axis)
+    torch.testing.assert_close(found, by_axis, rtol=0, atol=1e-14)
+    assert torch.equal(Downsample((2, 2, 2)).double()(x), Downsample(2).double()(x))
+    up = Upsample((1, 2, 3))
+    assert up(found, x.shape[3:]).shape == x.shape
+    ones = Upsample(1)(found)
+    assert torch.equal(ones, found)
+    assert up(found).shape == (*x.shape[:3], 5, 8, 9)
+    for make in (lambda: Downsample((1, 0)), lambda: Upsample((2, 1.5))):
+        with pytest.raises(ValueError, match=r"factor = .*, must be a whole number"):
+            make()
+    with pytest.raises(ValueError, match=r"factor = \(1, 2\) has 2 numbers, must have 3"):
+        Downsample((1, 2))(x.float())
+
+
 @pytest.mark.parametrize("factor", [2, 3])
 @pytest.mark.parametrize("size", SIZES)
 def test_down_then_up_returns_a_blob_to_its_place(size: int, factor: int) -> None:

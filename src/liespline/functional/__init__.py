@@ -8,11 +8,12 @@ from .. import _compiling
 from ..ops.correlate.reference import kernel, lift_kernel
 from .bispectrum import bispectrum, fourier_rows, per_channel
 from .border import Padding, disc_pad
-from .correlation import correlate, lift, plan, project
+from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
-from .directions import directions
+from .directions import directions, frames
 from .ends import BOUNDARIES, renormalised
 from .interpolation import interpolation, over_h
+from .irreps import irreps, wigner
 from .regular import left_regular
 from .sampling import (
     Window,
@@ -30,6 +31,7 @@ __all__ = [
     "BOUNDARIES",
     "Padding",
     "Window",
+    "against",
     "bispectrum",
     "correlate",
     "depthwise",
@@ -37,11 +39,13 @@ __all__ = [
     "directions",
     "disc_pad",
     "fourier_rows",
+    "frames",
     "group_points",
     "group_samples",
     "harmonics",
     "in_window",
     "interpolation",
+    "irreps",
     "kernel",
     "left_regular",
     "lift",
@@ -54,6 +58,7 @@ __all__ = [
     "sample",
     "space_points",
     "space_samples",
+    "wigner",
     "window",
 ]
 

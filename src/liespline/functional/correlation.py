@@ -118,11 +118,14 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
         return widened(out) if is_autocast(x.device) else out
     if reduce == "bispectrum":
         return bispectrum(x, weights)
+    return against(x, weights / weights.sum() if reduce == "mean" else weights)
+
+
+def against(x: Tensor, weights: Tensor) -> Tensor:
+    """Return Σ_n weights[n] x[:, :, n] of `(B, C, N, *space)`, for weights `(M, N)` with M in the place of N."""
     if is_autocast(x.device):
         with full_precision(x.device):
-            return project(widened(x), reduce, weights)
-    if reduce == "mean":
-        weights = weights / weights.sum()
+            return against(widened(x), weights)
     out = weights.to(x) @ x.reshape(*x.shape[:3], -1)
     return out.reshape(*out.shape[:-1], *x.shape[3:])
 

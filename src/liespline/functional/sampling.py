@@ -172,4 +172,4 @@ def group_samples(
     """
     points, factor = group_points(grid, out_grid)
     samples = sample(basis, points, factor, axial=axial)
-    return samples if boundary == "zero" else renormalised(samples, basis, points)
+    return samples if boundary == "zero" else renormalised(samples, basis, points, basis.integral)

@@ -1,5 +1,6 @@
 """Lie groups as small classes of pure functions on plain tensors."""
 
+from .axial import Axial
 from .base import Even, Group
 from .gl2 import GL2
 from .matrixgroup import MatrixGroup
@@ -20,6 +21,7 @@ __all__ = [
     "O3",
     "SO2",
     "SO3",
+    "Axial",
     "Element",
     "Even",
     "Group",

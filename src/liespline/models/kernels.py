@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..grids import Grid, local, repulsion, uniform
 from ..grids.grid import on_cpu, on_every_component
-from ..groups import O2, O3, SO2, SO3, Group, Product, Scale
+from ..groups import O2, O3, SO2, SO3, Axial, Group, Product, Scale
 from ..nn import GConv
 from ..splines import SplineBasis
 
@@ -43,7 +43,9 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
             raise ValueError(f"n_k = {n_k}: a pointwise kernel is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
-        centres = on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
+        centres = local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing)
+        if len(group.component(grid.elements).unique()) > 1:  # not where a network was restricted to rotations
+            centres = on_every_component(centres)
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")
     scale = grid.spacing if kernel == "atrous" else None
     return SplineBasis(_spread(grid, n_k), scale=scale, degree=degree)
@@ -108,7 +110,7 @@ def _spread(grid: Grid, n: int | Sequence[int] | None) -> Grid:
     if not isinstance(n, int):
         raise ValueError(f"n_k = {n}: splines on {grid!r} take {_right(group)}")
     exact = (isinstance(group, SO3) and n in (12, 24, 60)) or (isinstance(group, O3) and n in (24, 48, 120))
-    if isinstance(group, SO2 | O2) or exact:
+    if isinstance(group.plane if isinstance(group, Axial) else group, SO2 | O2) or exact:
         return uniform(group, n)
     if isinstance(group, Scale) and n < len(grid):
         return uniform(group, n, spacing=grid.steps[0] * (len(grid) - 1) / max(n - 1, 1))

@@ -5,6 +5,7 @@ from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
 from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormAct, NormReLU
 from .oversampled import Oversampled
@@ -22,6 +23,7 @@ __all__ = [
     "Ensemble",
     "FieldDropout",
     "FrameBias",
+    "FromIrreps",
     "GConv",
     "GridAverage",
     "GroupNorm",
@@ -36,6 +38,7 @@ __all__ = [
     "Project",
     "Restrict",
     "SeparableGConv",
+    "ToIrreps",
     "Upsample",
     "in_frame",
     "redraw",

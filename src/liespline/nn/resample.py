@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .._check import whole
+from .._check import Size, sizes, whole
 from .._torch import as_new, beside
 from ..grids.grid import on_cpu
 from ..splines import bspline
@@ -23,23 +23,25 @@ class Downsample(OverSpace):
     """Anti-aliased down-sampling: a B-spline of the new spacing as low-pass filter, read at every `factor`-th point.
 
     Max pooling lets high frequencies alias and costs equivariance; this keeps it. `(B, C, N_h, *space)` to
-    `(B, C, N_h, *⌈space/factor⌉)`, symmetric about the image's centre at every size.
+    `(B, C, N_h, *⌈space/factor⌉)`, symmetric about the image's centre at every size; a factor for all axes of space, or
+    one per axis, such as (1, 2, 2) for thick slices.
     """
 
     taps: Tensor
 
-    def __init__(self, factor: int = 2, *, degree: int = 3) -> None:
+    def __init__(self, factor: int | Sequence[int] = 2, *, degree: int = 3) -> None:
         super().__init__()
-        self.factor, self.degree = whole("Downsample", "factor", factor), degree
+        self.factor, self.degree = _factor("Downsample", factor), degree
         self.register_buffer("taps", as_new(self._taps()), persistent=False)
 
     @on_cpu
     def _taps(self) -> Tensor:
-        """Return the filter at whole and half samples from its middle to where it is zero."""
-        if self.factor == 1:
-            return torch.tensor([1.0, 0.0], dtype=torch.float64)
-        steps = torch.arange((self.degree + 1) * self.factor + 1, dtype=torch.float64)
-        return bspline(steps / (2 * self.factor), self.degree)
+        """Return the filter at whole and half samples from its middle to where it is zero, a row per given factor."""
+        rows = []
+        for factor in self.factor if isinstance(self.factor, tuple) else (self.factor,):
+            steps = torch.arange((self.degree + 1) * factor + 1, dtype=torch.float64)
+            rows.append(bspline(steps / (2 * factor), self.degree) if factor > 1 else (steps == 0).double())
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Downsample:
         super()._apply(fn, recurse)
@@ -50,13 +52,15 @@ class Downsample(OverSpace):
 
     def space(self, x: Tensor) -> Tensor:
         """Filter and thin out one axis after another; at the border, by the part of the filter that is inside."""
-        return _along_axes(x, lambda axis: self._matrix(x.shape[axis]))
+        factors = sizes("Downsample", "factor", self.factor, x.ndim - 2)
+        taps = self.taps.expand(len(factors), -1)
+        return _along_axes(x, lambda axis: self._matrix(x.shape[axis], factors[axis - 2], taps[axis - 2]))
 
-    def _matrix(self, size: int) -> Tensor:
+    def _matrix(self, size: int, factor: int, taps: Tensor) -> Tensor:
         """Return the filter as a matrix `(samples kept, size)`."""
-        fine = 2 * torch.arange(size, device=self.taps.device)
-        distances = (_places(size, self.factor, fine.device).unsqueeze(1) - fine).abs()
-        matrix = self.taps[distances.clamp(max=len(self.taps) - 1)]
+        fine = 2 * torch.arange(size, device=taps.device)
+        distances = (_places(size, factor, fine.device).unsqueeze(1) - fine).abs()
+        matrix = taps[distances.clamp(max=len(taps) - 1)]
         return matrix / matrix.sum(1, keepdim=True)
 
     def extra_repr(self) -> str:
@@ -69,11 +73,12 @@ class Upsample(OverSpace):
 
     `up(x, size)` returns to that size, which has to be one that the factor brings to x's: `up(low, skip.shape[3:])`.
     Without it the size is `factor` times that of x, and the numbers are those of `nn.Upsample` (corners not aligned).
+    A factor for all axes of space, or one per axis.
     """
 
-    def __init__(self, factor: int = 2) -> None:
+    def __init__(self, factor: int | Sequence[int] = 2) -> None:
         super().__init__()
-        self.factor = whole("Upsample", "factor", factor)
+        self.factor = _factor("Upsample", factor)
 
     def forward(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
         """Interpolate `(B, C, N_h, *space)` to `(B, C, N_h, *size)`."""
@@ -81,26 +86,33 @@ class Upsample(OverSpace):
 
     def space(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
         """Interpolate `(B, channels, *space)` linearly between samples, the border continued by its edge value."""
-        sizes = [self.factor * n for n in x.shape[2:]] if size is None else list(size)
-        if len(sizes) != x.ndim - 2 or any(kept(m, self.factor) != n for m, n in zip(sizes, x.shape[2:], strict=False)):
+        factors, coarse = sizes("Upsample", "factor", self.factor, x.ndim - 2), tuple(x.shape[2:])
+        fine = tuple(f * n for f, n in zip(factors, coarse, strict=True)) if size is None else tuple(size)
+        brought = tuple(kept(n, f) for n, f in zip(fine, factors, strict=False))
+        if len(fine) != len(factors) or brought != coarse:
             raise ValueError(
-                f"Upsample: size = {tuple(sizes)}, which factor {self.factor} brings to "
-                f"{tuple(kept(m, self.factor) for m in sizes)}, but x has {tuple(x.shape[2:])}"
+                f"Upsample: size = {fine}, which factor {self.factor} brings to {brought}, but x has {coarse}"
             )
         dtype = torch.promote_types(x.dtype, torch.float32)
         # As matrix products: torch's own gradient sorts indices on a GPU where it must be the same every time.
-        return _along_axes(x, lambda axis: self._matrix(sizes[axis - 2], dtype, x.device))
+        return _along_axes(x, lambda axis: self._matrix(fine[axis - 2], factors[axis - 2], dtype, x.device))
 
-    def _matrix(self, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    def _matrix(self, size: int, factor: int, dtype: torch.dtype, device: torch.device) -> Tensor:
         """Return the weights `(size, ⌈size/factor⌉)` of the samples that each new one lies between."""
         fine = 2 * torch.arange(size, device=device).unsqueeze(1)
-        distances = (fine - _places(size, self.factor, device)).abs()
-        matrix = (1 - distances.to(dtype) / (2 * self.factor)).relu()
+        distances = (fine - _places(size, factor, device)).abs()
+        matrix = (1 - distances.to(dtype) / (2 * factor)).relu()
         return matrix / matrix.sum(1, keepdim=True)
 
     def extra_repr(self) -> str:
         """Show the factor."""
         return str(self.factor)
+
+
+def _factor(layer: str, value: int | Sequence[int]) -> int | Size:
+    """Return a factor for all axes, or one per axis."""
+    one = isinstance(value, int)
+    return whole(layer, "factor", value) if one else sizes(layer, "factor", value, len(value))  # type: ignore[arg-type]
 
 
 def kept(size: int, factor: int) -> int:

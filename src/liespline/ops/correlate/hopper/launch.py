@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from ...._check import Size
 from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
-from .tiles import Slab, aligned, covers, padded, slab, tile, weight_tile
+from .tiles import Slab, Tile, aligned, covers, padded, slab, tile, weight_tile
 
 
 class Placed(NamedTuple):
@@ -41,34 +42,35 @@ def input_gradient(
 
 def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines: Size, padding: list[int]) -> None:
     """Fill `found` with the kernel's gradient; its taps are evenly apart in memory."""
-    flat, window = found.flatten(4), found.shape[4:]
-    outputs, elements, channels, count, _ = flat.shape
     if not grad.numel():
         found.zero_()
         return
+    outputs, elements, channels, count = found.shape[:4]
+    window, (size_d, size_h) = tuple(found.shape[4:]), grad.shape[1:3]
     _, _, placed, places = views(table, lines, x.shape[4], outputs, elements, channels)
     spans, kc, op = placed.starts.shape[1], placed.width, aligned(outputs)
-    t = weight_tile(len(x), grad.shape[1], x.shape[3], tuple(window), elements, spans, kc, outputs)
+    t = weight_tile(len(x), size_d, x.shape[3], window, elements, spans, kc, outputs)
     box = _box(t.columns + window[2] - 1)
-    x_desc = _descriptor(x, [1, t.columns, t.planes, t.images, kc])
-    g_desc = _descriptor(grad, [1, box, t.planes, t.images, op])
-    tiles_w, tiles_d = -(-x.shape[3] // t.columns), -(-grad.shape[1] // t.planes)
-    steps = tiles_w * tiles_d * grad.shape[2] * -(-len(x) // t.images)
-    share = -(-steps // t.splits)
-    splits = -(-steps // share)
-    m = t.blocks * kc
-    partial = torch.empty(splits, elements, t.groups, window[2], m, op, device=x.device, dtype=torch.float32)
+    tiles_w, tiles_d = _ceil(x.shape[3], t.columns), _ceil(size_d, t.planes)
+    steps = tiles_w * tiles_d * size_h * _ceil(len(x), t.images)
+    share = _ceil(steps, t.splits)
+    splits = _ceil(steps, share)
+    partial = torch.empty(
+        splits, elements, t.groups, window[2], t.blocks * kc, op, device=x.device, dtype=torch.float32
+    )
+    flat = found.flatten(4)  # in place: taps are evenly apart
+    both = {"S": spans, "KW": window[2], "OUT": outputs, "OP": op, "MB": t.blocks, "KC": kc}
     weight_kernels.correlate_weight[(splits * elements * t.groups,)](
-        x_desc, g_desc, placed.starts, partial, elements, t.groups, steps, share, tiles_w, grad.shape[2], tiles_d,
-        *padding,
-        S=spans, KH=window[1], KW=window[2], OUT=outputs, OP=op, MB=t.blocks, WT=t.columns, PT=t.planes, BB=t.images,
-        KC=kc, WB=box, STAGES=t.stages, KEEP=t.keep, num_warps=8, maxnreg=168,
+        x_desc=_descriptor(x, [1, t.columns, t.planes, t.images, kc]),
+        g_desc=_descriptor(grad, [1, box, t.planes, t.images, op]),
+        starts=placed.starts, partial=partial, elements=elements, groups=t.groups, places=steps, share=share,
+        tiles_w=tiles_w, size_h=size_h, tiles_d=tiles_d, **_axes("pad", padding), **both,
+        KH=window[1], WT=t.columns, PT=t.planes, BB=t.images, WB=box, STAGES=t.stages, KEEP=t.keep,
+        num_warps=8, maxnreg=168,
     )  # fmt: skip
-    pack_kernels.unpack[(elements * window.numel(), -(-count * channels // 32))](
-        partial, places, flat, splits, partial.stride(0),
-        flat.stride(1), flat.stride(3), flat.stride(2), flat.stride(4), flat.stride(0),
-        T=count, C=channels, S=spans, LINES=window[0] * window[1], KW=window[2], GROUPS=t.groups, MB=t.blocks, KC=kc,
-        OUT=outputs, OP=op, BK=32,
+    pack_kernels.unpack[(elements * math.prod(window), _ceil(count * channels, 32))](
+        partial=partial, places=places, out=flat, splits=splits, split_stride=partial.stride(0),
+        **_kernel_steps(flat, 2, 0), **both, T=count, C=channels, LINES=window[0] * window[1], GROUPS=t.groups, BK=32,
     )  # fmt: skip
 
 
@@ -88,63 +90,91 @@ def views(
 
 
 def _correlate(x: Tensor, kernel: Tensor, placed: Placed, size: list[int], padding: list[int], back: bool) -> Tensor:
-    elements, spans = placed.starts.shape
-    flat, (kd, kh, kw) = kernel.flatten(4), kernel.shape[4:]
-    inner, outer = (0, 2) if back else (2, 0)  # the kernel's axes of what is read and of what is written
-    outputs, kc, op = flat.shape[outer], placed.width, padded(flat.shape[outer])
+    elements, outputs, window = len(placed.starts), kernel.shape[2 if back else 0], tuple(kernel.shape[4:])
     out = x.new_empty(len(x), *size, elements, outputs)
     if not out.numel():
         return out
-    s = slab(len(x), tuple(size), (kd, kh, kw), outputs, kc)
-    t = tile(len(x), tuple(size), kw, elements, outputs, kc)
-    lines = 2 if s else t.lines
-    n, steps = lines * op, (kh + lines - 1) * spans
-    rows = kw * n * steps if s is None else -(-(kh + 1) * kw * n // 256) * 256 * spans  # of a plane
-    line = (rows // (kh + lines - 1), kw * n) if s is None else (kw * n, rows // spans)
-    packed = x.new_empty(elements * kd * rows, kc)
-    pack_kernels.pack[(elements * kd * steps, kw)](
-        flat, placed.entries, packed,
-        flat.stride(1), flat.stride(3), flat.stride(inner), flat.stride(4), flat.stride(outer),
-        rows * kc, line[0] * kc, line[1] * kc,
-        T=flat.shape[3], C=flat.shape[inner], S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs, OP=op, KC=kc,
-        FLIP=back,
-    )  # fmt: skip
-    if s is not None:
-        _slab(x, packed, placed.starts, out, size, (kd, kh, kw), padding, s, rows // spans)
-        return out
+    own = slab(len(x), tuple(size), window, outputs, placed.width)
+    if own is None:
+        by = tile(len(x), tuple(size), window[2], elements, outputs, placed.width)
+        _by_lines(x, kernel, placed, out, padding, by, back)
+    else:
+        _by_slabs(x, kernel, placed, out, padding, own, back)
+    return out
+
+
+def _by_lines(x: Tensor, kernel: Tensor, placed: Placed, out: Tensor, padding: list[int], t: Tile, back: bool) -> None:
+    spans, (kd, kh, kw), kc = placed.starts.shape[1], kernel.shape[4:], placed.width
+    n = t.lines * padded(out.shape[-1])
+    # Rows are (plane, line, span, tap, column).
+    packed = _packed(x, kernel, placed, t.lines, kw * n * spans, kw * n, kw * n * spans * (kh + t.lines - 1), back)
     box = _box(t.columns + kw - 1)
-    x_desc = _descriptor(x, [1, box, t.planes, t.images, kc])
-    w_desc = TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], _swizzled(kc, 2))
-    counts = _counts(size, (t.planes, t.lines, t.columns))
-    count = elements * math.prod(counts) * -(-len(x) // t.images)
-    line_kernels.correlate[(min(t.each * _multiprocessors(x.device), count),)](
-        x_desc, w_desc, placed.starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
-        *out.stride()[:5], count, x.shape[2],
-        S=spans, KD=kd, KH=kh, KW=kw, LINES=t.lines, OUT=outputs, OP=op, WT=t.columns, PT=t.planes, BB=t.images,
-        KC=kc, WB=box, STAGES=t.stages, num_warps=8, maxnreg=t.registers,
+    tiles = _tiles(x, out, t.planes, t.lines, t.columns, t.images)
+    line_kernels.correlate[(min(t.each * _multiprocessors(x.device), tiles["tiles"]),)](
+        x_desc=_descriptor(x, [1, box, t.planes, t.images, kc]),
+        w_desc=TensorDescriptor(packed, list(packed.shape), [kc, 1], [n, kc], _swizzled(kc, 2)),
+        starts=placed.starts, **_sizes(out, padding), **tiles, height=x.shape[2],
+        S=spans, KD=kd, KH=kh, KW=kw, LINES=t.lines, OUT=out.shape[-1], OP=n // t.lines, WT=t.columns, PT=t.planes,
+        BB=t.images, KC=kc, WB=box, STAGES=t.stages, num_warps=8, maxnreg=t.registers,
+    )  # fmt: skip
+
+
+def _by_slabs(x: Tensor, kernel: Tensor, placed: Placed, out: Tensor, padding: list[int], s: Slab, back: bool) -> None:
+    spans, (kd, kh, kw), n = placed.starts.shape[1], kernel.shape[4:], 2 * padded(out.shape[-1])
+    # Rows are (plane, span, line, tap, column), and unused ones up to a whole box.
+    rows = _ceil((kh + 1) * kw * n, 256) * 256
+    packed = _packed(x, kernel, placed, 2, kw * n, rows, rows * spans, back)
+    tiles = _tiles(x, out, s.planes, 2 * s.pairs, 8, s.images)
+    slab_kernels.correlate[(min(_multiprocessors(x.device), tiles["tiles"]),)](
+        x_desc=_descriptor(x, [2, 16, s.planes, s.images, 16]),
+        w_desc=TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], _swizzled(16, 2)),
+        starts=placed.starts, **_sizes(out, padding), **tiles,
+        S=spans, KD=kd, KH=kh, KW=kw, PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes, BB=s.images, WIDE=16,
+        ROWS=rows, STAGES=2, num_warps=4, maxnreg=168,
+    )  # fmt: skip
+
+
+def _packed(
+    x: Tensor, kernel: Tensor, placed: Placed, lines: int, line: int, span: int, plane: int, back: bool
+) -> Tensor:
+    """The kernel in rows of KC channels, for products of `lines` output lines; a line, span and plane take so many."""
+    (elements, spans), (kd, kh, kw) = placed.starts.shape, kernel.shape[4:]
+    inner, outer = (0, 2) if back else (2, 0)  # the kernel's axes of what is read and of what is written
+    flat, outputs = kernel.flatten(4), kernel.shape[outer]
+    out = x.new_empty(elements * kd * plane, placed.width)
+    pack_kernels.pack[(elements * kd * (kh + lines - 1) * spans, kw)](
+        kernel=flat, entries=placed.entries, out=out, **_kernel_steps(flat, inner, outer),
+        plane_stride=plane * placed.width, line_stride=line * placed.width, span_stride=span * placed.width,
+        T=kernel.shape[3], C=kernel.shape[inner], S=spans, KD=kd, KH=kh, KW=kw, LINES=lines, OUT=outputs,
+        OP=padded(outputs), KC=placed.width, FLIP=back,
     )  # fmt: skip
     return out
 
 
-def _slab(
-    x: Tensor, packed: Tensor, starts: Tensor, out: Tensor, size: list[int], window: Size, padding: list[int],
-    s: Slab, rows: int,
-) -> None:  # fmt: skip
-    elements, spans = starts.shape
-    x_desc = _descriptor(x, [2, 16, s.planes, s.images, 16])
-    w_desc = TensorDescriptor(packed, list(packed.shape), [16, 1], [256, 16], _swizzled(16, 2))
-    counts = _counts(size, (s.planes, 2 * s.pairs, 8))
-    count = elements * math.prod(counts) * -(-len(x) // s.images)
-    slab_kernels.correlate[(min(_multiprocessors(x.device), count),)](
-        x_desc, w_desc, starts, out, elements, len(x), *size, counts[0], counts[2], counts[1], *padding,
-        *out.stride()[:5], count,
-        S=spans, KD=window[0], KH=window[1], KW=window[2], PAIRS=s.pairs, OUT=out.shape[-1], WT=8, PT=s.planes,
-        BB=s.images, WIDE=16, ROWS=rows, STAGES=2, num_warps=4, maxnreg=168,
-    )  # fmt: skip
+# ---- what kernels are told, by the names of their arguments ----
 
 
-def _counts(size: list[int], units: Size) -> list[int]:
-    return [-(-n // unit) for n, unit in zip(size, units, strict=True)]
+def _axes(name: str, values: Sequence[int]) -> dict[str, int]:
+    return {f"{name}_{axis}": value for axis, value in zip("dhw", values, strict=True)}
+
+
+def _sizes(out: Tensor, padding: list[int]) -> dict[str, Any]:
+    """The result (B, D, H, W, A, O) by its steps, and the border."""
+    steps = {f"out_{axis}": step for axis, step in zip("bdhwa", out.stride()[:5], strict=True)}
+    own = {"out": out, "batch": len(out), "elements": out.shape[4]}
+    return own | _axes("size", out.shape[1:4]) | _axes("pad", padding) | steps
+
+
+def _tiles(x: Tensor, out: Tensor, planes: int, lines: int, columns: int, images: int) -> dict[str, int]:
+    """How many tiles along each axis, and in all."""
+    counts = [_ceil(n, unit) for n, unit in zip(out.shape[1:4], (planes, lines, columns), strict=True)]
+    return {"tiles": out.shape[4] * math.prod(counts) * _ceil(len(x), images)} | _axes("tiles", counts)
+
+
+def _kernel_steps(flat: Tensor, inner: int, outer: int) -> dict[str, int]:
+    """The steps of a kernel (O, A, C, T, taps) in memory, from one channel read and one written to the next."""
+    axes = {"element": 1, "block": 3, "channel": inner, "tap": 4, "output": outer}
+    return {f"{name}_stride": flat.stride(axis) for name, axis in axes.items()}
 
 
 @lru_cache
@@ -168,3 +198,7 @@ def _descriptor(x: Tensor, box: list[int]) -> TensorDescriptor:
 
 def _box(columns: int) -> int:
     return next(n for n in (4, 2, 1) if columns % n == 0)
+
+
+def _ceil(value: int, unit: int) -> int:
+    return -(-value // unit)

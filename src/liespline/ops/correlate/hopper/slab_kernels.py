@@ -6,12 +6,11 @@
 span of 16 channels; its lines serve all KH·KW taps from shared memory. Two output lines make the columns of a product,
 PAIRS such pairs are the sums of a program. WIDE columns are copied, WT + KW − 1 of them are used.
 
-It is right where all 16 outputs of a line exist and are stored. With fewer, the mask of the store is known when it is
-compiled: the registers of the other columns are read by nobody. But products are written to registers asynchronously,
-and the instruction that waits for the last of them names none: such a register looks free from the last product on, and
-what is put there is overwritten. Measured on an H200: with 8 outputs the very last product of a tile was wrong in some
-sums, with whole numbers all else was exact (`reliability/gpu_volume.py`); that this is the cause is read, not shown.
-`tiles.slab` therefore gives it 16 outputs alone. To take fewer, store all columns, or hide OUT from the compiler.
+It is right where all 16 outputs of a line are stored. With 8 the last product of a tile was missing in some sums: the
+assembler had moved 20 of the conversions to bfloat16, which read sums, before the instruction that waits for products,
+as that names no register; with 16 it moves none, nor in any other of our kernels. `benchmarks/kernels.py` counts
+such instructions without a GPU, and found them exactly in the sums that an H200 had wrong. So `tiles.slab` gives it 16
+outputs alone.
 """
 
 from triton.experimental import gluon
