@@ -10,7 +10,8 @@ from torch import nn
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kernels import guarded
-from .kit import VERSION, Kit, Layers, build, checked
+from .kit import Kit, Layers
+from .widths import VERSION, build, checked
 
 
 def classifier(

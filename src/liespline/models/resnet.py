@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample
 from .kernels import guarded
-from .kit import VERSION, Kit, Layers, build, checked
+from .kit import Kit, Layers
+from .widths import VERSION, build, checked
 
 WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
 """The default widths of each version."""

@@ -13,7 +13,8 @@ from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kernels import guarded
-from .kit import VERSION, Kit, Layers, build, checked
+from .kit import Kit, Layers
+from .widths import VERSION, build, checked
 
 
 def unet(
