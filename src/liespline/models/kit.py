@@ -15,7 +15,19 @@ from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
-from ..nn import Centre, FieldDropout, GConv, Lift, NormAct, Oversampled, Project, SeparableGConv
+from ..nn import (
+    Centre,
+    FieldDropout,
+    FrameBias,
+    GConv,
+    InFrame,
+    Lift,
+    NormAct,
+    Oversampled,
+    Project,
+    Restrict,
+    SeparableGConv,
+)
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
@@ -37,32 +49,47 @@ class Layers(NamedTuple):
     activation: str | None = None
     smooth: bool = False
     """Whether activations and the last maximum follow rotations between those of the grid."""
+    breaking: bool = False
+    """Whether a `FrameBias` stands behind every correlation."""
 
 
 class Kit:
     """Makes the layers of a network on one grid and counts what they learn; a `dry` one counts and makes nothing."""
 
     def __init__(self, grid: Grid, layers: Layers, *, dry: bool = False) -> None:
-        self.grid, self.dry = grid, dry
-        self.kernel_size, kernel, n_k, self.separable, self.disc, activation, smooth = layers
-        self._activation = activation or ("silu" if smooth else "relu")
+        self.layers, self.dry = layers, dry
+        self.kernel_size, self.separable, self.disc = layers.size, layers.separable, layers.disc
+        self._activation = layers.activation or ("silu" if layers.smooth else "relu")
         activation_named("models", self._activation)
-        self._finer = smooth and len(grid) > 1  # a plain network has nothing to interpolate
         self._border = "disc" if self.disc else "zeros"
         self.d = grid.group.space_dim
+        self.first, self.parameters = grid, 0
+        self._on(grid, layers.n_k)
+
+    def _on(self, grid: Grid, n_k: int | Sequence[int] | None) -> None:
+        """Make the layers that follow on this grid."""
+        self.grid = grid
+        self._finer = self.layers.smooth and len(grid) > 1  # a plain network has nothing to interpolate
         # A basis for each layer, which learns the centres of its own deformable kernels.
-        self._basis = lambda: h_basis(grid, kernel, n_k)
+        self._basis = lambda: h_basis(grid, self.layers.kind, n_k)
         self._n_k, learned = len(self._basis()), self._basis().trainable
         self._n_centres = self._n_k * grid.group.dim if learned else 0
-        self.parameters = 0
+
+    def restrict(self, subgrid: Grid) -> Restrict:
+        """From the group to a subgroup, on which all layers that follow are made."""
+        layer = Restrict(self.grid, subgrid)
+        self._on(layer.out_grid, None)
+        return layer
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
         """From an image to the group, in a wide window."""
         size = wide(self.kernel_size, self.d)
         padding = "same" if stride == 1 else (size - 1) // 2
-        return self._make(
-            inputs * outputs * _splines(size, self.grid),
-            lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, **self._options(size)),
+        return self._framed(
+            self.first,
+            outputs,
+            inputs * outputs * _splines(size, self.first),
+            lambda: Lift(inputs, outputs, size, self.first, stride=stride, padding=padding, **self._options(size)),
         )
 
     def halving(self, inputs: int, outputs: int) -> nn.Module:
@@ -75,9 +102,11 @@ class Kit:
         inner = window - 2 if window > 3 else window  # as many splines as the window would have
         size, basis = 2 * inner + 1, _twice_as_wide(inner, self.d)
         options = {"stride": 2, "padding": inner, "x_basis": basis, **self._options(size)}
-        return self._make(
+        return self._framed(
+            self.first,
+            outputs,
             inputs * outputs * len(basis),
-            lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.grid, **options)),
+            lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.first, **options)),
         )
 
     def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
@@ -89,7 +118,9 @@ class Kit:
         parameters = inputs * outputs * splines * self._n_k
         if self.separable and window > 1:
             kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
-        return self._make(
+        return self._framed(
+            self.grid,
+            outputs,
             parameters + self._n_centres,
             lambda: guarded(
                 kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, **options)
@@ -137,6 +168,12 @@ class Kit:
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
         return self._make((inputs + 1) * outputs, lambda: PreciseLinear(inputs, outputs))
+
+    def _framed(self, grid: Grid, outputs: int, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
+        """A correlation, with a bias on the group behind it where the network may break its symmetry."""
+        if not self.layers.breaking:
+            return self._make(parameters, layer)
+        return self._make(parameters + outputs * len(grid), lambda: nn.Sequential(layer(), FrameBias(outputs, grid)))
 
     def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
         self.parameters += parameters
@@ -190,3 +227,8 @@ def _splines(window: int, grid: Grid) -> int:
     """How many spatial splines a layer has by default."""
     with torch.random.fork_rng(devices=[]):  # a seed gives the same network whether this was counted before or not
         return Lift(1, 1, window, grid).weight.shape[-1]
+
+
+def finished(network: nn.Module, layers: Layers) -> nn.Module:
+    """The network as its user gets it."""
+    return guarded(InFrame(network) if layers.breaking else network)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TypeVar
 
@@ -20,6 +20,15 @@ def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
     if len(widths) < least or not all(isinstance(width, int) and width >= 1 for width in widths):
         raise ValueError(f"{model}: widths = {tuple(widths)}; needs {least} or more whole numbers ≥ 1")
     return tuple(widths)
+
+
+def restrictions(model: str, restrict: Mapping[int, Grid] | None, stages: range) -> dict[int, Grid]:
+    """Return what is restricted where, or say which stages there are."""
+    found = dict(restrict or {})
+    if wrong := [stage for stage in found if stage not in stages]:
+        right = f"a whole number from {stages[0]} to {stages[-1]}" if stages else "left out: this one has no such stage"
+        raise ValueError(f"{model}: restrict names stage {wrong[0]!r}, must be {right}")
+    return found
 
 
 def build(
