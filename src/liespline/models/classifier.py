@@ -9,7 +9,8 @@ from torch import nn
 
 from ..grids import Grid
 from ..nn import Centre, Downsample
-from .kit import VERSION, Kit, Layers, build, checked, finished, restrictions
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked, restrictions
 
 
 def classifier(

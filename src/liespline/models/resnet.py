@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
-from .kit import VERSION, Kit, Layers, build, checked, finished, restrictions
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked, restrictions
 
 WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
 """The default widths of each version."""

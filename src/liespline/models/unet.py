@@ -12,7 +12,8 @@ from ..grids import Grid
 from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
-from .kit import VERSION, Kit, Layers, build, checked, finished
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked
 
 
 def unet(
