@@ -43,6 +43,8 @@ JOBS: dict[str, Callable[[], Ready]] = {
     "U-Net plain 64³ batch 2": lambda: volumes(ls.Trivial(3), 1, 2, 64, False),
     "ResNet-18 compiled": lambda: resnet("ResNet-18", "compiled"),
     "ResNet SO(2) 8 compiled": lambda: resnet("local", "compiled"),
+    "ResNet SO(2) 8 smooth compiled": lambda: resnet("smooth", "compiled"),
+    "ResNet SO(2) 8 of 0.2 compiled": lambda: resnet("0.2", "compiled"),
     "U-Net SE(3) 96³ batch 1": lambda: volumes(ls.SO3(), 24, 1, 96, False),
     "U-Net plain 96³ batch 1": lambda: volumes(ls.Trivial(3), 1, 1, 96, False),
     "ResNet-18 eager": lambda: resnet("ResNet-18", "eager"),

@@ -155,6 +155,8 @@ def resnet(kind: str, how: str, n: int = 8) -> Ready:
         "ResNet-18": lambda: plain_resnet(16),
         "plain": lambda: ls.models.resnet(3, 10, ls.uniform(ls.Trivial(2), 1), **options),
         "local": lambda: ls.models.resnet(3, 10, grid, **local, **options),
+        "smooth": lambda: ls.models.resnet(3, 10, grid, smooth=True, **local, **options),
+        "0.2": lambda: ls.models.resnet(3, 10, grid, widths=(24, 24, 48, 48), version=1, **local, **options),
         "3 × 3": lambda: ls.models.resnet(3, 10, grid, kernel_size=3, **local, **options),
         "separable": lambda: ls.models.resnet(3, 10, grid, separable=True, **local, **options),
         "converted": lambda: converted(n),

@@ -14,6 +14,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_products"],
     "functional/ends": ["core/test_ends"],
+    "functional/directions": ["core/test_vectors"],
     "functional/irreps": ["core/test_irreps"],
     "functional/bispectrum": ["core/test_bispectrum"],
     "functional/regular": ["core/test_semidirect"],
@@ -50,7 +51,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/training/learner": ["lab/test_learned", "lab/test_devices"],
     "lab/training/": [
         "lab/test_learned",
-        "lab/test_statistics",
+        "lab/test_scores",
         "lab/test_resume",
         "lab/test_faults",
         "lab/test_labelled",
@@ -62,19 +63,19 @@ NEAREST = {  # by how the file's name begins, first match first
         "lab/test_record",
         "lab/test_data_check",
         "lab/test_learned",
-        "lab/test_statistics",
+        "lab/test_scores",
         "lab/test_labelled",
     ],
     "lab/runs/": ["lab/test_scores", "lab/test_invariance"],
     "lab/tasks/images": ["lab/test_data_images", "lab/test_data_check", "lab/test_labelled"],
     "lab/tasks/volumes": ["lab/test_data_scans", "lab/test_volume_reading", "lab/test_volume_folders"],
     "lab/tasks/segment": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
-    "lab/tasks/": ["lab/test_scores", "lab/test_statistics", "lab/test_groups_cli"],
+    "lab/tasks/": ["lab/test_scores", "lab/test_groups_cli"],
     "lab/evaluation/scores": ["lab/test_scores", "lab/test_elements", "lab/test_invariance"],
     "lab/evaluation/elements": ["lab/test_elements", "lab/test_invariance"],
     "lab/evaluation/mask_files": ["lab/test_segment", "truth/test_masks"],
-    "lab/evaluation/evaluate": ["lab/test_statistics", "lab/test_record", "lab/test_learned"],
-    "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_masks"],
+    "lab/evaluation/evaluate": ["lab/test_scores", "lab/test_record", "lab/test_learned"],
+    "lab/evaluation/mask_scores": ["lab/test_segment", "lab/test_scores"],
     "lab/evaluation/predict": ["lab/test_predict", "truth/test_predict", "truth/test_unlike"],
     "lab/evaluation/inputs": ["lab/test_predict", "truth/test_predict", "lab/test_volume_folders"],
     "lab/evaluation/": ["lab/test_record", "lab/test_learned"],
@@ -109,14 +110,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "testing": ["core/test_check_group", "core/test_equivariance", "core/test_equivariance_measure"],
 }
 # What a fault in the lab faces when the nearest tests let it pass; all tests of the lab would take an hour.
-LAB = [
-    "lab/test_learned",
-    "lab/test_scores",
-    "lab/test_invariance",
-    "lab/test_statistics",
-    "lab/test_record",
-    "lab/test_predict",
-]
+LAB = ["lab/test_learned", "lab/test_scores", "lab/test_invariance", "lab/test_record", "lab/test_predict"]
 LAB += ["lab/test_data_check", "lab/test_augment", "lab/test_small_folders", "studies/test_paper_tasks"]
 # All that a run writes, again from the files.
 LAB += ["truth/test_images", "truth/test_table_order", "truth/test_segmentation", "truth/test_image_and_mask"]

@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-AFFINE = "studies/test_data_affine::test_"
+AFFINE = "studies/test_data_mnist::test_"
 TABLES = "studies/test_tables::test_"
 REPORT = "studies/test_report::test_"
 STUDIES = "../../studies"

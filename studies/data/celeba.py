@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from liespline.lab.data.files import DataError, existing
-from liespline.lab.data.split import SPLITS, Split, check_split
+from liespline.lab.data.split import SPLITS, Split
+from liespline.lab.settings import one_of
 
 from .celeba_prepare import COLUMNS, FORMAT, INDEX, MARKER, PICTURES, SIDE, prepare
 from .celeba_source import LANDMARKS, LANDMARKS_FILE, listed_and_present, read_source
@@ -40,7 +41,7 @@ def check(path: Path) -> list[str]:
 
 def load(path: Path, split: str) -> Split:
     """A split: uint8 images (B, 3, 128, 128), targets (B, 5, 2) landmarks in (row, column) pixels."""
-    path, split = Path(path), check_split(split)
+    path, split = Path(path), one_of("split", split, SPLITS)
     summary = _summary(path)
     images = npy_rows(existing(path / PICTURES, "the prepared images"))
     if images.shape[1:] != (SIDE, SIDE, 3) or images.dtype != np.uint8:

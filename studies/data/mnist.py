@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from liespline.lab.data.arrays import Array
 from liespline.lab.data.files import DataError, check_declared_size
-from liespline.lab.data.split import SPLITS, Split, check_split
+from liespline.lab.data.split import SPLITS, Split
+from liespline.lab.settings import one_of
 
 from .matrices import Matrices, places
 from .resample import transformed
@@ -60,7 +61,7 @@ def load(path: Path, split: str, variant: str = "rotated", deal: int = 0) -> Spl
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
-    check_split(split)
+    one_of("split", split, SPLITS)
     return _loaded(Path(path), split, variant, deal, _state(Path(path)))
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from liespline.lab.data.augment import ANY, Augmentation, Draws
 from liespline.lab.data.files import DataError
 from liespline.lab.data.samples import as_float
-from liespline.lab.data.split import SPLITS, Split, check_split
+from liespline.lab.data.split import SPLITS, Split
+from liespline.lab.settings import one_of
 
 from .hdf5 import hdf5_rows
 
@@ -44,7 +45,7 @@ def check(path: Path) -> list[str]:
 
 def load(path: Path, split: str) -> Split:
     """A split as 88×88 centre crops: uint8 images (B, 3, 88, 88), targets (B,) in {0, 1}."""
-    x_path, y_path = (Path(path) / file_name(check_split(split), part) for part in "xy")
+    x_path, y_path = (Path(path) / file_name(one_of("split", split, SPLITS), part) for part in "xy")
     for file in (x_path, y_path):
         packed = file.with_name(file.name + ".gz")
         if packed.exists() and not file.exists():

@@ -15,6 +15,7 @@ from PIL import Image
 
 import liespline as ls
 from liespline.lab import load
+from truth.shell import fails, succeeds
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 
@@ -62,11 +63,9 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         ("train digits --group o2 --basis 3x3", ["basis = (3, 3)", "one number"]),
     ],
 )
-def test_mistakes_end_with_a_clear_message(liespline, tmp_path, monkeypatch, line, words):
+def test_mistakes_end_with_a_clear_message(tmp_path, monkeypatch, line, words):
     monkeypatch.chdir(tmp_path)
-    status, text = liespline(*line.split())
-    assert status == 2, text
-    assert "Traceback" not in text
+    text = fails(*line.split())
     for word in words:
         assert word in text
     assert not list(tmp_path.iterdir())
@@ -88,10 +87,8 @@ def test_every_command_has_a_manual(liespline):
     commands = re.findall(r"^│ (\w+) {2,}", text, re.MULTILINE)
     assert {"demo", "train", "evaluate", "sweep", "export", "data", "predict"} <= set(commands)
     for command in commands:
-        status, manual = liespline(command, "--help")
-        assert status == 0
-        assert "Usage" in manual
-    status, manual = liespline("train", "--help")
+        assert "Usage" in succeeds(command, "--help")
+    manual = succeeds("train", "--help")
     for words in ("--group", "so2, o2, scale, sim2, gl2, so3, o3, none", "--kernel", "--elements", "--resume", "--set"):
         assert words in manual
 
@@ -133,28 +130,24 @@ def test_the_manual_of_a_task_shows_its_own_options(liespline, monkeypatch, task
         ("--set shift=1", "'grid_jitter'"),
     ],
 )
-def test_what_was_renamed_is_refused_with_its_new_name(liespline, tmp_path, old, now):
-    status, text = liespline("train", "images", "--data", tmp_path, *old.split())
-    assert (status, f" is called {now} now" in text) == (2, True), text
+def test_what_was_renamed_is_refused_with_its_new_name(tmp_path, old, now):
+    assert f" is called {now} now" in fails("train", "images", "--data", tmp_path, *old.split())
 
 
 def test_a_finished_run_is_exported_small_and_never_replaced(liespline, tmp_path, image_folder):
     run = tmp_path / "run"
-    status, text = liespline("train", "images", "--data", image_folder, "--out", run, *SMALL)
-    assert status == 0, text
+    succeeds("train", "images", "--data", image_folder, "--out", run, *SMALL)
     files = "config.yaml environment.json metrics.jsonl model.safetensors results.json report.html"
     assert not [name for name in files.split() if not (run / name).is_file()]
 
     files = sorted(image_folder.glob("*/*.png"))[:3]
-    status, text = liespline("predict", run, *files, "--json")
-    assert status == 0
+    text = succeeds("predict", run, *files, "--json")
     answers = json.loads(text)
     images = torch.stack([torch.from_numpy(np.array(Image.open(f))) for f in files])[:, None]
     trained = load(run)
     assert [(a["class"], pytest.approx(a["confidence"])) for a in answers] == trained.predict(images)
 
-    status, text = liespline("export", run, "--onnx", tmp_path / "small.onnx", "--compact")
-    assert status == 0, text
+    succeeds("export", run, "--onnx", tmp_path / "small.onnx", "--compact")
     session = onnxruntime.InferenceSession(str(tmp_path / "small.onnx"))
     found = session.run(["logits"], {"images": images.float().numpy() / 255})[0]
     np.testing.assert_allclose(found, trained(images).detach().numpy(), atol=1e-4)
@@ -163,16 +156,11 @@ def test_a_finished_run_is_exported_small_and_never_replaced(liespline, tmp_path
     assert b".py" not in (tmp_path / "small.onnx").read_bytes()  # no stack traces
 
     layers = json.loads(liespline("evaluate", run, "--layers", "--json")[1])["equivariance"]
-    status, text = liespline("evaluate", run, "--layers")
-    assert status == 0
+    text = succeeds("evaluate", run, "--layers")
     assert all(row["layer"] in text for row in layers)
 
-    status, text = liespline("train", "--resume", run)
-    assert status == 0
-    assert "report" in text
-    status, text = liespline("train", "images", "--data", image_folder, "--out", run, *SMALL)
-    assert status == 2
-    assert "already holds a run" in text
+    assert "report" in succeeds("train", "--resume", run)
+    assert "already holds a run" in fails("train", "images", "--data", image_folder, "--out", run, *SMALL)
 
 
 def test_the_same_seed_gives_the_same_numbers(liespline, tmp_path, image_folder):
@@ -185,43 +173,28 @@ def test_the_same_seed_gives_the_same_numbers(liespline, tmp_path, image_folder)
 
 
 @pytest.mark.parametrize(("kernel", "group"), [("local", "scale"), ("atrous", "so2"), ("deformable", "so2")])
-def test_every_kernel_trains(liespline, tmp_path, image_folder, kernel, group):
-    command = [
-        "train",
-        "images",
-        "--data",
-        image_folder,
-        "--group",
-        group,
-        "--kernel",
-        kernel,
-        "--out",
-        tmp_path / "run",
-    ]
-    status, text = liespline(*command, *SMALL, "--elements", "3")
-    assert status == 0, text
+def test_every_kernel_trains(tmp_path, image_folder, kernel, group):
+    words = f"--group {group} --kernel {kernel} --elements 3".split()
+    succeeds("train", "images", "--data", image_folder, "--out", tmp_path / "run", *SMALL, *words)
 
 
-def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(liespline, tmp_path, tiny_run):
+def test_a_run_that_was_interrupted_cannot_be_evaluated_yet(tmp_path, tiny_run):
     folder = tmp_path / "run"
     shutil.copytree(tiny_run.path, folder)
     for name in ("model.safetensors", "results.json", "report.html"):
         (folder / name).unlink()
     before = sorted(folder.rglob("*"))
     for command in (["evaluate", folder], ["predict", folder, "x.png", "--json"]):
-        status, text = liespline(*command)
-        assert status == 2
+        text = fails(*command)
         assert text.splitlines() == [
             f"Error: {folder}: holds a run that is not finished; resume it with `liespline train --resume {folder}`"
         ]
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_name_that_is_not_utf8_leaves_no_folder_behind(liespline, tmp_path, image_folder, monkeypatch):
+def test_a_name_that_is_not_utf8_leaves_no_folder_behind(tmp_path, image_folder, monkeypatch):
     monkeypatch.chdir(tmp_path)
     strange = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xffdata")
     shutil.copytree(image_folder, strange)
-    status, text = liespline("train", "images", "--data", strange, *SMALL)
-    assert status == 2
-    assert "not UTF-8; rename the folder" in text
+    assert "not UTF-8; rename the folder" in fails("train", "images", "--data", strange, *SMALL)
     assert [path.name for path in tmp_path.iterdir()] == [os.path.basename(strange)]

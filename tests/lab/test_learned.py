@@ -38,15 +38,8 @@ def numbered(tmp_path_factory):
 
 
 def config_for(folder, **more):
-    small = {
-        "group": "none",
-        "elements": 1,
-        "widths": (2, 2),
-        "batch_size": 8,
-        "epochs": 3,
-        "accelerator": "cpu",
-    } | more
-    return find_task("images").defaults.updated(data=str(folder), **small)
+    small = {"group": "none", "elements": 1, "widths": (2, 2), "batch_size": 8, "epochs": 3, "accelerator": "cpu"}
+    return find_task("images").defaults.updated(data=str(folder), **small | more)
 
 
 class Recorder(Augmentation):

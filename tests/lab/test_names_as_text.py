@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from liespline.lab.screen import Screen, printable
-from truth.shell import command
+from truth.shell import command, fails, succeeds
 
 SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
 # The second one ends so that its files' paths read as closing marks: x[/bold].
@@ -69,26 +69,19 @@ def test_the_report_shows_them_as_text(run):
     assert "[link=x]<u>[" in page.text
 
 
-def test_tables_and_messages_show_them_as_text(liespline, run, folder, tmp_path, monkeypatch):
+def test_tables_and_messages_show_them_as_text(run, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)  # names short enough for one line of a table
     files = [f"{name}/bold]<b>0.png" for name in NAMES]
-    status, text = liespline("predict", run, *files)
-    assert status == 0
+    text = succeeds("predict", run, *files)
     assert "\x1b" not in text
     for name in SHOWN:
         assert f"{name}/bold]<b>0.png" in text
 
-    status, text = liespline("data", "check", "images", folder)
-    assert status == 0, text
-    assert f"classes {SHOWN[2]} 6, {SHOWN[0]} 6, {SHOWN[1]} 6" in text
+    assert f"classes {SHOWN[2]} 6, {SHOWN[0]} 6, {SHOWN[1]} 6" in succeeds("data", "check", "images", folder)
 
-    status, text = liespline("predict", run, tmp_path / "[blink]\x1b]0;title\x07.png")
-    assert status == 2
-    assert "[blink]�]0;title�.png: does not exist" in text
+    assert "[blink]�]0;title�.png: does not exist" in fails("predict", run, tmp_path / "[blink]\x1b]0;title\x07.png")
 
-    status, text = liespline("train", "--resume", run)
-    assert status == 0
-    assert "[link=x]<u>[/report.html" in text
+    assert "[link=x]<u>[/report.html" in succeeds("train", "--resume", run)
 
 
 def test_what_is_left_out_is_named_as_text(trained):

@@ -95,16 +95,9 @@ def test_a_network_is_compiled_unless_its_windows_would_have_it_compiled_again(g
 
 
 def test_who_asks_for_it_all_the_same_is_told(tmp_path, monkeypatch):
-    config = Config("digits").updated(
-        group="gl2",
-        elements=(2, 2, 1, 1),
-        max_angle=27,
-        kernel="pointwise",
-        widths=(1, 1, 1, 1),
-        epochs=1,
-        train_fraction=0.05,
-    )
-    config = config.updated(grid_jitter=1.0, compile=True, accelerator="cpu")
+    small = {"group": "gl2", "elements": (2, 2, 1, 1), "max_angle": 27, "kernel": "pointwise", "widths": (1, 1, 1, 1)}
+    config = Config("digits").updated(**small, epochs=1, train_fraction=0.05, accelerator="cpu")
+    config = config.updated(grid_jitter=1.0, compile=True)
     assert any("--compile is left out: windows change" in remark for remark in preflight(Session(config)))
     assert not preflight(Session(config.updated(group="sim2", elements=(2, 2))))
     asked = []

@@ -11,6 +11,7 @@ from liespline.lab import load
 from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.tasks import find_task
+from truth.shell import fails, succeeds
 
 RNG = np.random.default_rng(0)
 
@@ -19,18 +20,14 @@ def answers(text):
     return json.JSONDecoder().raw_decode(text[text.index("[") :])[0]
 
 
-def test_an_image_smaller_than_the_windows_and_a_file_that_is_not_there(tmp_path, liespline, tiny_run):
+def test_an_image_smaller_than_the_windows_and_a_file_that_is_not_there(tmp_path, tiny_run):
     Image.fromarray(RNG.integers(0, 256, (3, 3), np.uint8)).save(tmp_path / "small.png")
-    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json")
-    assert status == 0, "padded by the network"
+    text = succeeds("predict", tiny_run.path, tmp_path / "small.png", "--any-size", "--json")
     assert sum(answers(text)[0]["probabilities"].values()) == pytest.approx(1, abs=1e-6)
-    status, text = liespline("predict", tiny_run.path, tmp_path / "nothing here")
-    assert (status, "does not exist" in text) == (2, True)
-    status, text = liespline("predict", tiny_run.path, tmp_path / "small.png", "--any-size")
-    assert (status, "p(across)" in text) == (0, True)
+    assert "does not exist" in fails("predict", tiny_run.path, tmp_path / "nothing here")
+    assert "p(across)" in succeeds("predict", tiny_run.path, tmp_path / "small.png", "--any-size")
     Image.fromarray(np.zeros((20, 20), np.uint8)).save(tmp_path / "sound.bmp")
-    status, text = liespline("predict", tiny_run.path, tmp_path / "sound.bmp")
-    assert (status, "expected PNG, JPEG or TIFF" in text) == (2, True)
+    assert "expected PNG, JPEG or TIFF" in fails("predict", tiny_run.path, tmp_path / "sound.bmp")
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])

@@ -1,16 +1,24 @@
-"""Scores against closed forms: of classes, of landmarks, and in a precision of their own."""
+"""Scores against closed forms and loops: of classes, landmarks and masks; and how sure they are."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from scipy import stats
 
-from liespline.lab.data.samples import in_colours
+from liespline import SO2
+from liespline.lab.data.samples import IGNORE, in_colours
+from liespline.lab.evaluation.evaluate import area_interval, area_variance, mean_of_shares, wilson
+from liespline.lab.evaluation.mask_scores import under_rotations
 from liespline.lab.evaluation.scores import in_precision, scores
 from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
+from liespline.lab.tasks import find_task
+from liespline.lab.tasks.masks import MaskScores, Segmentation, balanced_weights, dice, soft_dice
 from liespline.lab.tasks.objectives import Classification, Landmarks
+from liespline.lab.transforms import in_view
 
 
 def test_accuracy_counts_images_and_balanced_accuracy_classes():
@@ -63,3 +71,147 @@ def test_landmark_loss_is_least_at_the_landmarks_and_success_counts_them():
     counter.reset()
     counter.update(far, target)
     assert float(counter.compute()["success"]) == 0.5
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("m", "n", "apart"), [(80, 50, 1.5), (10, 90, 0.5), (10, 90, 3.0), (5, 5, 3.0), (5, 5, 0.5)])
+def test_areas_lie_in_95_of_100_intervals(m, n, apart):
+    """Normal classes, also where most areas are 1, and a bootstrap has no width."""
+    rng, truth = np.random.default_rng(0), stats.norm.cdf(apart / math.sqrt(2))
+    found = []
+    for _ in range(1500):
+        above = rng.normal(apart, size=(m, 1)) > rng.normal(size=n)
+        found.append(area_interval(float(above.mean()), n, m))
+    low, high = np.array(found).T
+    assert 0.93 < np.mean((low <= truth) & (truth <= high)) < 0.985
+
+
+def test_an_interval_of_areas_ends_where_they_are_doubtful():
+    for value, m, n in ((0.8, 30, 50), (1.0, 10, 10), (0.0, 4, 9)):
+        low, high = area_interval(value, m, n)
+        assert 0 <= low <= value <= high <= 1
+        for end in (low, high):
+            half = 1.959964 * math.sqrt(area_variance(end, m, n))
+            assert abs(end - value) == pytest.approx(half, abs=1e-6)
+    assert area_interval(1.0, 10, 10)[0] == pytest.approx(0.8002136, abs=1e-6), "by another root finder"
+
+
+def test_means_of_shares_lie_in_95_of_100_intervals():
+    truth, totals = np.array([0.5, 0.9, 0.8]), np.array([40, 12, 25])
+    right = np.random.default_rng(0).binomial(totals, truth, (1500, 3))
+    found = np.array([mean_of_shares(list(zip(row.tolist(), totals.tolist(), strict=True))) for row in right])
+    share = np.mean((found[:, 0] <= truth.mean()) & (truth.mean() <= found[:, 1]))
+    assert 0.935 < share < 0.975
+    half = 1.96 * math.sqrt(sum(truth * (1 - truth) / totals)) / 3
+    assert np.mean(found[:, 1] - found[:, 0]) == pytest.approx(2 * half, rel=0.1), "the normal one"
+    assert mean_of_shares([(7, 20)]) == pytest.approx(wilson(7, 20))
+    low, high = mean_of_shares([(20, 20), (0, 5)])
+    assert low < 0.45 < 0.55 < high, "sure answers have a width"
+
+
+def counted(*counts):
+    return torch.cat([torch.full((count,), label) for label, count in enumerate(counts)])
+
+
+def test_uneven_classes_pick_another_score():
+    for counts, monitor in (
+        ((50, 50), "accuracy"), ((70, 50), "accuracy"), ((80, 50), "auc"), ((10, 90), "auc"),
+        ((40, 40, 45), "accuracy"), ((40, 40, 90), "balanced_accuracy"),
+    ):  # fmt: skip
+        objective = Classification([str(i) for i in range(len(counts))])
+        objective.look_at(counted(*counts))
+        assert objective.monitor == monitor, counts
+
+
+def test_weighted_classes_count_the_same():
+    targets = counted(90, 10)
+    outputs = torch.randn(100, 2, generator=torch.Generator().manual_seed(0))
+    by_class = [torch.nn.functional.cross_entropy(outputs[targets == k], targets[targets == k]) for k in (0, 1)]
+    task = find_task("images")
+    config = task.defaults.updated(class_weights=True)
+    objective = task.objective(config, Signature(1, (9, 9), ("a", "b"))).train()
+    objective.look_at(targets)
+    assert float(objective.loss(outputs, targets)) == pytest.approx(float(sum(by_class) / 2))
+    halves = [objective.loss(outputs[i::2], targets[i::2]) for i in (0, 1)]
+    assert float(sum(halves) / 2) == pytest.approx(float(objective.loss(outputs, targets))), "two processes as one"
+    plain = float(torch.nn.functional.cross_entropy(outputs, targets))
+    assert float(objective.eval().loss(outputs, targets)) == pytest.approx(plain), "what is reported is not weighted"
+
+
+DRAW = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(2, 3, 6, 7, generator=DRAW)
+TARGET = torch.randint(0, 3, (2, 6, 7), generator=DRAW)
+TARGET[0, 0] = IGNORE
+
+
+def test_loss_is_what_a_loop_over_voxels_gives():
+    weights = [0.5, 1.0, 1.5]
+    entropy = weight_sum = 0.0
+    both, shares, truth = np.zeros(3), np.zeros(3), np.zeros(3)
+    for image in range(2):
+        for y in range(6):
+            for x in range(7):
+                t = int(TARGET[image, y, x])
+                if t == IGNORE:
+                    continue
+                p = torch.softmax(LOGITS[image, :, y, x].double(), 0).numpy()
+                entropy -= weights[t] * math.log(p[t])
+                weight_sum += weights[t]
+                both[t] += p[t]
+                shares += p
+                truth[t] += 1
+    soft = (2 * both + 1) / (shares + truth + 1)
+    expected = entropy / weight_sum + 1 - soft[1:].mean()
+    objective = Segmentation(("a", "b", "c"), weighted=True)
+    objective.weights = torch.tensor(weights)
+    assert float(objective.eval().loss(LOGITS, TARGET)) != pytest.approx(expected, rel=1e-5)
+    objective.train()
+    assert float(objective.loss(LOGITS, TARGET)) == pytest.approx(expected, rel=1e-5)
+    assert np.allclose(soft_dice(LOGITS, TARGET, range(3)), soft, rtol=1e-5)
+
+
+def test_a_perfect_answer_costs_nothing_and_an_empty_batch_is_finite():
+    target = TARGET.clamp(max=2)
+    perfect = 40 * torch.nn.functional.one_hot(target, 3).movedim(-1, 1).float()
+    assert float(Segmentation("abc").loss(perfect, target)) < 1e-5
+    zeros = torch.zeros(1, 3, 4, 4, requires_grad=True)
+    Segmentation("abc").loss(zeros, torch.zeros(1, 4, 4, dtype=torch.long)).backward()
+    assert zeros.grad.isfinite().all()
+
+
+def test_absent_classes_have_no_scores_and_do_not_count():
+    scores = MaskScores(("a", "b", "c"))
+    target = torch.tensor([[[0, 0, 1, 1]]])
+    scores.update(torch.tensor([[[0, 1, 1, 1]]]), target)
+    assert "Dice, c" not in scores.per_class()
+    assert float(scores.compute()) == pytest.approx(2 * 2 / 5)
+
+
+def test_weights():
+    root = math.sqrt(3)
+    assert balanced_weights(torch.tensor([75, 25])).tolist() == pytest.approx([2 / (1 + root), 2 * root / (1 + root)])
+    objective = Segmentation(("a", "b"), weighted=True)
+    objective.look_at(torch.tensor([[70, 20], [5, 5]]))
+    assert objective.weights.tolist() == pytest.approx([2 / (1 + root), 2 * root / (1 + root)])
+
+
+def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
+    """A threshold knows no direction: its masks turn with the image. A slope of the image does not turn."""
+    at = torch.arange(65) - 32.0
+    y, x = torch.meshgrid(at, at, indexing="ij")
+    images = torch.exp(-((y - 9) ** 2 + (x + 5) ** 2) / 90)[None, None]
+    masks = (images[:, 0] > 0.5).long()
+    angles = torch.tensor([[math.pi / 4], [2.0]])
+
+    def threshold(image):
+        return torch.cat([0.5 - image, image - 0.5], 1)
+
+    def slope(image):
+        return torch.cat([0 * image, torch.gradient(image, dim=2)[0]], 1)
+
+    tables = under_rotations(threshold, images, masks, SO2(), angles, 2)  # (rotations, 3, 2, 2)
+    assert float(dice(tables)[..., 1].min()) > 0.98
+    assert (tables.sum((2, 3)) == int(in_view((65, 65)).sum())).all()
+    assert float(dice(under_rotations(slope, images, masks, SO2(), angles, 2))[:, 2, 1].max()) < 0.9

@@ -24,19 +24,12 @@ from liespline.lab.evaluation.predict import predict_files
 from liespline.lab.runs.trained import load
 from liespline.lab.tasks import find_task
 from liespline.lab.training.learner import EpochNumbers
+from truth.shell import fails, succeeds
 
 
 def settings(folder, **changes):
-    small = {
-        "elements": 4,
-        "widths": (4, 6),
-        "epochs": 2,
-        "batch_size": 8,
-        "patch": 32,
-        "accelerator": "cpu",
-        "lr": 0.02,
-    }
-    return find_task("segment").defaults.updated(**small | {"data": str(folder)} | changes)
+    small = {"elements": 4, "widths": (4, 6), "epochs": 2, "batch_size": 8, "patch": 32, "accelerator": "cpu"}
+    return find_task("segment").defaults.updated(**small | {"lr": 0.02, "data": str(folder)} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -105,28 +98,24 @@ def test_data_without_test_images_are_scored_on_those_that_there_are(tmp_path, l
         discs(tmp_path / "data" / split, 6, seed=number)
     run = new_run(settings(tmp_path / "data", epochs=1), tmp_path / "run")
     assert run.read_results()["split"] == "valid"
-    status, said = liespline("evaluate", run.path)
-    assert status == 2
+    said = fails("evaluate", run.path)
     assert "no row is of split 'test'" in " ".join(said.split())
     assert liespline("evaluate", run.path, "--split", "valid")[0] == 0
 
 
-def test_a_patch_that_cannot_be_halved(tmp_path, liespline):
+def test_a_patch_that_cannot_be_halved(tmp_path):
     folder = discs(tmp_path / "set", 8, 36)
-    status, said = liespline("train", "segment", "--data", folder, "--patch", 30)
-    assert status
-    assert "take a multiple of 8" in said
+    assert "take a multiple of 8" in fails("train", "segment", "--data", folder, "--patch", 30)
 
 
-def test_masks_of_new_files(tmp_path, segmented, liespline):
+def test_masks_of_new_files(tmp_path, segmented):
     folder = discs(tmp_path / "new", 2, 50, seed=5)
     big = np.asarray(Image.open(folder / "images" / "00.png"))
     tags = [(33550, "d", 3, (0.5, 0.5, 0.0), True)]
     tifffile.imwrite(folder / "images" / "big.tif", np.tile(big, (3, 4)), tile=(32, 32), extratags=tags)
     (folder / "images" / "notes.txt").touch()
     out = tmp_path / "out"
-    status, said = liespline("predict", segmented.path, folder / "images", "--out", out, "--tile", 96, "--json")
-    assert status == 0, said
+    said = succeeds("predict", segmented.path, folder / "images", "--out", out, "--tile", 96, "--json")
     assert "1 file is left out" in said
     assert "notes.txt" in said
     truth = np.asarray(Image.open(folder / "masks" / "00.png"))
@@ -159,12 +148,11 @@ def test_what_predict_refuses(tmp_path, segmented, liespline, arguments, says):
     assert says in said
 
 
-def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented, liespline):
+def test_masks_of_a_coarser_level_have_its_size(tmp_path, segmented):
     pyramid(tmp_path / "p.tif")
     for level, size in ((0, (128, 192)), (1, (64, 96))):
         out = tmp_path / str(level)
-        status, said = liespline("predict", segmented.path, tmp_path / "p.tif", "--out", out, "--level", level)
-        assert status == 0, said
+        succeeds("predict", segmented.path, tmp_path / "p.tif", "--out", out, "--level", level)
         assert tifffile.imread(out / "p.tif").shape == size
 
 
@@ -191,11 +179,9 @@ def test_half_done_masks_are_known_by_the_network_the_side_and_the_level(tmp_pat
     assert len({first, *others}) == 4
 
 
-def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run, liespline):
+def test_masks_do_not_come_from_other_tasks(tmp_path, tiny_run):
     for option, says in ((("--out", tmp_path), "only masks go to a folder"), (("--tile", 64), "are for masks")):
-        status, said = liespline("predict", tiny_run.path, tmp_path, *option)
-        assert status
-        assert says in said
+        assert says in fails("predict", tiny_run.path, tmp_path, *option)
 
 
 def test_the_network_as_a_library(segmented):
@@ -205,9 +191,8 @@ def test_the_network_as_a_library(segmented):
     assert torch.allclose(shares.sum(1), torch.ones(1, 50, 70))
 
 
-def test_onnx_files_say_what_comes_out_and_what_goes_in(tmp_path, segmented, liespline):
-    status, said = liespline("export", segmented.path, "--onnx", tmp_path / "net.onnx")
-    assert status == 0, said
+def test_onnx_files_say_what_comes_out_and_what_goes_in(tmp_path, segmented):
+    succeeds("export", segmented.path, "--onnx", tmp_path / "net.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
     about = session.get_modelmeta().custom_metadata_map
     assert json.loads(about["classes"]) == ["background", "1"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from liespline.lab.tasks import find_task
 from liespline.lab.tasks.base import remarks
 from liespline.lab.training.train import preflight
 from liespline.models.kit import AtLeast
+from truth.shell import succeeds
 
 
 @pytest.fixture
@@ -115,13 +115,12 @@ def test_too_few_steps_are_said(sixty: Path) -> None:
     [((), 44, 5), (("train_on_val=true",), 52, 6), (("train_fraction=0.5",), 22, 2), (("fold=1", "folds=3"), 34, 4)],
 )
 def test_the_steps_that_are_said_are_taken(
-    sixty: Path, settings: tuple[str, ...], images: int, steps: int, liespline: Callable[..., tuple[int, str]]
+    sixty: Path, settings: tuple[str, ...], images: int, steps: int, liespline
 ) -> None:
     """Of the images that are trained on: a share of them, or those to validate too."""
     out, given = sixty.parent / "run", [word for one in settings for word in ("--set", one)]
     small = "--group none --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()
-    status, said = liespline("train", "images", "--data", sixty, "--out", out, *small, *given)
-    assert status == 0, said
+    said = succeeds("train", "images", "--data", sixty, "--out", out, *small, *given)
     assert f"{images} for training, 8 per step: {steps} steps in 1 epoch;" in said
     assert Run(out).read_metrics()[0]["step"] == steps
     assert "fold=1" not in settings or f"fold 1 of 3: {images} to train on, " in said

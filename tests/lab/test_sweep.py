@@ -18,6 +18,7 @@ from liespline.lab.sweep import plan as planning
 from liespline.lab.sweep import processes_engine as module
 from liespline.lab.sweep.plan import MAY_DIFFER, plan, sweep
 from liespline.lab.sweep.study import Study
+from truth.shell import fails, succeeds
 
 TWO = Study(
     task="digits",
@@ -130,13 +131,9 @@ def study(tmp_path, monkeypatch):
 def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkeypatch):
     monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: "feed+changes")
     asked = ("sweep", f"{study}:ONE", "--set", "lr=0.01")
-    status, said = liespline(*asked)
-    assert status
-    assert "differs from commit feed: commit the changes first" in said
+    assert "differs from commit feed: commit the changes first" in fails(*asked)
     assert not Path("runs").exists(), "nothing is trained in vain"
-    status, said = liespline(*asked, "--uncommitted")
-    assert status == 0, said
-    assert "so2-2 seed 0: done" in said
+    assert "so2-2 seed 0: done" in succeeds(*asked, "--uncommitted")
     head, line = map(json.loads, Path("results/mine_one.jsonl").read_text().splitlines())
     assert head == {"study": "mine_one", "about": "Digits. One of them."}
     assert (line["study"], line["network"], line["seed"]) == ("mine_one", "so2-2", 0)
@@ -145,27 +142,24 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
     assert line["results"]["scores"]["accuracy"] == pytest.approx(results["scores"]["accuracy"])
     # the run's folder is gone: what has a line is done, and other settings are refused
     before = Path("results/mine_one.jsonl").read_bytes()
-    status, said = liespline(*asked, "--uncommitted", "--out", "elsewhere")
+    said = succeeds(*asked, "--uncommitted", "--out", "elsewhere")
     assert "so2-2 seed 0: done, in" in said
     assert not Path("elsewhere").exists()
-    status, said = liespline("sweep", f"{study}:ONE", "--set", "lr=0.02", "--out", "elsewhere")
-    assert status
+    said = fails("sweep", f"{study}:ONE", "--set", "lr=0.02", "--out", "elsewhere")
     assert "has so2-2 seed 0 with lr = 0.01, not 0.02; name another file with --results" in " ".join(said.split())
     assert Path("results/mine_one.jsonl").read_bytes() == before
-    status, said = liespline(
-        "sweep", "mine:ONE", "--set", "lr=0.02", "--results", "other.jsonl", "--out", "o", "--dry-run"
-    )
-    assert (status, said.strip()) == (0, "so2-2 seed 0: to do"), "a module, its name and another file"
+    said = succeeds("sweep", "mine:ONE", "--set", "lr=0.02", "--results", "other.jsonl", "--out", "o", "--dry-run")
+    assert said.strip() == "so2-2 seed 0: to do"
     # killed between the end of a run and its line
     file = Path("results/mine_one.jsonl")
     file.write_text(file.read_text().splitlines(keepends=True)[0])
     monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: None)
-    status, said = liespline(*asked, "--uncommitted")
-    assert (status, file.read_bytes()) == (0, before)
+    said = succeeds(*asked, "--uncommitted")
+    assert file.read_bytes() == before
     assert "no commit; in a copy of the source, first: git describe" in " ".join(said.split())
 
 
-def test_what_is_no_study_is_named(study, liespline):
+def test_what_is_no_study_is_named(study):
     study.with_name("broken.py").write_text("STUDY = Study()")
     for asked, words in (
         ("nowhere.py", r"nowhere.py: does not exist; expected the file that holds the study"),
@@ -174,8 +168,7 @@ def test_what_is_no_study_is_named(study, liespline):
         ("no.such.module", r"study no.such.module:STUDY: there is no module no in .*; start in the folder that holds"),
         ("broken.py", r"study broken.py:STUDY: cannot be imported \(NameError: name 'Study' is not defined\)"),
     ):
-        status, said = liespline("sweep", asked)
-        assert status
+        said = fails("sweep", asked)
         assert re.search(words, " ".join(said.split()))
 
 

@@ -17,6 +17,7 @@ from liespline.lab.symmetry.findings import WEAK, advice, largest, slope
 from liespline.lab.symmetry.statistics import elements, holm, pose_found, share
 from liespline.lab.symmetry.transformations import Transformations, is_rotation, signed_permutations
 from liespline.lab.tasks.images import load
+from truth.shell import fails, succeeds
 
 SQUARE, CUBE = signed_permutations(2), signed_permutations(3)
 
@@ -174,13 +175,12 @@ def noise(tmp_path, few_steps):
 
 
 def test_the_command_on_images(noise, liespline, tmp_path):
-    status, text = liespline("data", "symmetry", noise(0), "--json")
-    assert status == 0
+    text = succeeds("data", "symmetry", noise(0), "--json")
     found = json.loads(text[: text.rindex("}") + 1])
     assert found["pose"]["low"] <= found["chance"] <= found["pose"]["high"]
     assert found["with_ramp"]["low"] > found["chance"]
     assert "rotations and reflections fit (--group o2)" in found["sentence"]
-    status, text = liespline("data", "symmetry", noise(1.5), "--picture", tmp_path / "found.svg", "--json")
+    text = succeeds("data", "symmetry", noise(1.5), "--picture", tmp_path / "found.svg", "--json")
     found = json.loads(text[: text.rindex("}") + 1])
     assert found["pose"]["low"] > 0.3
     assert found["at_random"]["low"] <= found["chance"] <= found["at_random"]["high"]
@@ -209,7 +209,7 @@ def test_no_image_is_looked_at_twice(monkeypatch, noise):
     assert not fitted & looked_at
 
 
-def test_volumes_and_too_few_images(tmp_path, few_steps, liespline):
+def test_volumes_and_too_few_images(tmp_path, few_steps):
     rng = np.random.default_rng(0)
     light = np.linspace(100, 0, 7)[:, None, None]
     sets = {
@@ -221,9 +221,6 @@ def test_volumes_and_too_few_images(tmp_path, few_steps, liespline):
         )
     }
     np.savez(tmp_path / "lit.npz", **sets)
-    status, text = liespline("data", "symmetry", tmp_path / "lit.npz")
-    assert status == 0
+    text = succeeds("data", "symmetry", tmp_path / "lit.npz")
     assert "rotations about axis 0 and reflections that keep it are not seen" in text
-    status, text = liespline("data", "symmetry", archive(tmp_path / "few.npz"))
-    assert status == 2
-    assert "at least 10 each are needed" in text
+    assert "at least 10 each are needed" in fails("data", "symmetry", archive(tmp_path / "few.npz"))

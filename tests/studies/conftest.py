@@ -15,3 +15,15 @@ def program():
         return status, out + err
 
     return call
+
+
+@pytest.fixture
+def refused(program):
+    """What such a program says as it ends with status 2, in words."""
+
+    def call(main, *arguments):
+        status, said = program(main, *arguments)
+        assert (status, "Traceback" in said) == (2, False), said
+        return said
+
+    return call

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,6 @@ SOURCE_FAULTS = {
         r"(announces 30 images but lists|line \d+: is)",
     ),
     "listed twice": (lambda s: edit(s / WHO, "003b.jpg", "003a.jpg"), r"line 8: 003a\.jpg is listed twice"),
-    "path to elsewhere": (lambda s: edit(s / LIST, "003b.jpg", "../../x"), r"line 10: '\.\./\.\./x' is no plain file"),
     "binary": (lambda s: (s / WHO).write_bytes(b"\xff\x00" * 50), r"identity_CelebA\.txt, line 1: is no text line"),
     "no landmark file": (lambda s: (s / LIST).unlink(), r"list_landmarks_celeba\.txt: does not exist.*not the _align_"),
     "no images": (lambda s: shutil.rmtree(s / "img_celeba"), r"img_celeba: is no folder"),
@@ -77,15 +75,6 @@ def test_unusable_images_are_left_out_by_name_and_counted(tmp_path):
     assert celeba.check(tmp_path / "out") == []
 
 
-def test_a_huge_picture_is_not_decoded(tmp_path):
-    source = official(tmp_path / "src")
-    Image.new("1", (20_000, 20_000)).save(source / "img_celeba" / "002c.png")
-    (source / "img_celeba" / "002c.png").rename(source / "img_celeba" / "002c.jpg")
-    start = time.monotonic()
-    assert celeba.prepare(source, tmp_path / "out")["dropped"] == {"unreadable image": 1}
-    assert time.monotonic() - start < 60
-
-
 PREPARED_FAULTS = {
     "unfinished": (lambda o: (o / "prepared.json").unlink(), "python -m studies.data.celeba_prepare SRC"),
     "other format": (lambda o: (o / "prepared.json").write_text("{}"), r"of another format"),
@@ -95,10 +84,6 @@ PREPARED_FAULTS = {
     "images truncated": (
         lambda o: os.truncate(o / "images.npy", 9999),
         r"images\.npy: cannot be read as a NumPy array",
-    ),
-    "images pickled": (
-        lambda o: np.save(o / "images.npy", np.array([{}]), allow_pickle=True),
-        r"images\.npy: cannot be read as a NumPy array .*Python objects",
     ),
     "images of other shape": (
         lambda o: np.save(o / "images.npy", np.zeros((18, 64, 64, 3), np.uint8)),

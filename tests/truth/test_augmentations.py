@@ -11,6 +11,7 @@ from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.samples import IGNORE
 from liespline.lab.settings import ConfigError
 from liespline.lab.training.learner import Learner
+from truth.shell import fails, succeeds
 
 PLANE = ["rotate", "flip", "mirror", "zoom-shear", "elastic", "affine", "rotate+flip", "mirror+zoom-shear+elastic"]
 PLANE += ["rotate+flip+zoom-shear+elastic"]
@@ -127,11 +128,9 @@ def test_what_makes_no_sense_is_refused_by_name(name, dimensions, says):
         ("pcam", "affine", "choose one of rot90, no-rot90, rotate, none"), ("celeba", "rotate", "one of none, zoom"),
     ],
 )  # fmt: skip
-def test_the_command_refuses_before_it_reads_a_file(task, name, says, tmp_path, liespline):
+def test_the_command_refuses_before_it_reads_a_file(task, name, says, tmp_path):
     data = [] if task == "digits" else ["--data", tmp_path]
-    status, said = liespline("train", task, *data, "--augment", name, "--out", tmp_path / "run")
-    assert status == 2
-    assert says in said
+    assert says in fails("train", task, *data, "--augment", name, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -153,7 +152,7 @@ SMALL = "--epochs 1 --batch-size 5 --accelerator cpu --quiet --set widths=2,2,2"
 
 
 @pytest.mark.parametrize("name", ["rotate+flip", "affine+elastic", "flip"])
-def test_training_sees_images_with_masks_that_fit(name, tmp_path, liespline, monkeypatch):
+def test_training_sees_images_with_masks_that_fit(name, tmp_path, monkeypatch):
     """The whole road: files, patches, batches, the device, and the step that learns from them."""
     folder, seen, step = slopes(tmp_path / "data", ".png", (36, 45)), [], Learner.training_step
 
@@ -163,20 +162,17 @@ def test_training_sees_images_with_masks_that_fit(name, tmp_path, liespline, mon
 
     monkeypatch.setattr(Learner, "training_step", watched)
     arguments = ["--data", folder, "--augment", name, "--patch", 28, "--elements", 2, "--out", tmp_path / "run", *SMALL]
-    status, said = liespline("train", "segment", *arguments)
-    assert status == 0, said
+    succeeds("train", "segment", *arguments)
     images, masks = (np.concatenate(parts) for parts in zip(*seen, strict=True))
     assert len(images) >= 100
     assert agreement(images * 255 / 120, masks) > 0.998
     assert ((masks == IGNORE).mean() > 0.02) == (name != "flip")
 
 
-def test_volumes_with_masks_take_what_volumes_can(tmp_path, liespline):
+def test_volumes_with_masks_take_what_volumes_can(tmp_path):
     folder = slopes(tmp_path / "data", ".nii.gz", (12, 14, 12))
     more = ["--data", folder, "--patch", 8, "--group", "none", *SMALL]
-    status, said = liespline("train", "segment", "--augment", "elastic", "--out", tmp_path / "no", *more)
-    assert status == 2
+    said = fails("train", "segment", "--augment", "elastic", "--out", tmp_path / "no", *more)
     assert "augment (task segment) 'elastic': elastic is for images, not for volumes" in said
     assert not (tmp_path / "no").exists()
-    status, said = liespline("train", "segment", "--augment", "rotate-z+flip", "--out", tmp_path / "yes", *more)
-    assert status == 0, said
+    succeeds("train", "segment", "--augment", "rotate-z+flip", "--out", tmp_path / "yes", *more)

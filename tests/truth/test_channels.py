@@ -8,7 +8,7 @@ import tifffile
 import torch
 
 from liespline.lab import load
-from truth.shell import command
+from truth.road import ended
 
 SMALL = tuple("--elements 2 --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split())
 
@@ -24,16 +24,14 @@ def test_images_take_tiff_of_any_channels(tmp_path, channels, dtype):
             plan = None if channels == 1 else "contig"
             stored = values[..., 0] if channels == 1 else values
             tifffile.imwrite(root / name / f"{i}.tif", stored, photometric="minisblack", planarconfig=plan)
-    status, _, said = command("train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)
-    assert status == 0, said
+    ended(0, "train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)
     net, file = load(tmp_path / "run"), root / "light" / "3.tif"
     assert net.signature.in_channels == channels
     samples = np.atleast_3d(tifffile.imread(file)).astype(np.float32)
     samples = samples if dtype == np.float32 else samples / np.float32(np.iinfo(dtype).max)
     with torch.no_grad():
         shares = net(torch.from_numpy(samples).movedim(-1, 0)[None])[0].double().softmax(0).numpy()
-    status, out, said = command("predict", tmp_path / "run", file, "--json")
-    assert status == 0, said
+    out = ended(0, "predict", tmp_path / "run", file, "--json")[0]
     assert list(json.loads(out)[0]["probabilities"].values()) == pytest.approx(shares, abs=1e-6)
 
 
@@ -44,6 +42,5 @@ def test_odd_ones_are_named(tmp_path):
         for i in range(4):
             values = np.full((16, 16, 4 if (name, i) == ("b", 2) else 5), i, np.uint8)
             tifffile.imwrite(root / name / f"{i}.tif", values, photometric="minisblack", planarconfig="contig")
-    status, _, said = command("train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)
-    assert status == 2
+    said = ended(2, "train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)[1]
     assert "b/2.tif: has 4 channels of uint8 where 7 images have 5 channels of uint8; save all alike" in said

@@ -1,4 +1,4 @@
-"""A run on class folders, and one on a table: every number that they write, again from the files."""
+"""A run on class folders, and one on a table: every number that they write, again from the files; and its interval."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 from scipy.optimize import brentq
 from scipy.special import softmax
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from truth.road import NEAR, Road, answered, of_classes
-from truth.shell import command
+from liespline.lab.evaluation.evaluate import success_interval
+from truth.road import NEAR, Road, answered, ended, of_classes
 
 
 @pytest.fixture(params=["folders", "classes", "volumes"])
@@ -68,14 +69,11 @@ def test_a_run_on_folders_with_splits_goes_on_unless_images_have_moved(folders, 
         shutil.copytree(folders.run, tmp_path / "run"),
         shutil.copytree(folders.run.parent / "data", tmp_path / "d"),
     )
-    status, _, said = command("train", "--resume", run, "--data", data, "--epochs", 7, "--quiet")
-    assert status == 0, said
+    ended(0, "train", "--resume", run, "--data", data, "--epochs", 7, "--quiet")
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 7
     moved = next((data / "valid" / "ant").iterdir())
     moved.rename(data / "train" / "ant" / f"new-{moved.name}")
-    status, _, said = command("train", "--resume", run, "--epochs", 8, "--quiet")
-    assert status == 2
-    assert f"removed (ant/{moved.name})" in said
+    assert f"removed (ant/{moved.name})" in ended(2, "train", "--resume", run, "--epochs", 8, "--quiet")[1]
 
 
 def test_every_image_is_in_one_split(road):
@@ -170,3 +168,26 @@ def test_predict_says_what_the_network_says(road):
         assert found == pytest.approx(wanted, abs=NEAR), name
         assert row["class"] == road.classes()[wanted.argmax()]
         assert float(row["confidence"]) == pytest.approx(wanted.max(), abs=NEAR)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_equal_landmark_columns_add_no_certainty(copies):
+    hits = torch.rand(60, 1, generator=torch.Generator().manual_seed(0)) < 0.7
+    assert success_interval(hits.expand(-1, copies)) == pytest.approx(success_interval(hits))
+
+
+def test_landmarks_of_one_image_go_together():
+    """As SciPy's bootstrap over images, of landmarks that mostly hit or miss together."""
+    draw = np.random.default_rng(0)
+    whole = draw.random((120, 1)) < 0.6
+    hits = np.where(draw.random((120, 3)) < 0.85, whole, draw.random((120, 3)) < 0.5)
+    rates = hits.mean(1)
+    limits = bootstrap((rates,), np.mean, method="percentile", n_resamples=20_000, rng=1).confidence_interval
+    assert success_interval(torch.from_numpy(hits)) == pytest.approx([limits.low, limits.high], abs=0.01)
+
+
+def test_the_interval_of_a_run_is_over_its_images(points):
+    rates = points.hits(points.split("test")).mean(1)
+    limits = bootstrap((rates,), np.mean, method="percentile", n_resamples=20_000, rng=1).confidence_interval
+    step = 1 / rates.size / 2  # means of so few images lie on a lattice
+    assert points.results()["interval"]["success"] == pytest.approx([limits.low, limits.high], abs=step)

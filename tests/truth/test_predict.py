@@ -5,7 +5,6 @@ import gc
 import json
 import os
 import pty
-import resource
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from liespline.lab.screen import Screen
 from truth.conftest import write_table
 from truth.new_images import ONCE, PLAIN, covered, probabilities, rows_of, save, shares
 from truth.road import ended, liespline, train
-from truth.shell import command
+from truth.shell import command, fails, largest_file
 
 
 def test_images_of_another_size_are_refused_scaled_or_taken_as_they_are(spots, tmp_path):
@@ -229,7 +228,7 @@ def test_a_volume_file_is_read_row_by_row(tmp_path):
     found = [shares(row) for row in rows_of(tmp_path / "c.csv")]
     np.testing.assert_allclose(found, probabilities(boxed, np.stack(around)[:, None]), atol=1e-5)
     save(tmp_path / "flat.png", many[0, 0])
-    assert "Traceback" not in ended(2, "predict", run, tmp_path / "flat.png")[1]
+    fails("predict", run, tmp_path / "flat.png")
 
 
 def test_a_killed_predict_leaves_whole_rows_and_only_people_see_a_bar(spots, tmp_path, monkeypatch):
@@ -265,12 +264,9 @@ def test_a_killed_predict_leaves_whole_rows_and_only_people_see_a_bar(spots, tmp
 
 def test_a_full_disk_leaves_whole_rows(spots, tmp_path):
     out = tmp_path / "answers.csv"
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        assert "cannot be written" in ended(2, "predict", spots / "run", spots / "alike", "--out", out)[1]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with largest_file(1000):
+        said = fails("predict", spots / "run", spots / "alike", "--out", out)
+    assert "cannot be written" in said
     text = out.read_text()
     assert text.endswith("\n")
     assert len({line.count(",") for line in text.splitlines()}) == 1

@@ -4,9 +4,10 @@ import numpy as np
 import sklearn.datasets
 import torch
 
+from ..settings import one_of
 from ..transforms import resampled, rotations
 from .listing import stratified
-from .split import SPLITS, Split, check_split
+from .split import SPLITS, Split
 
 CLASSES = tuple("0123456789")
 SIDE = 24
@@ -19,7 +20,7 @@ _SHARES = (0.6, 0.15, 0.25)
 def load(split: str, rotated: bool = False) -> Split:
     """A split, upright or each image rotated by its own fixed angle: uint8 (B, 1, 24, 24), targets (B,)."""
     digits = sklearn.datasets.load_digits()
-    rows = stratified(digits.target, check_split(split), seed=0, shares=_SHARES)
+    rows = stratified(digits.target, one_of("split", split, SPLITS), seed=0, shares=_SHARES)
     rng = np.random.default_rng([1, SPLITS.index(split)])
     angles = rng.uniform(0, 2 * np.pi, len(rows)) if rotated else np.zeros(len(rows))
     # In float64, for the same images on every machine: in float32, one in some 300 has another pixel on another one.

@@ -11,9 +11,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..settings import one_of
 from .arrays import Array
 from .files import DataError, some
-from .split import ALL, SPLITS, check_split
+from .split import ALL, SPLITS
 from .store import file_key
 
 FEWEST = 3  # one per class for each of train, valid and test
@@ -162,7 +163,7 @@ def stratified(labels: Array, split: str, seed: int, shares: Sequence[float] = (
         held_out = [max(1, round(share * len(members))) for share in shares[1:]]
         valid_from = len(members) - sum(held_out)
         cuts = {"train": (0, valid_from), "valid": (valid_from, valid_from + held_out[0])}
-        start, stop = cuts.get(check_split(split), (valid_from + held_out[0], len(members)))
+        start, stop = cuts.get(one_of("split", split, SPLITS), (valid_from + held_out[0], len(members)))
         chosen.append(members[max(start, 0) : max(stop, 0)])
     return np.sort(np.concatenate(chosen))
 

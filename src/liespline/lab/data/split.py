@@ -244,10 +244,3 @@ class _Chain:
 def batched(batch: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """The `collate_fn` for data sets that give whole batches."""
     return batch
-
-
-def check_split(split: str) -> str:
-    """The split's own name, or what it could have been."""
-    if split not in SPLITS:
-        raise ValueError(f"split {split!r} is unknown; choose one of {', '.join(SPLITS)}")
-    return split

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..settings import one_of
 from .arrays import MOST_CHANNELS, Array, channels_first, mapped_npy, opened_npz
 from .files import DataError
-from .split import Split, check_split
+from .split import SPLITS, Split
 from .store import Item, Seen, Store, file_key, stored
 
 ARRAYS = (".npz", ".npy")
@@ -21,7 +22,7 @@ def load(path: Path, split: str, size: int | tuple[int, ...] | None = None) -> S
 
     Images are (N, D, H, W), or (N, D, H, W, C) with at most 4 channels; labels (N,) or (N, 1).
     """
-    path, name = Path(path), _NAMES[check_split(split)]
+    path, name = Path(path), _NAMES[one_of("split", split, SPLITS)]
     with opened_npz(path) as arrays:
         if missing := [key for key in ("train_labels", f"{name}_labels", f"{name}_images") if key not in arrays]:
             raise DataError(f"{path}: has no array {missing[0]!r}; expected train_images, train_labels, val_…, test_…")
