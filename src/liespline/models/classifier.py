@@ -29,6 +29,7 @@ def classifier(
     disc: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    norm: str = "batch",
     parameters: int | None = None,
     version: int = VERSION,
 ) -> nn.Sequential:
@@ -38,7 +39,8 @@ def classifier(
     surroundings. `stride` thins the image out in the lifting layer already, for large ones. `dropout` acts between
     the two linear layers at the end, `field_dropout` on whole fields after every norm; `separable` takes layers of
     `SeparableGConv`; `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself:
-    for tissue, and what else fills the image. `activation` is "relu", "silu" or "gelu"; `smooth=True` makes the scores
+    for tissue, and what else fills the image. `norm` is "batch", "instance" or "layer", the last two
+    for small batches; `activation` is "relu", "silu" or "gelu"; `smooth=True` makes the scores
     steadier between the angles of the grid: a disc, SiLU, activations on twice as many orientations (`nn.Oversampled`)
     and an interpolated maximum. A grid of one element gives the ordinary CNN of the same plan;
     `parameters` scales all widths together to about that many numbers to learn, so that networks of different groups
@@ -61,5 +63,5 @@ def classifier(
                 layers.append(kit.conv(before, width))
         return [*layers, *kit.head(widths[-2], widths[-1], classes, dropout)]
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, norm)
     return guarded(nn.Sequential(*build(network, widths, parameters, grid, layers, version)))

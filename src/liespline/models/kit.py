@@ -42,6 +42,7 @@ class Layers(NamedTuple):
     activation: str | None = None
     smooth: bool = False
     """Whether activations and the last maximum follow rotations between those of the grid."""
+    norm: str = "batch"
 
 
 class Kit:
@@ -49,7 +50,7 @@ class Kit:
 
     def __init__(self, grid: Grid, layers: Layers, *, dry: bool = False) -> None:
         self.grid, self.dry = grid, dry
-        self.kernel_size, kernel, n_k, self.separable, self.disc, activation, smooth = layers
+        self.kernel_size, kernel, n_k, self.separable, self.disc, activation, smooth, self._norm = layers
         self._activation = activation or ("silu" if smooth else "relu")
         activation_named("models", self._activation)
         self._finer = smooth and len(grid) > 1  # a plain network has nothing to interpolate
@@ -102,11 +103,11 @@ class Kit:
         )
 
     def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:
-        """Batch norm and an activation, and dropout of whole fields if asked for."""
+        """A norm and an activation, and dropout of whole fields if asked for."""
         self.parameters += 2 * channels
         if self.dry:
             return nn.Identity()
-        norm: nn.Sequential = NormAct(channels, self._activation)
+        norm: nn.Sequential = NormAct(channels, self._activation, norm=self._norm, grid=self.grid)
         if self._finer:
             norm = nn.Sequential(norm[0], Oversampled(norm[1], self.grid))
         return nn.Sequential(norm, FieldDropout(dropout)) if dropout else norm

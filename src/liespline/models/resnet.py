@@ -32,6 +32,7 @@ def resnet(
     features: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    norm: str = "batch",
     parameters: int | None = None,
     version: int = VERSION,
 ) -> nn.Module:
@@ -42,8 +43,8 @@ def resnet(
     `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
-    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu" or "gelu",
-    and `smooth=True` as in `classifier`; `parameters` scales all widths to about that many numbers to learn, by
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`,
+    `smooth` and `norm` as in `classifier`; `parameters` scales all widths to about that many numbers to learn, by
     multiples of eight where these come within 3 %. `version=1` is the network of liespline 0.2, which lifted the image
     at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
 
@@ -67,7 +68,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, norm)
     return guarded(build(network, widths, parameters, grid, layers, version))
 
 
