@@ -216,6 +216,16 @@ NETWORKS: dict[str, Network] = {
         lambda: models.resnet(1, 3, TURNS, widths=(3, 4), activation="gelu", dropout=0.0), (1, 18, 21), traced=False
     ),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
+    "restricted": Network(
+        lambda: models.resnet(1, 3, FLIPS, widths=(2, 3), dropout=0.0, restrict={0: TURNS, 1: TRIVIAL}),
+        (1, 18, 21),
+        traced=False,
+    ),
+    "broken": Network(
+        lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 8), dropout=0.0, activation="silu", breaking=True),
+        (1, 14, 15),
+        traced=False,
+    ),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),
 }
