@@ -106,7 +106,7 @@ def _bounds(field: FieldInfo, place: tuple[Any, ...]) -> dict[str, Any]:
     """The limits that a field declares, or those of its items where one of them is wrong."""
     source = field.metadata
     if len(place) > 1:
-        source = get_args(get_args(field.annotation)[0])[1].metadata
+        source = getattr(get_args(get_args(field.annotation)[0])[1], "metadata", [])
     keys = ("ge", "gt", "le", "lt", "min_length", "max_length")
     return {key: getattr(limit, key) for limit in source for key in keys if hasattr(limit, key)}
 
