@@ -107,13 +107,13 @@ def main() -> None:
             shares = [high("SO(2) 8", kernel, bandwidth, depth) for depth in (1, 3, 6, 20)]
             keep("curve", {"kernel": kernel, "bandwidth": bandwidth, "high": shares,
                            "error": unequal(kernel, bandwidth, between)})  # fmt: skip
-    for name in GRIDS:
-        for kernel in KERNELS:
-            for width in (8, 32):
-                for bandwidth in (0.0, 0.5):
-                    row = {"grid": name, "kernel": kernel, "width": width, "bandwidth": bandwidth}
-                    keep("moments", {**row, "second moment": moments(name, kernel, width, bandwidth),
-                                     "high at 6": high(name, kernel, bandwidth)})  # fmt: skip
+    for bandwidth in (0.5, 0.0):
+        for name in GRIDS:
+            for kernel in KERNELS:
+                shared = {"grid": name, "kernel": kernel, "bandwidth": bandwidth, "high": high(name, kernel, bandwidth)}
+                for width in (8, 32):
+                    found = moments(name, kernel, width, bandwidth)
+                    keep("moments", {**shared, "width": width, "second moment": found})
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Small networks on upright digits, tested rotated: which start and which steps keep what training never showed."""
 
 from liespline.lab.sweep.study import Row, Study
-from studies.recipes import MODES, STEPS, Changes, starts
+from studies.recipes import MODES, Changes, starts
 
 SMOOTH: dict[str, Changes] = {f"modes-{s}": {**MODES, "smoothness": s} for s in (0.25, 0.5)}
-NETWORKS = starts({"so2": {"elements": 8}}, {**STEPS, **SMOOTH})
+NETWORKS = starts({"so2": {"elements": 8}}, {"adamw": {}, "modes": MODES, **SMOOTH})
 ROTATED = "accuracy, transformed"
 
 STUDY = Study(
