@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations mutants kills corpus soak gpu browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations mutants kills corpus soak gpu kernels browser bench clean
 # Needs no tools of developers.
 demo: .venv/lab
 	$(BIN)/liespline demo
@@ -75,6 +75,10 @@ mutants: .venv/ready
 gpu: .venv/ready
 	$(BIN)/python reliability/gpu.py
 	$(BIN)/python reliability/table.py
+
+# All kernels for compute capability 9.0 with eight versions of Triton, no GPU needed; 2 GB in build/triton.
+kernels: .venv/ready
+	$(BIN)/python benchmarks/kernels.py
 
 # Reports and pages are tested in a real browser; without one, and without root to install one, those tests are left out.
 browser:

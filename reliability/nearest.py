@@ -14,6 +14,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "grids/": ["core/test_grids", "core/test_repulsion", "core/test_products"],
     "splines": ["core/test_splines", "core/test_products"],
     "functional/ends": ["core/test_ends"],
+    "functional/directions": ["core/test_vectors"],
     "functional/irreps": ["core/test_irreps"],
     "functional/bispectrum": ["core/test_bispectrum"],
     "functional/regular": ["core/test_semidirect"],

@@ -1,4 +1,4 @@
-"""Faults to plant in norms, in half precision, at the ends of H and in irreps, one at a time."""
+"""Faults to plant in norms, in half precision, at the ends of H in irreps and vectors, one at a time."""
 
 from fault import Fault
 
@@ -7,6 +7,7 @@ _LOOPS = "core/test_norms::test_statistics_are_those_of_plain_loops"
 
 _ENDS = "core/test_ends::"
 _IRREPS = "core/test_irreps::"
+_VECTORS = "core/test_vectors::"
 _HALF = "core/test_mixed_precision::"
 
 FAULTS = [
@@ -47,4 +48,12 @@ FAULTS = [
           _IRREPS + "test_every_copy_rotates_with_its_irrep"),
     Fault("nn/irreps.py::FromIrreps._exact_matrix", "one.shape[1] * one.flatten(0, 1)", "one.flatten(0, 1)",
           "irreps: the dimension forgotten", _IRREPS + "test_coefficients_lead_to_the_function_and_back"),
+    Fault("functional/directions.py::frames", "torch.linalg.inv(grid.group.matrix(grid.elements))",
+          "grid.group.matrix(grid.elements)", "vectors are lifted by h, not h⁻¹",
+          _VECTORS + "test_fields_rotate_with_their_vectors"),
+    Fault("functional/directions.py::frames", "aij,akl->aikjl", "aij,akl->ailjk", "tensors are lifted on one side",
+          _VECTORS + "test_lifting_is_that_of_plain_loops"),
+    Fault("nn/base.py::Correlation._derived", "functional.frames(self.out_grid, self.in_type)",
+          "functional.frames(self._relative[1], self.in_type)", "vectors do not follow a shifted grid",
+          _VECTORS + "test_vectors_follow_the_grid_when_it_is_shifted"),
 ]  # fmt: skip

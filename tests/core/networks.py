@@ -145,6 +145,19 @@ def _frames() -> nn.Module:
     return net
 
 
+def _vectors() -> nn.Module:
+    """Vectors in and out, twice."""
+    options = {"in_type": "vector", "padding": "same"}
+    return nn.Sequential(
+        *(Lift(2, 4, 5, SO2, groups=2, **options), NormReLU(4), Project("vector", SO2)),
+        *(Lift(4, 3, 3, SO2, x_basis=_moving(2), **options), nn.ReLU(), Project("max", SO2)),
+    )
+
+
+def _tensors() -> nn.Module:
+    return nn.Sequential(Lift(1, 2, 3, CUBE, in_type="tensor"), nn.ReLU(), Project("vector", CUBE), nn.Flatten(1, 2))
+
+
 class _Sums(Residual):
     """With the paper's own pooling, which ONNX has, and no layer twice, which `torch.func` does not give back."""
 
@@ -182,6 +195,8 @@ NETWORKS: dict[str, Network] = {
     "functions on groups": Network(_functions, (1, 6)),
     "channel groups": Network(_groups, (2, 13, 14)),
     "norms": Network(_norms, (1, 7, 8)),
+    "vectors": Network(_vectors, (2, 2, 9, 8)),
+    "tensors": Network(_tensors, (1, 3, 3, 5, 5, 5), traced=False),
     "irreps": Network(_irreps, (1, 6, 6, 6)),
     "frames": Network(_frames, (1, 8, 9)),
     "separable": Network(_separable, (1, 14, 15), on_meta=False),
@@ -201,6 +216,16 @@ NETWORKS: dict[str, Network] = {
         lambda: models.resnet(1, 3, TURNS, widths=(3, 4), activation="gelu", dropout=0.0), (1, 18, 21), traced=False
     ),
     "unet": Network(lambda: models.unet(1, 3, TURNS, widths=(3, 4), separable=True), (1, 18, 21), on_meta=False),
+    "restricted": Network(
+        lambda: models.resnet(1, 3, FLIPS, widths=(2, 3), dropout=0.0, restrict={0: TURNS, 1: TRIVIAL}),
+        (1, 18, 21),
+        traced=False,
+    ),
+    "broken": Network(
+        lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 8), dropout=0.0, activation="silu", breaking=True),
+        (1, 14, 15),
+        traced=False,
+    ),
     "ensemble": Network(lambda: Ensemble(_network(SO2) for _ in range(2)), (2, 14, 14), traced=False),
     "several grids": Network(lambda: GridAverage(_network(SO2)), (2, 14, 14), on_meta=False, traced=False),
 }

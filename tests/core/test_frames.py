@@ -197,3 +197,65 @@ def test_frames_under_compile_and_on_the_sphere():
             net(x, frame=frame)
     with pytest.raises(ValueError, match="has no FrameBias"), in_frame(nn.Identity(), frames):
         pass
+
+
+READY = {
+    "classifier": lambda **options: ls.models.classifier(
+        1, 3, FLIPS, widths=(2, 3, 3), dropout=0.0, activation="silu", **options
+    ),
+    "resnet": lambda **options: ls.models.resnet(1, 3, FLIPS, widths=(2, 3), dropout=0.0, activation="silu", **options),
+    "unet": lambda **options: ls.models.unet(1, 3, FLIPS, widths=(2, 3), activation="silu", **options),
+}
+
+
+@pytest.mark.parametrize("model", READY)
+def test_ready_networks_break_and_take_a_frame(model):
+    """Equivariant at first; broken when biases are drawn; together with the frame equivariant again."""
+    net, x = READY[model](breaking=True).double(), torch.randn(4, 1, 16, 16, dtype=X64)
+    plain = READY[model]()
+    biases = [layer for layer in net.modules() if isinstance(layer, FrameBias)]
+    layers = [layer for layer in net.modules() if isinstance(layer, Lift | GConv)]
+    assert len(biases) == len(layers)
+    added = sum(parameter.numel() for parameter in net.parameters()) - sum(p.numel() for p in plain.parameters())
+    assert added == sum(layer.weight.numel() for layer in biases)
+    net(x)  # in training: statistics of the norms
+    net.eval()
+    frames, back = FLIPS.elements[torch.tensor([0, 1, 5, 6])], turned if model == "unet" else (lambda t: t)
+    turn = FLIPS.elements[1]
+    with torch.no_grad():
+        close(net(turned(x)), back(net(x)), 1e-9)
+        for layer in biases:
+            nn.init.normal_(layer.weight, std=0.3)
+        assert (net(turned(x)) - back(net(x))).abs().max() > 1e-3
+        close(net(turned(x), frame=FLIPS.group.product(turn, frames)), back(net(x, frame=frames)), 1e-9)
+        assert all(found.kept == [0] for found in testing.breaking(net, x))
+
+
+def test_ready_networks_are_restricted():
+    one = ls.uniform(ls.Trivial(2), 1)
+    for kernel in ("dense", "local", "pointwise"):
+        nets = {
+            "classifier": (READY["classifier"](kernel=kernel, restrict={2: TURNS}), True),
+            "resnet": (READY["resnet"](kernel=kernel, restrict={0: TURNS}), True),
+            "to nothing": (READY["resnet"](kernel=kernel, restrict={0: TURNS, 1: one}), False),
+        }
+        for net, keeps in nets.values():
+            x = torch.randn(3, 1, 16, 16, dtype=X64)
+            net.double()(x)
+            net.eval()
+            with torch.no_grad():
+                expected = net(x)
+                assert ((net(turned(x)) - expected).abs().max() < 1e-9) == keeps
+                assert (net(flipped(x)) - expected).abs().max() > 1e-5
+    for options in ({"restrict": {1: TURNS}}, {"breaking": True}):  # what is counted is what is there
+        sizes = [20_000]
+        for _ in range(2):
+            net = ls.models.resnet(1, 3, FLIPS, widths=(4, 8), parameters=sizes[-1], **options)
+            sizes.append(sum(p.numel() for p in net.parameters()))
+        assert sizes[1] == sizes[2] == pytest.approx(20_000, rel=0.06)
+    with pytest.raises(ValueError, match="restrict names stage 2, must be a whole number from 0 to 1"):
+        READY["resnet"](restrict={2: TURNS})
+    with pytest.raises(ValueError, match="restrict names stage 0, must be a whole number from 1 to 2"):
+        READY["classifier"](restrict={0: TURNS})
+    with pytest.raises(ValueError, match="checkpoint = True with breaking"):
+        READY["unet"](breaking=True, checkpoint=True)

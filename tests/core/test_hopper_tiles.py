@@ -114,7 +114,7 @@ def test_tiles_fit_the_device() -> None:
 
 def test_reading_a_sum_before_its_products_are_done_is_noticed() -> None:
     pytest.importorskip("triton.experimental.gluon")
-    from benchmarks.hopper_compile import early
+    from benchmarks.kernels import early
 
     product = "/*0010*/ HGMMA.64x32x16.F32.BF16 R{0}, gdesc[UR8], R{0}, gsb0 ;"
     read, other = "/*0020*/ F2FP.BF16.F32.PACK_AB R119, R41, R40 ;", "/*0030*/ IABS R9, R3 ;"

@@ -70,10 +70,11 @@ def convolution(layer: Lift | GConv, order: Order, compact: bool) -> nn.Module:
         weight, _ = with_norm(weight, bias, order.norm_of[id(layer)])
         kernel, bias = with_norm(kernel, bias, order.norm_of[id(layer)])
     n_out = kernel.shape[1]
-    kernel = kernel.flatten(0, 1).flatten(1, 2) if isinstance(layer, GConv) else kernel.flatten(0, 1)
+    fields = layer.samples()[1] is not None  # an axis of H, or of components, beside the channels
+    kernel = kernel.flatten(0, 1).flatten(1, 2) if fields else kernel.flatten(0, 1)
     stages: list[nn.Module] = []
-    if isinstance(layer, GConv) and id(layer) not in order.flat_input:
-        stages.append(nn.Flatten(1, 2))
+    if fields and id(layer) not in order.flat_input:
+        stages.append(nn.Flatten(1, 3 if layer.in_type == "tensor" else 2))
     if layer.groups > 1 and kernel.ndim == 2:
         kernel = torch.block_diag(*kernel.chunk(layer.groups))
     stages += _unset(layer, kernel, has_bias=bias is not None, groups=layer.groups)

@@ -10,7 +10,7 @@ from .bispectrum import bispectrum, fourier_rows, per_channel
 from .border import Padding, disc_pad
 from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
-from .directions import directions
+from .directions import directions, frames
 from .ends import BOUNDARIES, renormalised
 from .interpolation import interpolation, over_h
 from .irreps import irreps, wigner
@@ -39,6 +39,7 @@ __all__ = [
     "directions",
     "disc_pad",
     "fourier_rows",
+    "frames",
     "group_points",
     "group_samples",
     "harmonics",

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from .. import models
 from ..models.classifier import classifier
-from ..models.kit import VERSION, wide
+from ..models.kit import wide
 from ..models.resnet import resnet
 from ..models.unet import unet
+from ..models.widths import VERSION
 from ..nn import Ensemble
 from ..nn.resample import kept
 from .data import DataError, Split

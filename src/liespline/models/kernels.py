@@ -43,7 +43,9 @@ def h_basis(grid: Grid, kernel: str, n_k: int | Sequence[int] | None = None, *, 
             raise ValueError(f"n_k = {n_k}: a pointwise kernel is one spline; leave n_k out")
         return SplineBasis(local(group, 1, grid.spacing), degree=1)
     if kernel in ("local", "deformable"):
-        centres = on_every_component(local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing))
+        centres = local(group, 2 * group.dim + 1 if n_k is None else n_k, grid.spacing)
+        if len(group.component(grid.elements).unique()) > 1:  # not where a network was restricted to rotations
+            centres = on_every_component(centres)
         return SplineBasis(centres, degree=degree, trainable=kernel == "deformable")
     scale = grid.spacing if kernel == "atrous" else None
     return SplineBasis(_spread(grid, n_k), scale=scale, degree=degree)

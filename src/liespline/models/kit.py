@@ -1,12 +1,11 @@
-"""The layers that the ready-made networks are built of, and widths that follow from a budget of parameters."""
+"""The layers that the ready-made networks are built of."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,19 @@ from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
-from ..nn import Centre, FieldDropout, GConv, Lift, NormAct, Oversampled, Project, SeparableGConv
+from ..nn import (
+    Centre,
+    FieldDropout,
+    FrameBias,
+    GConv,
+    InFrame,
+    Lift,
+    NormAct,
+    Oversampled,
+    Project,
+    Restrict,
+    SeparableGConv,
+)
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
@@ -24,10 +35,6 @@ from .precise import PreciseLinear
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
-
-Network = TypeVar("Network")
-VERSION = 2
-"""Of the ready networks; 1 are those of liespline 0.2, which its files of parameters need."""
 
 
 class Layers(NamedTuple):
@@ -42,32 +49,47 @@ class Layers(NamedTuple):
     activation: str | None = None
     smooth: bool = False
     """Whether activations and the last maximum follow rotations between those of the grid."""
+    breaking: bool = False
+    """Whether a `FrameBias` stands behind every correlation."""
 
 
 class Kit:
     """Makes the layers of a network on one grid and counts what they learn; a `dry` one counts and makes nothing."""
 
     def __init__(self, grid: Grid, layers: Layers, *, dry: bool = False) -> None:
-        self.grid, self.dry = grid, dry
-        self.kernel_size, kernel, n_k, self.separable, self.disc, activation, smooth = layers
-        self._activation = activation or ("silu" if smooth else "relu")
+        self.layers, self.dry = layers, dry
+        self.kernel_size, self.separable, self.disc = layers.size, layers.separable, layers.disc
+        self._activation = layers.activation or ("silu" if layers.smooth else "relu")
         activation_named("models", self._activation)
-        self._finer = smooth and len(grid) > 1  # a plain network has nothing to interpolate
         self._border = "disc" if self.disc else "zeros"
         self.d = grid.group.space_dim
+        self.first, self.parameters = grid, 0
+        self._on(grid, layers.n_k)
+
+    def _on(self, grid: Grid, n_k: int | Sequence[int] | None) -> None:
+        """Make the layers that follow on this grid."""
+        self.grid = grid
+        self._finer = self.layers.smooth and len(grid) > 1  # a plain network has nothing to interpolate
         # A basis for each layer, which learns the centres of its own deformable kernels.
-        self._basis = lambda: h_basis(grid, kernel, n_k)
+        self._basis = lambda: h_basis(grid, self.layers.kind, n_k)
         self._n_k, learned = len(self._basis()), self._basis().trainable
         self._n_centres = self._n_k * grid.group.dim if learned else 0
-        self.parameters = 0
+
+    def restrict(self, subgrid: Grid) -> Restrict:
+        """From the group to a subgroup, on which all layers that follow are made."""
+        layer = Restrict(self.grid, subgrid)
+        self._on(layer.out_grid, None)
+        return layer
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
         """From an image to the group, in a wide window."""
         size = wide(self.kernel_size, self.d)
         padding = "same" if stride == 1 else (size - 1) // 2
-        return self._make(
-            inputs * outputs * _splines(size, self.grid),
-            lambda: Lift(inputs, outputs, size, self.grid, stride=stride, padding=padding, **self._options(size)),
+        return self._framed(
+            self.first,
+            outputs,
+            inputs * outputs * _splines(size, self.first),
+            lambda: Lift(inputs, outputs, size, self.first, stride=stride, padding=padding, **self._options(size)),
         )
 
     def halving(self, inputs: int, outputs: int) -> nn.Module:
@@ -80,9 +102,11 @@ class Kit:
         inner = window - 2 if window > 3 else window  # as many splines as the window would have
         size, basis = 2 * inner + 1, _twice_as_wide(inner, self.d)
         options = {"stride": 2, "padding": inner, "x_basis": basis, **self._options(size)}
-        return self._make(
+        return self._framed(
+            self.first,
+            outputs,
             inputs * outputs * len(basis),
-            lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.grid, **options)),
+            lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.first, **options)),
         )
 
     def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
@@ -94,7 +118,9 @@ class Kit:
         parameters = inputs * outputs * splines * self._n_k
         if self.separable and window > 1:
             kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
-        return self._make(
+        return self._framed(
+            self.grid,
+            outputs,
             parameters + self._n_centres,
             lambda: guarded(
                 kind(inputs, outputs, window, self.grid, h_basis=self._basis(), padding=padding, **options)
@@ -142,6 +168,12 @@ class Kit:
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
         return self._make((inputs + 1) * outputs, lambda: PreciseLinear(inputs, outputs))
+
+    def _framed(self, grid: Grid, outputs: int, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
+        """A correlation, with a bias on the group behind it where the network may break its symmetry."""
+        if not self.layers.breaking:
+            return self._make(parameters, layer)
+        return self._make(parameters + outputs * len(grid), lambda: nn.Sequential(layer(), FrameBias(outputs, grid)))
 
     def _make(self, parameters: int, layer: Callable[[], nn.Module]) -> nn.Module:
         self.parameters += parameters
@@ -197,55 +229,6 @@ def _splines(window: int, grid: Grid) -> int:
         return Lift(1, 1, window, grid).weight.shape[-1]
 
 
-def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
-    """Return widths, or say what they have to be."""
-    if len(widths) < least or not all(isinstance(width, int) and width >= 1 for width in widths):
-        raise ValueError(f"{model}: widths = {tuple(widths)}; needs {least} or more whole numbers ≥ 1")
-    return tuple(widths)
-
-
-def build(
-    network: Callable[[Kit, Sequence[int]], Network],
-    widths: Sequence[int],
-    parameters: int | None,
-    grid: Grid,
-    layers: Layers,
-    version: int = VERSION,
-) -> Network:
-    """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
-    if version not in range(1, VERSION + 1):
-        raise ValueError(f"version = {version}: this liespline makes ready networks of versions 1 to {VERSION}")
-
-    def count(candidate: Sequence[int]) -> int:
-        kit = Kit(grid, layers, dry=True)
-        network(kit, candidate)
-        return kit.parameters
-
-    if parameters is not None:
-        # The count grows about as the square of the factor: try finely around where that puts it.
-        guess = math.sqrt(parameters / count(widths))
-        scaled = {tuple(max(1, round(guess * 2 ** (i / 64) * width)) for width in widths) for i in range(-128, 129)}
-        off = {candidate: abs(count(candidate) - parameters) for candidate in scaled}
-        widths = nearest = min(off, key=lambda candidate: (off[candidate], candidate))
-        if version > 1:
-            met = (near for near in in_lanes(nearest) if abs(count(near) - parameters) <= 0.03 * parameters)
-            widths = next(met, nearest)
-    return network(Kit(grid, layers), widths)
-
-
-def in_lanes(widths: Sequence[int]) -> list[tuple[int, ...]]:
-    """Multiples of eight, the lanes in which a GPU computes channels, near some widths: first what distorts them least.
-
-    None are farther off than a third, so that small widths stay as they are; equal ones stay equal.
-    """
-    found = []
-    each = {width: [lanes for lanes in _nearest_lanes(width) if 3 / 4 <= lanes / width <= 4 / 3] for width in widths}
-    for picked in product(*each.values()):
-        of = dict(zip(each, picked, strict=True))
-        ratios = [lanes / width for width, lanes in of.items()]
-        found.append((max(ratios) / min(ratios), tuple(of[width] for width in widths)))
-    return [candidate for _, candidate in sorted(found)]
-
-
-def _nearest_lanes(width: int) -> list[int]:
-    return [8 * (round(width / 8) + step) for step in (-1, 0, 1)]
+def finished(network: nn.Module, layers: Layers) -> nn.Module:
+    """The network as its user gets it."""
+    return guarded(InFrame(network) if layers.breaking else network)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
-from .kernels import guarded
-from .kit import VERSION, Kit, Layers, build, checked
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked, restrictions
 
 WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
 """The default widths of each version."""
@@ -32,6 +32,8 @@ def resnet(
     features: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    breaking: bool = False,
+    restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = VERSION,
 ) -> nn.Module:
@@ -43,9 +45,10 @@ def resnet(
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
     between the linear layers; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu" or "gelu",
-    and `smooth=True` as in `classifier`; `parameters` scales all widths to about that many numbers to learn, by
-    multiples of eight where these come within 3 %. `version=1` is the network of liespline 0.2, which lifted the image
-    at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
+    `smooth=True` and `breaking=True` are as in `classifier`. `restrict={2: grid}` goes on from stage 2, counted from 0,
+    on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn,
+    by multiples of eight where these come within 3 %. `version=1` is the network of liespline 0.2, which lifted the
+    image at its full size, by default with widths of 24, 24, 48, 48 and dense kernels.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """
@@ -53,6 +56,7 @@ def resnet(
 
     def network(kit: Kit, candidate: Sequence[int]) -> nn.Module:
         stages: list[list[nn.Module]] = []
+        left = restrictions("resnet", restrict, range(1 + sum(a != b for a, b in pairwise(widths))))
         # A stage begins where the widths asked for change: two of them may be scaled to the same.
         pairs = zip(pairwise((widths[0], *widths)), pairwise((candidate[0], *candidate)), strict=True)
         for (before, after), (inputs, outputs) in pairs:
@@ -60,15 +64,19 @@ def resnet(
                 stages.append([Downsample(2)] if version == 1 else [])
             elif before != after:
                 stages.append([Downsample(2)])
-            stages[-1].append(Residual(kit, inputs, outputs, field_dropout))
+            factor = 1
+            if subgrid := left.pop(len(stages) - 1, None):
+                stages[-1].append(restriction := kit.restrict(subgrid))
+                factor = restriction.factor
+            stages[-1].append(Residual(kit, factor * inputs, outputs, field_dropout))
         first = kit.lift if version == 1 else kit.halving
         stem = first(in_channels, candidate[0])
         head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth)
-    return guarded(build(network, widths, parameters, grid, layers, version))
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking)
+    return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 
 def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:

@@ -12,8 +12,8 @@ from ..grids import Grid
 from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
-from .kernels import guarded
-from .kit import VERSION, Kit, Layers, build, checked
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked
 
 
 def unet(
@@ -30,6 +30,7 @@ def unet(
     features: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    breaking: bool = False,
     parameters: int | None = None,
     checkpoint: bool = False,
     version: int = VERSION,
@@ -40,10 +41,10 @@ def unet(
     at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
     out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
     `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu"
-    or "gelu", and `smooth=True` as in `classifier`, but without a disc: corners are drawn too. `parameters` scales all
-    widths to about that many numbers to learn, by multiples of eight where these come within 3 %; `version=1` does
-    without, as liespline 0.2 did. `checkpoint` computes every stage again in the backward pass instead of keeping what
-    its layers made: less memory, for volumes, at a third more time.
+    or "gelu", `smooth=True` and `breaking=True` are as in `classifier`, but without a disc: corners are drawn too.
+    `parameters` scales all widths to about that many numbers to learn, by multiples of eight where these come within
+    3 %; `version=1` does without, as liespline 0.2 did. `checkpoint` computes every stage again in the backward pass
+    instead of keeping what its layers made: less memory, for volumes, at a third more time.
 
     (B, in_channels, *space) -> (B, out_channels, *space), moved as the group moves the image.
     """
@@ -60,8 +61,10 @@ def unet(
         head = [] if features else [kit.project(), kit.points(widths[0], out_channels)]
         return UNet(down, up[::-1], nn.Sequential(*head), checkpoint)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, False, activation, smooth)
-    return guarded(build(network, widths, parameters, grid, layers, version))
+    if breaking and checkpoint:
+        raise ValueError("unet: checkpoint = True with breaking = True: what is computed again would see no frame")
+    layers = Layers(kernel_size, kernel, n_k, separable, False, activation, smooth, breaking)
+    return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 
 class UNet(nn.Module):

@@ -102,6 +102,15 @@ def h_boundary(layer: str, value: str, out_grid: Grid) -> str:
     return value
 
 
+def in_type(layer: str, value: str, grid: Grid) -> str:
+    """Return what an image holds at each of its samples."""
+    if value not in ("scalar", "vector", "tensor"):
+        raise ValueError(f'{layer}: in_type = {value!r}, must be "scalar", "vector" or "tensor"')
+    if value != "scalar" and grid.group.quotient_of is not None:
+        raise ValueError(f"{layer}: in_type = {value!r} needs a group, not the quotient {grid.group!r}: take SO3()")
+    return value
+
+
 def overlap(layer: str, x_samples: Tensor, h_samples: Tensor | None) -> None:
     """Check that kernels see something at all."""
     for name, samples in (("x_basis", x_samples), ("h_basis", h_samples)):
@@ -164,9 +173,10 @@ def _energy(basis: SplineBasis, grid: Grid, window: Window) -> Tensor:
     return (basis(points) * factor.unsqueeze(-1)).square().sum(1)  # (A, N_x)
 
 
-def wrong_shape(layer: str, x: Tensor, axes: Size, d: int) -> NoReturn:
+def wrong_shape(layer: str, x: Tensor, axes: Size, d: int, in_type: str) -> NoReturn:
     """Say what an input should look like."""
-    layout = "(B, in, *space)" if len(axes) == 1 else "(B, in, N_h, *space)"
+    fields = "(B, in, *space)" if len(axes) == 1 else "(B, in, N_h, *space)"
+    layout = {"vector": "(B, in, d, *space)", "tensor": "(B, in, d, d, *space)"}.get(in_type, fields)
     expected = ("B", *map(str, axes), *("S" * d))
     raise ValueError(f"{layer}: x has shape {tuple(x.shape)}; expected ({', '.join(expected)}), that is {layout}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,8 +48,11 @@ class Correlation(Shiftable):
         self.x_basis, self.h_basis, self.h_boundary = spec.x_basis, h_basis, spec.h_boundary
         self._h_integral = 0.0 if h_basis is None or self.h_boundary == "zero" else h_basis.integral
         self.axial = functional.harmonics(self.x_basis, h_basis, grid, self.out_grid, self.window)
-        self._axes = (in_channels,) if h_basis is None else (in_channels, len(grid))  # of an input, but B and space
-        n_k = () if h_basis is None else (len(h_basis),)
+        self.in_type = spec.in_type
+        rank = ("scalar", "vector", "tensor").index(spec.in_type)
+        components = (self.out_grid.group.space_dim,) * rank if h_basis is None else (len(grid),)
+        self._axes = (in_channels, *components)  # of an input, but B and space
+        n_k = (math.prod(components),) if rank else () if h_basis is None else (len(h_basis),)
         shape = (out_channels, in_channels // self.groups, len(self.x_basis), *n_k)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype)) if bias else None
@@ -79,8 +83,12 @@ class Correlation(Shiftable):
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
             drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
+            if self.in_type != "scalar":  # components are drawn like so many channels
+                drawn = drawn.new_empty(len(weight), math.prod(self._axes) // self.groups, len(self.x_basis))
             bases = self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, self.axial
             initial.fill(drawn, initial.start(*bases, self.h_boundary, bandwidth))
+            if self.in_type != "scalar":
+                drawn = drawn.unflatten(1, (weight.shape[1], -1)).movedim(2, -1)
             weight.copy_(drawn)
             for basis, centres in self._trained():
                 centres.copy_(basis.grid.group.log(basis.grid.elements))
@@ -101,7 +109,7 @@ class Correlation(Shiftable):
         """Check an input against what the layer was built for."""
         axes = self._axes
         if x.shape[1 : 1 + len(axes)] != axes or x.ndim != 1 + len(axes) + len(self.kernel_size):
-            arguments.wrong_shape(type(self).__name__, x, axes, len(self.kernel_size))
+            arguments.wrong_shape(type(self).__name__, x, axes, len(self.kernel_size), self.in_type)
         if x.device != weight.device or x.dtype != weight.dtype:
             arguments.check_same_kind(type(self).__name__, x, weight)
         if torch.compiler.is_compiling():
@@ -140,6 +148,8 @@ class Correlation(Shiftable):
             found["x_samples"] = functional.space_samples(self.x_basis, self.out_grid, self.window, self.axial)
         if self.h_basis is not None and self.h_basis.trainable:
             found["h_points"], found["h_factor"] = functional.group_points(*self._relative)
+        elif self.in_type != "scalar":
+            found["h_samples"] = functional.frames(self.out_grid, self.in_type)
         elif self.h_basis is not None:
             found["h_samples"] = functional.group_samples(self.h_basis, *self._relative, self.axial, self.h_boundary)
         return found
@@ -206,6 +216,7 @@ class Correlation(Shiftable):
             f"{self.in_channels}, {self.out_channels}, {window}, {self.out_grid!r}, "
             f"N_x={len(self.x_basis)}{n_k}, stride={self.stride}, padding={padding}"
             + (f", groups={self.groups}" if self.groups > 1 else "")
+            + (f", in_type={self.in_type!r}" if self.in_type != "scalar" else "")
             + (f", h_boundary={self.h_boundary!r}" if self.h_boundary != "zero" else "")
         )
 

@@ -26,6 +26,10 @@ class Lift(Correlation):
     `weight` is `(out, in/groups, N_x)`. `kernel_size` is the sampled window at the identity, with `nn.Conv2d`'s
     arithmetic of shapes and channel groups; scaling groups grow it with the element. The default basis keeps the kernel
     inside its window.
+
+    `in_type="vector"` lifts vector fields `(B, in, d, *space)`, as `Project("vector")` makes them: h⁻¹v(x) in place of
+    f(x), so that a field that rotates with its vectors has feature maps that rotate. `weight` then is
+    `(out, in/groups, N_x, d)`. `in_type="tensor"` lifts h⁻¹T(x)h⁻ᵀ of `(B, in, d, d, *space)`.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Lift(Correlation):
         padding: int | Size | str = 0,
         padding_mode: str = "zeros",
         groups: int = 1,
+        in_type: str = "scalar",
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -50,22 +55,32 @@ class Lift(Correlation):
         spec = checked(
             type(self).__name__, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, grid=grid,
             x_basis=x_basis, stride=stride, padding=padding, padding_mode=padding_mode, groups=groups,
+            in_type=in_type,
         )  # fmt: skip
         super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
     def kernel(self) -> Tensor:
-        """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included."""
-        x_samples, _ = self.samples()
+        """Return the sampled kernel `(out, N_h, in/groups, *window)`, determinant included.
+
+        Of vectors it is `(out, N_h, in/groups, d, *window)`, of tensors with d² in the place of d.
+        """
+        x_samples, frames = self.samples()
         weight = self.weight
         with full_precision(x_samples.device):
-            return functional.lift_kernel(weight.to(x_samples.dtype), x_samples[:, 0]).to(weight.dtype)
+            wide = weight.to(x_samples.dtype)
+            if frames is None:
+                return functional.lift_kernel(wide, x_samples[:, 0]).to(weight.dtype)
+            return functional.kernel(wide, x_samples, frames).to(weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Lift `(B, in, *space)` to `(B, out, N_h, *space)`."""
         weight = self.weight  # once: a parametrised one is computed anew each time
         self._check(x, weight)
-        x_samples, _ = self.samples()
-        return functional.lift(x, weight, x_samples[:, 0], self.bias, **self._options())
+        x_samples, frames = self.samples()
+        if frames is None:
+            return functional.lift(x, weight, x_samples[:, 0], self.bias, **self._options())
+        x = x.flatten(2, 3) if self.in_type == "tensor" else x
+        return functional.correlate(x, weight, x_samples, frames, self.bias, **self._options())
 
 
 class GConv(Correlation):

@@ -29,6 +29,7 @@ class Spec:
     padding_mode: str
     groups: int
     h_boundary: str
+    in_type: str
     window: Window
 
 
@@ -47,6 +48,7 @@ def checked(
     out_grid: Grid | None = None,
     h_basis: SplineBasis | None = None,
     h_boundary: str = "zero",
+    in_type: str = "scalar",
 ) -> Spec:
     """Return the spec of a layer by its name; ValueError for what it may not be asked for."""
     whole(layer, "in_channels", in_channels)
@@ -62,7 +64,8 @@ def checked(
         x_basis=arguments.x_basis(layer, x_basis, taps, space_dim), h_basis=h_basis, stride=strides,
         padding=arguments.padding(layer, padding, taps, strides),
         padding_mode=arguments.padding_mode(layer, padding_mode), groups=groups,
-        h_boundary=arguments.h_boundary(layer, h_boundary, out_grid), window=window,
+        h_boundary=arguments.h_boundary(layer, h_boundary, out_grid),
+        in_type=arguments.in_type(layer, in_type, out_grid), window=window,
     )  # fmt: skip
     arguments.warn_if_cut_off(layer, spec.x_basis, out_grid, window)
     return spec

@@ -190,8 +190,9 @@ def finish_moments(
     if REMEMBER:
         _move(running_mean + channel, mean, rate, EXACT)
         _move(running_variance + channel, variance * count / (count - 1), rate, EXACT)
-    if COUNT and channel == 0:
-        tl.store(batches, tl.load(batches) + 1)
+    if COUNT:  # noqa: SIM102 (Triton before 3.4 compiles what stands behind "and" too)
+        if channel == 0:
+            tl.store(batches, tl.load(batches) + 1)
 
 
 @triton.jit

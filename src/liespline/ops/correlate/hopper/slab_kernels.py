@@ -8,7 +8,7 @@ PAIRS such pairs are the sums of a program. WIDE columns are copied, WT + KW −
 
 It is right where all 16 outputs of a line are stored. With 8 the last product of a tile was missing in some sums: the
 assembler had moved 20 of the conversions to bfloat16, which read sums, before the instruction that waits for products,
-as that names no register; with 16 it moves none, nor in any other of our kernels. `benchmarks/hopper_compile.py` counts
+as that names no register; with 16 it moves none, nor in any other of our kernels. `benchmarks/kernels.py` counts
 such instructions without a GPU, and found them exactly in the sums that an H200 had wrong. So `tiles.slab` gives it 16
 outputs alone.
 """
