@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -92,8 +92,12 @@ def shown(value: object) -> str:
 
 def _bounds(field: FieldInfo, place: tuple[Any, ...]) -> dict[str, Any]:
     """The limits that a field declares, or those of its items where one of them is wrong."""
-    source = field.metadata
-    if len(place) > 1:
-        source = get_args(get_args(field.annotation)[0])[1].metadata
+    source = field.metadata if len(place) == 1 else next(_inside(field.annotation)).metadata
     keys = ("ge", "gt", "le", "lt", "min_length", "max_length")
     return {key: getattr(limit, key) for limit in source for key in keys if hasattr(limit, key)}
+
+
+def _inside(kind: Any) -> Iterator[FieldInfo]:
+    """The fields of what a type is made of, such as the numbers of a list."""
+    for part in get_args(kind):
+        yield from [part] if isinstance(part, FieldInfo) else _inside(part)
