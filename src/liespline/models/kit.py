@@ -51,6 +51,7 @@ class Layers(NamedTuple):
     """Whether activations and the last maximum follow rotations between those of the grid."""
     breaking: bool = False
     """Whether a `FrameBias` stands behind every correlation."""
+    norm: str = "batch"
 
 
 class Kit:
@@ -128,11 +129,11 @@ class Kit:
         )
 
     def norm(self, channels: int, dropout: float = 0.0) -> nn.Module:
-        """Batch norm and an activation, and dropout of whole fields if asked for."""
+        """A norm and an activation, and dropout of whole fields if asked for."""
         self.parameters += 2 * channels
         if self.dry:
             return nn.Identity()
-        norm: nn.Sequential = NormAct(channels, self._activation)
+        norm: nn.Sequential = NormAct(channels, self._activation, norm=self.layers.norm, grid=self.grid)
         if self._finer:
             norm = nn.Sequential(norm[0], Oversampled(norm[1], self.grid))
         return nn.Sequential(norm, FieldDropout(dropout)) if dropout else norm
