@@ -48,6 +48,9 @@ _BISPECTRUM = [
 ]  # fmt: skip
 
 _AXIAL = [
+    Fault("lab/training/learner.py::a_shift", "torch.as_tensor(amplitude, dtype=torch.float64) * drawn",
+          "max(amplitude if isinstance(amplitude, tuple) else (amplitude,)) * drawn", "grid jitter: one α for all axes",
+          "lab/test_recipe::test_jitter_per_axis_moves_along_these_axes_alone"),
     Fault("groups/axial.py::Axial.act", "coordinates.insert(self.axis,", "coordinates.insert(2,",
           "axial groups: axis forgotten", "core/test_axial::test_it_is_a_group_that_keeps_its_axis"),
     Fault("nn/resample.py::Downsample.space", "factors[axis - 2], taps", "factors[0], taps",

@@ -104,11 +104,15 @@ def shown(value: object) -> str:
 
 def _bounds(field: FieldInfo, place: tuple[Any, ...]) -> dict[str, Any]:
     """The limits that a field declares, or those of its items where one of them is wrong."""
-    source = field.metadata
-    if len(place) > 1:
-        source = get_args(get_args(field.annotation)[0])[1].metadata
+    source = field.metadata if len(place) == 1 else _declared(field.annotation)
     keys = ("ge", "gt", "le", "lt", "min_length", "max_length")
     return {key: getattr(limit, key) for limit in source for key in keys if hasattr(limit, key)}
+
+
+def _declared(kind: Any) -> list[Any]:
+    """The limits that stand anywhere in an annotation."""
+    own = [limit for field in getattr(kind, "__metadata__", ()) for limit in getattr(field, "metadata", ())]
+    return own + [limit for part in get_args(kind) for limit in _declared(part)]
 
 
 def setting(default: Any, about: str, *marks: str, metavar: str | None = None, **limits: Any) -> Any:

@@ -70,7 +70,21 @@ def _widths(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _shares(value: object) -> object:
+    """`0.5`, or `0,0,1` of the command line and lists of YAML as a tuple."""
+    parts = value.split(",") if isinstance(value, str) and "," in value else value
+    if not isinstance(parts, list):
+        return _number(value)
+    found = tuple(map(_number, parts))
+    if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in found):
+        raise ConfigError(f"grid_jitter = {shown(value)}: must be from 0 to 1, one number or one per axis")
+    return tuple(map(float, found))  # type: ignore[arg-type]
+
+
 Number = Annotated[float, BeforeValidator(_number)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[_Share | tuple[_Share, ...], BeforeValidator(_shares)]
+"""From 0 to 1, for all axes or one per axis."""
 Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ...], BeforeValidator(_counts)]
 """How many elements of a group: a whole number, or of a product one per factor."""
 Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
@@ -140,6 +154,7 @@ class Network:
         False, "Steadier between the angles of the grid: SiLU, a circular mask, activations on twice as many "
         "orientations, an interpolated maximum.", SPECIAL, ADVANCED,
     )  # fmt: skip
+    breaking: bool = setting(False, "Let every layer learn how far to use the image's own orientation.", SPECIAL)
     tta_grids: int = setting(
         1, "Average predictions over N offsets of the grid: N times slower.",
         SPECIAL, ge=1, le=16, metavar="N",
@@ -189,9 +204,9 @@ class Training:
     label_smoothing: Number = setting(
         0.0, "Share of the target that is spread over all classes.", SPECIAL, ADVANCED, ge=0, lt=1
     )
-    grid_jitter: Number = setting(
+    grid_jitter: Shares = setting(
         0.0, "Offset all grids per step by one random element, of up to this share of half a step of the grid: "
-        "augmentation over the group, 0 to 1.", ge=0, le=1, metavar="α",
+        "augmentation over the group, 0 to 1, or one per axis of it.", metavar="α|α,α",
     )  # fmt: skip
     augment: str = setting(
         "none", "rotate, flip, zoom-shear, joined by + (affine: rotate+zoom-shear); images also mirror, elastic; "
