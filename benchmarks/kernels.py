@@ -127,9 +127,9 @@ def norms() -> None:
         Compiled(kernels, name)
     x = torch.zeros(8, 32, 8, 16, 16, dtype=torch.bfloat16)
     for lies in (x, x.movedim((2, 1), (-2, -1)).contiguous().movedim((-2, -1), (2, 1))):
-        for pool in (1, 2):
-            out, facts = fused._forward(lies, torch.ones(32), torch.zeros(32), 1e-5, True, pool)
-            fused._backward(out, lies, facts, True, pool)
+        for name, pool in (("relu", 1), ("silu", 2)):
+            out, facts = fused._forward(lies, torch.ones(32), torch.zeros(32), 1e-5, name, pool)
+            fused._backward(out, lies, facts, name, pool)
 
 
 def depthwise() -> None:

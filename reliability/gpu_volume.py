@@ -17,7 +17,6 @@ from torch import Tensor
 import gpu_hopper
 import liespline as ls
 from liespline.models.kernels import h_basis
-from liespline.ops import choose
 from liespline.ops.correlate.hopper import launch, operators, tiles
 
 # channels, outputs, window, batch, side, whether the kernel for slabs of lines is taken wherever it can be
@@ -88,7 +87,6 @@ def check(channels: int, outputs: int, k: int, batch: int, side: int) -> dict[st
 def layer() -> str:
     """The whole layer, with fields that are mixed first, against the CPU."""
     taken, tiles._takes = tiles._takes, lambda *_: True
-    choose._decided.cache_clear()
     try:
         case = next(case for case in gpu_hopper.cases() if case.name.startswith("volume, C 8 to 16"))
         return gpu_hopper._compare(case._replace(path="hopper")) or "right"

@@ -56,4 +56,6 @@ FAULTS = [
     Fault("nn/base.py::Correlation._derived", "functional.frames(self.out_grid, self.in_type)",
           "functional.frames(self._relative[1], self.in_type)", "vectors do not follow a shifted grid",
           _VECTORS + "test_vectors_follow_the_grid_when_it_is_shifted"),
+    Fault("models/kit.py::Kit.norm", "norm=self.layers.norm, ", "", "networks have batch norm whatever is asked for",
+          "core/test_norms::test_networks_for_small_batches"),
 ]  # fmt: skip

@@ -48,9 +48,9 @@ def traced(x: Tensor) -> bool:
     """Say whether a compiler, a tracer or a mode follows x, so that each kernel has to be an operator of torch."""
     return (
         torch.compiler.is_compiling()
-        or not plain(x)
+        or not (type(x) is Tensor or type(x) is torch.nn.Parameter)
         or x.is_meta
-        or recorded()
+        or torch._C._get_tracing_state() is not None
         or torch._C._len_torch_dispatch_stack() > 0
     )
 
@@ -91,8 +91,8 @@ def has_tangent(value: Any) -> bool:
 
 
 def full_precision(device: torch.device) -> AbstractContextManager[Any]:
-    """Leave autocast in the block; the meta device has none."""
-    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
+    """Leave autocast in the block, if it is on."""
+    return torch.autocast(device.type, enabled=False) if is_autocast(device) else nullcontext()
 
 
 def is_autocast(device: torch.device) -> bool:

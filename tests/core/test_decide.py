@@ -95,7 +95,7 @@ def test_choices_are_remembered_and_forgotten() -> None:
     layer = local()
     for size in range(6, 1200):
         choice(layer, torch.empty(1, 16, 16, 6, size))
-    remembered = choose._choices[layer.plan]
+    remembered = choose._of_plans[layer.plan]
     assert 1 < len(remembered) <= 1024
     last = choice(layer, torch.empty(1, 16, 16, 6, 1199))
     assert any(last is one for one in remembered.values())
@@ -164,13 +164,13 @@ def test_plans_are_values_shared_by_equal_layers() -> None:
     assert not any(isinstance(getattr(one.plan, field.name), torch.nn.Module) for field in fields(one.plan))
 
 
-def files_of(call: Any) -> set[str]:
-    """The files of the library in which Python functions run."""
-    ours, seen = str(Path(ls.__file__).parent), set()
+def calls_of(call: Any) -> list[str]:
+    """The files of the library whose Python functions run, one for each call."""
+    ours, seen = str(Path(ls.__file__).parent), []
 
     def note(frame: Any, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(ours):
-            seen.add(frame.f_code.co_filename.removeprefix(ours))
+            seen.append(frame.f_code.co_filename.removeprefix(ours))
 
     sys.setprofile(note)
     try:
@@ -180,12 +180,41 @@ def files_of(call: Any) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("path", ["auto", "dense", "fourier", "banded", "separable"])
-def test_a_warm_layer_goes_through_few_files(path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "most"), [("auto", 12), ("dense", 8), ("fourier", 9), ("banded", 11), ("separable", 12)]
+)
+def test_a_warm_layer_goes_through_few_files(path: str, most: int) -> None:
+    """Of several windows, whose fields are mixed first."""
     layer, x = ls.GConv(4, 4, 5, ls.uniform(ls.Scale(2), 4, spacing=0.3)), torch.randn(1, 4, 4, 16, 16)
     with ops.use(path), torch.no_grad():
         layer(x)
-        assert len(files_of(lambda: layer(x))) <= 14  # one of them asks torch what it says in private
+        assert len(set(calls_of(lambda: layer(x)))) <= most  # one of them asks torch what it says in private
+
+
+def test_a_warm_small_layer_makes_few_calls() -> None:
+    layer, x = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 8)), torch.randn(1, 2, 8, 8, 8)
+    layer(x)
+    assert len(calls_of(lambda: layer(x))) <= 25
+
+
+@pytest.mark.parametrize("channels", [2, 40])  # by one kept matrix, and too large for that
+def test_what_is_kept_on_a_cpu_changes_no_number(channels: int) -> None:
+    layer, x = ls.GConv(channels, 2, 5, ls.uniform(ls.SO2(), 4)).double(), torch.randn(2, channels, 4, 9, 9).double()
+    once, again = layer(x), layer(x)
+    assert torch.equal(once, again)
+    kernel = layer.kernel().flatten(0, 1).flatten(1, 2)
+    right = torch.nn.functional.conv2d(x.flatten(1, 2), kernel).unflatten(1, (2, 4))
+    torch.testing.assert_close(once, right + layer.bias.view(-1, 1, 1, 1))
+
+
+def test_nothing_is_kept_of_what_a_transform_saw() -> None:
+    layer, x = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4)).double(), torch.randn(1, 2, 4, 9, 9).double()
+    torch.func.grad(lambda x: layer(x).sum())(x)
+    torch.vmap(layer)(x.unsqueeze(0))
+    layer(x)
+    kept = list(plan._kept[layer.plan].values())
+    assert kept
+    assert not any(torch._C._functorch.is_functorch_wrapped_tensor(value) for value in kept)
 
 
 def test_a_compiler_is_no_transform() -> None:

@@ -83,7 +83,7 @@ def test_nine_splines_in_nine_samples_are_drawn_white() -> None:
 def test_a_flat_spectrum_treats_constant_inputs_as_white_ones(grid: ls.Grid) -> None:
     """The mean gain over elements: Σ_y K² on white inputs, (Σ_y K)² on constant ones."""
     kernels = drawn(ls.Lift(80, 80, 5, grid), 0.5)
-    assert float(kernels.sum(-1).square().mean() / kernels.square().sum(-1).mean()) == pytest.approx(1, rel=0.05)
+    assert float(kernels.sum(-1).square().mean() / kernels.square().sum(-1).mean()) == pytest.approx(1, rel=0.025)
     smooth = drawn(ls.Lift(80, 80, 5, grid), 0.0)
     assert smooth.sum(-1).square().mean() > 3 * smooth.square().sum(-1).mean()
 
@@ -122,12 +122,11 @@ def test_networks_are_drawn_anew() -> None:
     [([1.0, 4.0], 1.0), ([1.0, 2.0], 2.0)],
     ids=["an element that reads itself alone", "an element that reads nothing"],
 )
-def test_coefficients_are_finite_where_elements_read_little(elements: list[float], centre: float) -> None:
+def test_coefficients_are_moderate_where_elements_read_little(elements: list[float], centre: float) -> None:
     """With a spline one step up, scale 1 reads scale 2, which reads nothing: a second such layer is all zero."""
     grid = ls.Grid(ls.Scale(2), torch.tensor(elements).unsqueeze(-1), torch.ones(2), math.log(2))
     other = ls.Grid(ls.Scale(2), torch.tensor([[0.25], [1.0]]), torch.ones(2), math.log(2))
     basis = SplineBasis(ls.Grid(ls.Scale(2), torch.tensor([[centre]]), torch.ones(1), 0.3), degree=1)
     for out_grid in (grid, other):
         layer = ls.GConv(4, 4, 5, grid, out_grid=out_grid, h_basis=basis)
-        assert bool(layer.weight.isfinite().all())
-        assert bool(layer.weight.any())
+        assert 0 < layer.weight.abs().max() < 100

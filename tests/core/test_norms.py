@@ -124,6 +124,20 @@ def test_norm_relu_has_the_norm_that_is_asked_for(kind: str) -> None:
     assert torch.allclose(layer(x), expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("norm", ["instance", "layer"])
+@pytest.mark.parametrize("model", [ls.models.classifier, ls.models.resnet, ls.models.unet])
+def test_networks_for_small_batches(model: Callable[..., nn.Module], norm: str) -> None:
+    """In training an image's output does not depend on its batch, and quarter turns stay exact."""
+    torch.manual_seed(0)
+    net = model(1, 2, EIGHT, widths=(2, 3), norm=norm, **({} if model is ls.models.unet else {"dropout": 0.0})).double()
+    x = torch.randn(3, 1, 25, 25, dtype=X64)
+    torch.testing.assert_close(net(x)[:1], net(x[:1]), rtol=0, atol=1e-12)
+    turned, still = net(x.rot90(1, (-2, -1))), net(x)
+    expected = still.rot90(1, (-2, -1)) if model is ls.models.unet else still
+    torch.testing.assert_close(turned, expected, rtol=0, atol=1e-6)
+    assert sum(isinstance(part, KINDS["instance"] if norm == "instance" else LayerNorm) for part in net.modules()) > 1
+
+
 def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(ValueError, match='norm = \'weight\', must be "batch", "instance" or "layer"'):
         NormReLU(4, norm="weight")

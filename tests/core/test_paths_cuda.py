@@ -131,6 +131,11 @@ def test_samples_that_train_are_never_kept() -> None:
     grid = ls.uniform(ls.SO2(), 4)
     layer = ls.GConv(1, 1, 5, grid, x_basis=ls.SplineBasis(ls.disc(3), trainable=True))
     assert not layer.plan.fixed
+    x = torch.randn(1, 1, 4, 6, 6)
+    with torch.no_grad():
+        before = layer(x)
+        layer.x_centres.add_(0.3)
+        assert not torch.allclose(layer(x), before)
     assert ls.GConv(1, 1, 5, grid).plan.fixed
     assert ls.GConv(1, 1, 5, grid, h_basis=ls.SplineBasis(grid, trainable=True)).plan is None
 

@@ -10,8 +10,9 @@ from torch import nn
 import liespline as ls
 from exported import distance, stirred
 from liespline import models
-from liespline.models.kit import DiscMean, Kit, Layers, in_lanes
+from liespline.models.kit import DiscMean, Kit, Layers
 from liespline.models.resnet import Residual
+from liespline.models.widths import in_lanes
 from liespline.nn import FieldDropout
 from networks import CUBE, SPHERE, TRIVIAL, TURNS
 

@@ -282,8 +282,12 @@ def test_the_residual_network_is_one_word_away():
         config = find_task("images").defaults.given(network="resnet")
         settled = find_task("images").settled(config, Signature(1, (side, side + 3), ("a", "b")))
         assert settled.network.widths == tuple(width for width in widths for _ in range(2))
-    steady = find_task("images").defaults.given(smooth=True, activation="gelu", elements=4, widths=(2, 3))
+    steady = find_task("images").defaults.given(
+        smooth=True, activation="gelu", norm="instance", elements=4, widths=(2, 3)
+    )
     network = find_task("images").make(steady, signature)
+    norms = [m for m in network.modules() if isinstance(m, ls.nn.BatchNorm | ls.nn.GroupNorm)]
+    assert {type(norm) for norm in norms} == {ls.nn.InstanceNorm}
     assert sum(isinstance(m, ls.nn.Oversampled) for m in network.modules()) == 2
     assert not any(isinstance(m, torch.nn.ReLU | torch.nn.SiLU) for m in network.modules())
     asked = find_task("rotmnist").make(config.updated(elements=4, widths=(2, 3)), signature)

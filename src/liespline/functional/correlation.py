@@ -50,7 +50,7 @@ def lift(
             reference.grouped(x, _sampled(reference.lift_kernel, weight, x_samples), groups, stride, zeros), bias
         )
     choice = choose.choose(x, weight, sizes, stride, zeros)
-    x = x.to(choose.compute_dtype(x))
+    x = x.to(choice.dtype)
     with full_precision(x.device):
         sampled = reference.lift_kernel(*choose.exact(weight, x_samples))
         out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
@@ -87,13 +87,13 @@ def correlate(
         kernel = _sampled(reference.kernel, weight, x_samples, h_samples)
         return add_bias(reference.grouped(x, kernel, groups, stride, zeros), bias)
     choice = choose.choose(x, weight, sizes, stride, zeros, plan)
-    x, plan = x.to(choose.compute_dtype(x)), plan and plan.on(x.device)
+    x, plan = x.to(choice.dtype), plan and plan.on(x.device)
     with full_precision(x.device):
-        keep = choose.keeps(x, plan, x_samples, h_samples)
+        keep = choice.keep and not (x_samples.requires_grad or h_samples.requires_grad)
         weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
             if plan is not None and keep:
-                sampled = whole.kept_kernel(weight, x_samples, h_samples, plan, "whole")
+                sampled = whole.kept_kernel(weight, x_samples, h_samples, plan, "whole", x.is_cuda)
             else:
                 sampled = reference.kernel(weight, x_samples, h_samples)
             out = whole.convolve(x, sampled, sizes, choice, stride, zeros)

@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from .. import models
 from ..models.classifier import classifier
-from ..models.kit import VERSION, wide
+from ..models.kit import wide
 from ..models.resnet import resnet
 from ..models.unet import unet
+from ..models.widths import VERSION
 from ..nn import Ensemble
 from ..nn.resample import kept
 from .data import DataError, Split
@@ -169,6 +170,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "activation": network.activation,
         "smooth": network.smooth,
         "breaking": network.breaking,
+        "norm": network.norm,
     }
 
 
@@ -181,7 +183,8 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     choice = config.network
     if choice.kernel_size not in (5, 7):
         raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
-    for name in ("separable", "widths", "parameters", "circular_mask", "dropout", "activation", "smooth", "breaking"):
+    shape = ("separable", "widths", "parameters", "circular_mask")
+    for name in (*shape, "dropout", "activation", "smooth", "breaking", "norm"):
         if config[name] != SETTINGS[name].default:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")

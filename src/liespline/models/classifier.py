@@ -9,7 +9,8 @@ from torch import nn
 
 from ..grids import Grid
 from ..nn import Centre, Downsample
-from .kit import VERSION, Kit, Layers, build, checked, finished, restrictions
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked, restrictions
 
 
 def classifier(
@@ -28,6 +29,7 @@ def classifier(
     disc: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    norm: str = "batch",
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
@@ -39,7 +41,8 @@ def classifier(
     surroundings. `stride` thins the image out in the lifting layer already, for large ones. `dropout` acts between
     the two linear layers at the end, `field_dropout` on whole fields after every norm; `separable` takes layers of
     `SeparableGConv`; `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself:
-    for tissue, and what else fills the image. `activation` is "relu", "silu" or "gelu"; `smooth=True` makes the scores
+    for tissue, and what else fills the image. `activation` is "relu", "silu" or "gelu"; `norm` is
+    "batch" or, for small batches, "instance" or "layer"; `smooth=True` makes the scores
     steadier between the angles of the grid: a disc, SiLU, activations on twice as many orientations (`nn.Oversampled`)
     and an interpolated maximum. `breaking=True` puts an `nn.FrameBias` behind every layer, so that the network uses the
     image's own orientation as far as that helps; `net(x, frame=g)` takes another frame with the image.
@@ -69,5 +72,5 @@ def classifier(
                 factor = 1
         return [*layers, *kit.head(factor * widths[-2], widths[-1], classes, dropout)]
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm)
     return finished(nn.Sequential(*build(network, widths, parameters, grid, layers, version)), layers)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
-from .kit import VERSION, Kit, Layers, build, checked, finished, restrictions
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked, restrictions
 
 WIDTHS = {1: (24, 24, 48, 48), VERSION: (8, 8, 16, 16, 32, 32, 64, 64)}
 """The default widths of each version."""
@@ -31,6 +32,7 @@ def resnet(
     features: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    norm: str = "batch",
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
@@ -43,7 +45,7 @@ def resnet(
     `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
-    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu" or "gelu",
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`,
     `smooth=True` and `breaking=True` are as in `classifier`. `restrict={2: grid}` goes on from stage 2, counted from 0,
     on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn,
     by multiples of eight where these come within 3 %. `version=1` is the network of liespline 0.2, which lifted the
@@ -74,7 +76,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 

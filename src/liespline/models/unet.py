@@ -12,7 +12,8 @@ from ..grids import Grid
 from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
-from .kit import VERSION, Kit, Layers, build, checked, finished
+from .kit import Kit, Layers, finished
+from .widths import VERSION, build, checked
 
 
 def unet(
@@ -29,6 +30,7 @@ def unet(
     features: bool = False,
     activation: str | None = None,
     smooth: bool = False,
+    norm: str = "batch",
     breaking: bool = False,
     parameters: int | None = None,
     checkpoint: bool = False,
@@ -39,8 +41,8 @@ def unet(
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
     at every size. At the end come the maximum over the group and a 1-sample convolution; `features=True` leaves these
     out and returns the feature map `(B, widths[0], N_h, *space)`, for heads of your own such as `Project("vector", …)`.
-    `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation` is "relu", "silu"
-    or "gelu", `smooth=True` and `breaking=True` are as in `classifier`, but without a disc: corners are drawn too.
+    `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation`, `norm`,
+    `smooth=True` and `breaking=True` are as in `classifier`, but without a disc: corners are drawn too.
     `parameters` scales all widths to about that many numbers to learn, by multiples of eight where these come within
     3 %; `version=1` does without, as liespline 0.2 did. `checkpoint` computes every stage again in the backward pass
     instead of keeping what its layers made: less memory, for volumes, at a third more time.
@@ -62,7 +64,7 @@ def unet(
 
     if breaking and checkpoint:
         raise ValueError("unet: checkpoint = True with breaking = True: what is computed again would see no frame")
-    layers = Layers(kernel_size, kernel, n_k, separable, False, activation, smooth, breaking)
+    layers = Layers(kernel_size, kernel, n_k, separable, False, activation, smooth, breaking, norm)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 

@@ -53,10 +53,10 @@ class Start:
     def gain(self, width: int) -> float:
         """Return the mean gain over twenty layers of a width.
 
-        In nets of finite width the typical moment falls short of the expected one, by e^(−2ρ²/width) per layer or so,
-        where ρ is the constant share: few channels are either on or off everywhere.
+        In nets of finite width the typical moment falls short of the expected one: where features are constant, a share
+        ρ of them, few channels are either on or off everywhere. By how much per layer is measured.
         """
-        each = [log - 2 * share**2 / width for log, share in zip(self.log_gains, self.shares, strict=True)]
+        each = [log - 0.75 * share**2 / width for log, share in zip(self.log_gains, self.shares, strict=True)]
         if not each:
             return 1.0
         missing = 0 if len(each) == 1 else _DEPTH - len(each)  # they change no more

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -36,6 +36,9 @@ _FORCED = {  # paths in the order in which they are tried, where one name alone 
 }
 _WORTH = {"fourier": 0.55}  # of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower
 _NAMES = ("auto", "dense", "fourier", *(path.name for path in _OF_FIELDS))
+
+
+Made = TypeVar("Made")
 
 
 class _Forced(threading.local):
@@ -77,16 +80,16 @@ def compute_dtype(x: Tensor) -> torch.dtype:
     return x.dtype
 
 
-def exact(*tensors: Tensor) -> tuple[Tensor, ...]:
+def exact(*tensors: Tensor) -> list[Tensor]:
     """Return what kernels are sampled from: in float32, or float64 where any operand is."""
-    dtype = torch.float64 if any(t.dtype == torch.float64 for t in tensors) else torch.float32
-    return tuple(t.to(dtype) for t in tensors)
+    dtypes = {t.dtype for t in tensors}
+    if dtypes == _SINGLE:
+        return list(tensors)
+    dtype = torch.float64 if torch.float64 in dtypes else torch.float32
+    return [t.to(dtype) for t in tensors]
 
 
-def keeps(x: Tensor, plan: Plan | None, *samples: Tensor) -> bool:
-    """Say whether what is made of samples is kept: on a GPU, which waits for launches, where they never move."""
-    moving = plan is None or not plan.fixed or any(t.requires_grad for t in samples)
-    return x.is_cuda and not moving and not traced(x)
+_SINGLE = {torch.float32}
 
 
 # ---- the choice ----
@@ -95,32 +98,33 @@ def keeps(x: Tensor, plan: Plan | None, *samples: Tensor) -> bool:
 def choose(
     x: Tensor, weight: Tensor, sizes: tuple[Size, ...], stride: Size, padding: Size, plan: Plan | None = None
 ) -> Choice:
-    """Return what to do with such an input; the same question is answered once."""
-    lead, dtype = x.ndim - len(stride), compute_dtype(x)
-    space = tuple(x.shape[lead:])
-    largest = [max(axis) for axis in zip(*sizes, strict=True)]
-    question = Question(
-        forced=_forced.path, device=x.device, cuda=x.is_cuda, dtype=dtype,
-        exact=dtype == torch.float32 and not torch.backends.cudnn.allow_tf32,
-        batch=x.shape[0], inputs=tuple(x.shape[1:lead]), outputs=weight.shape[0], space=space,
-        size=tuple(output_size(space, largest, stride, padding)), sizes=sizes, stride=stride, padding=padding,
-        order=order_of(x) if lead > 2 else Order.PLANES, traced=traced(x), transformed=transformed(),
-    )  # fmt: skip
-    return _decide(question, plan) if question.traced else _decided(question, plan)
+    """Return what to do with such an input; what is asked again and again is decided once, while the plan lives."""
+    dtype, outputs = compute_dtype(x), weight.shape[0]
+    if traced(x):
+        return _decide(_question(x, dtype, outputs, sizes, stride, padding), plan)
+
+    def decide() -> Choice:
+        found = _decide(_question(x, dtype, outputs, sizes, stride, padding), plan)
+        return found._replace(keep=plan is not None and plan.fixed and not transformed())
+
+    tf32 = x.is_cuda and torch.backends.cudnn.allow_tf32
+    asked = _forced.path, x.shape, x.stride(), x.device, dtype, tf32, outputs, sizes, stride, padding, transformed()
+    return _once(_of_lifts if plan is None else _of_plans.setdefault(plan, {}), asked, decide)
 
 
 def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
     """Return how the fields of `(B, C, N_h, *space)` are correlated, each with a window of its own."""
-    count, space = x.shape[1] * x.shape[2], tuple(x.shape[3:])
-    question = Question(
-        forced="auto", device=x.device, cuda=x.is_cuda, dtype=x.dtype, exact=False, batch=x.shape[0],
-        inputs=(count,), outputs=count, space=space, size=tuple(output_size(space, window, stride, padding)),
-        sizes=(window,), stride=stride,
-        padding=padding, order=Order.FIELDS, traced=traced(x), transformed=transformed(), window=window,
-    )  # fmt: skip
-    path, _ = _pick(question, _OF_FIELDS_ALONE)
-    assert path is not None
-    return path
+
+    def decide() -> Path:
+        fields = x.shape[1] * x.shape[2]
+        question = _question(x, x.dtype, fields, (window,), stride, padding)
+        path, _ = _pick(question._replace(forced="auto", inputs=(fields,), window=window), _OF_FIELDS_ALONE)
+        assert path is not None
+        return path
+
+    if traced(x):
+        return decide()
+    return _once(_alone, (x.shape, x.device, x.dtype, window, stride, padding, transformed()), decide)
 
 
 def fuses(x: Tensor) -> bool:
@@ -128,27 +132,36 @@ def fuses(x: Tensor) -> bool:
     return x.numel() > 0 and norms_run(x.device, x.dtype) and not transformed()
 
 
-_MOST_CHOICES = 1024  # that are remembered of a plan, for images of many sizes
+# ---- what was decided before ----
+
+_MOST = 1024  # choices that are remembered of a plan, for images of many sizes
 # Not in the plan: torch 2.6 would compile a network again whenever it was called uncompiled between.
-_choices: WeakKeyDictionary[Plan, dict[Question, Choice]] = WeakKeyDictionary()
+_of_plans: WeakKeyDictionary[Plan, dict[Hashable, Choice]] = WeakKeyDictionary()
+_of_lifts: dict[Hashable, Choice] = {}
+_alone: dict[Hashable, Path] = {}
 
 
-def _decided(q: Question, plan: Plan | None) -> Choice:
-    """Return the choice of `_decide`, made once while the plan lives."""
-    if plan is None:
-        return _decided_without_plan(q)
-    made = _choices.setdefault(plan, {})
-    found = made.get(q)
+def _once(made: dict[Hashable, Made], asked: Hashable, decide: Callable[[], Made]) -> Made:
+    found = made.get(asked)
     if found is None:
-        if len(made) >= _MOST_CHOICES:
+        if len(made) >= _MOST:
             made.clear()
-        found = made[q] = _decide(q, plan)
+        found = made[asked] = decide()
     return found
 
 
-@lru_cache(maxsize=_MOST_CHOICES)
-def _decided_without_plan(q: Question) -> Choice:
-    return _decide(q, None)
+def _question(
+    x: Tensor, dtype: torch.dtype, outputs: int, sizes: tuple[Size, ...], stride: Size, padding: Size
+) -> Question:
+    lead = x.ndim - len(stride)
+    space, largest = tuple(x.shape[lead:]), [max(axis) for axis in zip(*sizes, strict=True)]
+    return Question(
+        forced=_forced.path, device=x.device, cuda=x.is_cuda, dtype=dtype,
+        exact=dtype == torch.float32 and not torch.backends.cudnn.allow_tf32,
+        batch=x.shape[0], inputs=tuple(x.shape[1:lead]), outputs=outputs, space=space,
+        size=tuple(output_size(space, largest, stride, padding)), sizes=sizes, stride=stride, padding=padding,
+        order=order_of(x) if lead > 2 else Order.PLANES, traced=traced(x), transformed=transformed(),
+    )  # fmt: skip
 
 
 def _decide(q: Question, plan: Plan | None) -> Choice:
@@ -162,7 +175,7 @@ def _decide(q: Question, plan: Plan | None) -> Choice:
         paths = tuple(path for path, _ in picked if path is not None)
         total = sum(price for _, price in picked) + (0.0 if plan.rows is None else mix.price(q, plan.fields))
         if len(paths) == len(picked) and (found is None or total < least):
-            found, least = Choice(False, paths, group, q.order), total
+            found, least = Choice(False, paths, group, q.order, q.dtype), total
     if q.forced == "auto":
         return whole if found is None or least >= lowest else found
     if found is None:
@@ -179,7 +192,7 @@ def _whole(q: Question) -> tuple[Choice, float]:
         assert path is not None
         paths.append(path)
         total += price
-    return Choice(True, tuple(paths), order=_order(q)), total
+    return Choice(True, tuple(paths), order=_order(q), dtype=q.dtype), total
 
 
 def _order(q: Question) -> Order:

@@ -71,6 +71,8 @@ class Choice(NamedTuple):
     paths: tuple[Path, ...]
     group: int = 1  # neighbouring elements that share the union of their fields
     order: Order = Order.PLANES  # of the input in memory, and of what a lifting leaves
+    dtype: torch.dtype | None = None  # in which it is computed
+    keep: bool = False  # what is made of samples: where they never move, and no tracer or transform sees it made
 
     @property
     def methods(self) -> tuple[str, ...]:

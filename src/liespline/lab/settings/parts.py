@@ -150,6 +150,9 @@ class Network:
     activation: Literal["relu", "silu", "gelu"] | None = setting(
         None, "Activation; by default relu, of smooth networks silu.", SPECIAL, ADVANCED
     )
+    norm: Literal["batch", "instance", "layer"] = setting(
+        "batch", "Norm; instance or layer for batches of a few volumes.", SPECIAL, ADVANCED
+    )
     smooth: bool = setting(
         False, "Steadier between the angles of the grid: SiLU, a circular mask, activations on twice as many "
         "orientations, an interpolated maximum.", SPECIAL, ADVANCED,

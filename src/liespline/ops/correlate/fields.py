@@ -52,7 +52,7 @@ def blocks(
     key = part, group, path.name
     samples = kept(plan, (*key, weight.dtype), make) if keep else make()
     if keep and not path.channels_last:
-        return whole.kept_kernel(weight, *samples, plan, key)
+        return whole.kept_kernel(weight, *samples, plan, key, True)
     return kernel(weight, *samples, channels_last=True)
 
 

@@ -49,7 +49,8 @@ def correlate(x: Tensor, kernel: Tensor, stride: Size, padding: Size, order: Ord
     """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space), layouts left to torch."""
     d = len(stride)
     flat = x.flatten(1, x.ndim - 1 - d)
-    weight = kernel.flatten(2, kernel.ndim - 1 - d).flatten(0, 1).to(x.dtype)
+    inputs, window = kernel.shape[2 : kernel.ndim - d], kernel.shape[kernel.ndim - d :]
+    weight = kernel.reshape(kernel.shape[0] * kernel.shape[1], inputs.numel(), *window).to(x.dtype)
     if d == 3:
         out = volumes(flat, weight, stride, padding)
     else:

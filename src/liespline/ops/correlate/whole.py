@@ -13,6 +13,8 @@ from ..plan import Plan, crop, distinct, kept
 from .reference import kernel
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
+_MOST_ON_CPU = 1 << 18
+_MOST_PRODUCTS = 1 << 21  # multiplications on a CPU, where a kernel by one product saves calls but no time itself
 
 
 def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
@@ -24,10 +26,14 @@ def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
     return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
 
 
-def kept_kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable) -> Tensor:
+def kept_kernel(
+    weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable, channels_last: bool
+) -> Tensor:
     """`kernel` of samples that are fixed, by a product with `outer` that the plan keeps, unless that is too large."""
-    if x_samples.numel() * h_samples[0].numel() > _MOST_SAMPLES:
-        return kernel(weight, x_samples, h_samples, channels_last=True)
+    numbers = x_samples.numel() * h_samples.numel() // len(h_samples)
+    few = numbers <= _MOST_ON_CPU and numbers * weight.shape[0] * weight.shape[1] <= _MOST_PRODUCTS
+    if not few and (numbers > _MOST_SAMPLES or not weight.is_cuda):
+        return kernel(weight, x_samples, h_samples, channels_last=channels_last)
     matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
     return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
 
@@ -35,7 +41,7 @@ def kept_kernel(weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan
 def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> Tensor:
     """`kernel` by the matrix of `outer`: a view (O, A, C, N_in, *W) of (O, C, A, *W, N_in)."""
     o, c = weight.shape[:2]
-    sampled = (weight.flatten(2).flatten(0, 1) @ samples).view(o, c, -1, *window, n_in)
+    sampled = (weight.reshape(o * c, -1) @ samples).view(o, c, -1, *window, n_in)
     return sampled.movedim((2, -1), (1, 3))
 
 
@@ -48,6 +54,8 @@ def convolve(
     """
     d = len(stride)
     largest = tuple(sampled.shape[sampled.ndim - d :])
+    if len(choice.paths) == 1 and sizes[0] == largest:
+        return choice.paths[0].correlate(x, sampled, stride, padding, choice.order)
     windows = distinct(sizes)
     members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
     parts = []

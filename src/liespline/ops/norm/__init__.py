@@ -20,7 +20,7 @@ def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tup
 
     x, weight, bias = drawn(4, 6, 8, 6, 10), drawn(6, seed=1), drawn(6, seed=2)
     exact = torch.promote_types(dtype, torch.float32)
-    return operator, (x.to(device, dtype), weight.to(device, exact), bias.to(device, exact), 1e-3, True, 2)
+    return operator, (x.to(device, dtype), weight.to(device, exact), bias.to(device, exact), 1e-3, "relu", 2)
 
 
 KINDS["norm"] = Kernels(

@@ -9,7 +9,7 @@ from torch import Tensor
 from ..._torch import traced
 from ..operator import Differentiable, Gradients, Operator, on_its_device
 from . import kernels
-from .launches import backward_launches, empty, forward_launches, ordered, space_of
+from .launches import Launches, backward_launches, empty, forward_launches, ordered, space_of
 from .reference import normalise as normalised
 
 
@@ -42,18 +42,16 @@ def _forward(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     x = ordered(x)
     exact = _exact(x)
-    to = forward_launches(x.shape, x.stride(), pool, exact)
-    (rows, share, pooled, stride, columns, high, wide), (reads, finishes, writes) = to.numbers, to.options
-    facts = torch.empty(5, x.shape[1], device=x.device, dtype=exact)
-    partial = torch.empty(to.programs, 2, to.columns, device=x.device, dtype=exact)
-    kernels.moments[to.sums](x, partial, rows, share, stride, columns, **reads)
+    to = forward_launches(x.shape, x.stride(), activation, pool, exact)
+    facts, partial, out = _memory(x, to, 5, exact)
+    kernels.moments[to.sums](x=x, out=partial, **to.adding)
     mean, variance, batches, rate = memory or (None, None, None, 0.0)
     kernels.finish_moments[(x.shape[1],)](
-        partial, x, weight, bias, facts, mean, variance, batches, to.programs, to.columns, to.samples, eps, rate,
-        AFFINE=weight is not None, REMEMBER=mean is not None, COUNT=batches is not None, **finishes,
+        partial=partial, x=x, weight=weight, bias=bias, facts=facts, running_mean=mean, running_variance=variance,
+        batches=batches, eps=eps, rate=rate, AFFINE=weight is not None, REMEMBER=mean is not None,
+        COUNT=batches is not None, **to.finishing,
     )  # fmt: skip
-    out = x.new_empty_strided(to.shape, to.strides)
-    kernels.apply[to.written](x, facts, out, pooled, stride, columns, high, wide, ACTIVATION=activation, **writes)
+    kernels.apply[to.writes](x=x, facts=facts, out=out, **to.writing)
     return out, facts
 
 
@@ -67,14 +65,18 @@ def _backward(grad: Tensor, x: Tensor, facts: Tensor, activation: str, pool: int
         grad = empty(x, space_of(grad)).copy_(grad)
         to = backward_launches(x.shape, x.stride(), grad.shape, grad.stride(), activation, pool, exact)
         assert to is not None
-    (rows, share, *sizes), (reads, finishes, writes) = to.numbers, to.options
-    terms = torch.empty(4, x.shape[1], device=x.device, dtype=exact)
-    partial = torch.empty(to.programs, 2, to.columns, device=x.device, dtype=exact)
-    kernels.gradient_sums[to.sums](grad, x, facts, partial, rows, share, *sizes, **reads)
-    kernels.finish_gradient[(x.shape[1],)](partial, facts, terms, to.programs, to.columns, to.samples, **finishes)
-    out = x.new_empty_strided(to.shape, to.strides)
-    kernels.gradient[to.written](grad, x, facts, terms, out, rows, *sizes, **writes)
+    terms, partial, out = _memory(x, to, 4, exact)
+    kernels.gradient_sums[to.sums](grad=grad, x=x, facts=facts, out=partial, **to.adding)
+    kernels.finish_gradient[(x.shape[1],)](partial=partial, facts=facts, terms=terms, **to.finishing)
+    kernels.gradient[to.writes](grad=grad, x=x, facts=facts, terms=terms, out=out, **to.writing)
     return out, terms
+
+
+def _memory(x: Tensor, to: Launches, numbers: int, exact: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """For so many numbers of each channel, for the sums of each program, and for what is written."""
+    found = torch.empty(numbers, x.shape[1], device=x.device, dtype=exact)
+    partial = torch.empty(to.sums[0], 2, to.finishing["columns"], device=x.device, dtype=exact)
+    return found, partial, x.new_empty_strided(to.shape, to.strides)
 
 
 def _fake_forward(

@@ -73,35 +73,41 @@ def empty(x: Tensor, space: tuple[int, ...]) -> Tensor:
 # ---- launches ----
 
 
-class Launches(NamedTuple):
-    """All that the kernels are told of a feature map besides memory, the same in every step of a training."""
+Told = dict[str, Any]
 
-    columns: int
-    samples: int  # of a channel
-    programs: int  # that share a sum, along the rows
-    sums: tuple[int, int]  # grid of the kernel that reads
-    written: tuple[int, int]  # grid of the kernel that writes
-    numbers: tuple[int, ...]
-    options: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]  # of the kernels that read, finish and write
+
+class Launches(NamedTuple):
+    """What the three kernels of a direction are told besides tensors, by name; the same in every step of a training.
+
+    One adds up, in programs that share the rows; one program per channel finishes the sums; one writes.
+    """
+
+    sums: tuple[int, int]  # grids
+    writes: tuple[int, int]
+    adding: Told
+    finishing: Told
+    writing: Told
     shape: tuple[int, ...]  # of what is written
     strides: tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def forward_launches(shape: tuple[int, ...], strides: tuple[int, ...], pool: int, exact: torch.dtype) -> Launches:
+def forward_launches(
+    shape: tuple[int, ...], strides: tuple[int, ...], activation: str, pool: int, exact: torch.dtype
+) -> Launches:
     """The launches of the norm itself."""
     x = torch.empty_strided(shape, strides, device="meta")
-    lay, block = _matrix(x), _block(_matrix(x))
-    share, programs = _shares(lay, lay.rows)
+    lay, out = _matrix(x), empty(x, space_of(x, pool))
+    rows, block = lay.rows // pool**2, _block(lay)
     wide = triton.cdiv(lay.columns, block["BC"])
-    out = empty(x, space_of(x, pool))
-    rows = lay.rows // pool**2
     unit = math.gcd(_UNIT, lay.stride, lay.columns)
-    common: dict[str, Any] = {"CHANNELS": shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
+    both = _channels(lay, x, exact)
+    read = {"row_stride": lay.stride // unit, "columns": lay.columns // unit, "UNIT": unit} | block | both
+    programs, adding = _shares(lay, lay.rows)
     return Launches(
-        lay.columns, x.numel() // shape[1], programs, (programs, wide), (triton.cdiv(rows, block["BR"]), wide),
-        (lay.rows, share, rows, lay.stride // unit, lay.columns // unit, *_window(out, pool)),
-        ({"UNIT": unit} | block | common, _small(lay, x) | common, {"POOL": pool, "UNIT": unit} | block | common),
+        (programs, wide), (triton.cdiv(rows, block["BR"]), wide),
+        adding | read, _finishing(lay, x, programs) | both,
+        {"rows": rows, "POOL": pool, "ACTIVATION": activation} | _window(out, pool) | read,
         tuple(out.shape), out.stride(),
     )  # fmt: skip
 
@@ -113,22 +119,22 @@ def backward_launches(
 ) -> Launches | None:  # fmt: skip
     """The launches of its gradient; None where that lies in memory in another order than x."""
     x, grad = (torch.empty_strided(*lies, device="meta") for lies in ((shape, strides), (grad_shape, grad_strides)))
-    lay, from_out = _matrix(x), as_matrix(grad)
+    lay, from_out, out = _matrix(x), as_matrix(grad), empty(x, space_of(x))
     if from_out is None or (from_out.group, from_out.columns) != (lay.group, lay.columns):
         return None
     block, written = _block(lay), _block(lay, _WRITTEN)
-    share, programs = _shares(lay, from_out.rows)
-    out = empty(x, space_of(x))
     unit = math.gcd(_UNIT, from_out.stride, lay.stride, lay.columns)
-    common: dict[str, Any] = {"CHANNELS": shape[1], "GROUP": lay.group, "EXACT": _tl(exact)}
-    through = {"POOL": pool, "ACTIVATION": activation, "UNIT": unit} | common
-    sums = programs, triton.cdiv(lay.columns, block["BC"])
-    writes = triton.cdiv(from_out.rows, written["BR"]), triton.cdiv(lay.columns, written["BC"])
-    sizes = from_out.stride // unit, lay.stride // unit, lay.columns // unit
+    both = _channels(lay, x, exact)
+    through = both | _window(grad, pool) | {
+        "grad_stride": from_out.stride // unit, "row_stride": lay.stride // unit, "columns": lay.columns // unit,
+        "POOL": pool, "ACTIVATION": activation, "UNIT": unit,
+    }  # fmt: skip
+    programs, adding = _shares(lay, from_out.rows)
     return Launches(
-        lay.columns, x.numel() // shape[1], programs, sums, writes,
-        (from_out.rows, share, *sizes, *_window(grad, pool)),
-        (block | through, _small(lay, x) | common, written | through),
+        (programs, triton.cdiv(lay.columns, block["BC"])),
+        (triton.cdiv(from_out.rows, written["BR"]), triton.cdiv(lay.columns, written["BC"])),
+        adding | block | through, _finishing(lay, x, programs) | both,
+        {"rows": from_out.rows} | written | through,
         tuple(out.shape), out.stride(),
     )  # fmt: skip
 
@@ -144,27 +150,31 @@ def space_of(x: Tensor, pool: int = 1) -> tuple[int, ...]:
     return tuple(n // pool for n in x.shape[3 if x.ndim > 3 else 2 :])
 
 
-def _window(out: Tensor, pool: int) -> tuple[int, int]:
-    return (out.shape[-2], out.shape[-1]) if pool > 1 else (1, 1)
+def _window(out: Tensor, pool: int) -> Told:
+    high, wide = out.shape[-2:] if pool > 1 else (1, 1)
+    return {"high": high, "wide": wide}
 
 
-def _tl(dtype: torch.dtype) -> tl.dtype:
-    return tl.float64 if dtype == torch.float64 else tl.float32
+def _channels(lay: Matrix, x: Tensor, exact: torch.dtype) -> Told:
+    sums = tl.float64 if exact == torch.float64 else tl.float32
+    return {"CHANNELS": x.shape[1], "GROUP": lay.group, "EXACT": sums}
 
 
-def _shares(lay: Matrix, rows: int) -> tuple[int, int]:
-    """How many rows a program adds up, and how many programs there are."""
+def _shares(lay: Matrix, rows: int) -> tuple[int, Told]:
+    """How many programs there are, and how many rows each adds up."""
     height = _block(lay)["BR"]
     share = triton.cdiv(triton.cdiv(rows, _PROGRAMS), height) * height
-    return share, triton.cdiv(rows, share)
+    return triton.cdiv(rows, share), {"rows": rows, "share": share}
 
 
-def _block(lay: Matrix, most: tuple[int, int] = _READ) -> dict[str, int]:
+def _block(lay: Matrix, most: tuple[int, int] = _READ) -> Told:
     """Rows and columns of a block, of sizes that were fastest on an H200."""
     wide = min(max(triton.next_power_of_2(lay.columns), 16), most[1])
     return {"BR": most[0] // wide, "BC": wide}
 
 
-def _small(lay: Matrix, x: Tensor) -> dict[str, int]:
-    group = triton.next_power_of_2(own := lay.columns // x.shape[1])  # columns of a channel
-    return {"OWN": own, "BP": max(1024 // group, 1), "BG": group}
+def _finishing(lay: Matrix, x: Tensor, programs: int) -> Told:
+    own = lay.columns // x.shape[1]  # columns of a channel
+    group = triton.next_power_of_2(own)
+    sums = {"programs": programs, "columns": lay.columns, "count": x.numel() // x.shape[1]}
+    return sums | {"OWN": own, "BP": max(1024 // group, 1), "BG": group}
