@@ -25,7 +25,7 @@ from ..nn.resample import kept
 from .data import DataError, Split
 from .data.samples import ValueRange
 from .settings import SETTINGS, Config, ConfigError, Network, written
-from .settings.definition import shown
+from .settings.words import shown
 from .tasks.grids import make_grid, of_the_paper, splines
 
 MOST_SAMPLES = 10**8

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, model_validator
 
-from .definition import ADVANCED, LATER, SPECIAL, ConfigError, Setting, checked_settings, setting, shown
+from .definition import ADVANCED, LATER, SPECIAL, Interval, Number, Setting, Size, checked_settings, setting, written
 from .old import FORMAT, translated
-from .parts import Interval, Network, Number, Size, Training, written
+from .parts import Network, Training
+from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
