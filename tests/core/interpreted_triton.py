@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, settings
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 import liespline as ls
@@ -50,6 +51,22 @@ def test_operators_follow_torch_rules() -> None:
     x = torch.randn(1, 4, 1, 5, 6, 8, dtype=torch.float64, requires_grad=True)
     blocks = torch.randn(4, 2, 1, 3, 3, 8, 8, dtype=torch.float64, requires_grad=True)
     torch.library.opcheck(triton.correlate.op, (x, blocks, *table[:5], [1, 1, 2], [0, 1, 0]))
+
+
+def test_gradients_lie_in_memory_as_a_compiler_is_told() -> None:
+    plan = ops.plan_of(banded_samples(4, 4, 2, 1, cyclic=True), ((3, 3),) * 4)
+    table = plan.parts[0].tables[0]
+    x, grad = torch.randn(1, 4, 1, 5, 6, 6), torch.randn(1, 4, 1, 3, 4, 5)
+    blocks = torch.randn(4, 2, 1, 3, 3, 6, 5)
+    calls = (
+        (triton._weight_gradient.op, (x, grad, table.fields, [1, 3, 3], [1, 1, 1], [0, 0, 0])),
+        (triton._input_gradient.op, (grad, blocks, *table[2:5], [1, 5, 6], [1, 1, 1], [0, 0, 0])),
+    )
+    for operator, arguments in calls:
+        found = operator(*arguments)
+        with FakeTensorMode() as mode:
+            told = operator(*(mode.from_tensor(a) if isinstance(a, torch.Tensor) else a for a in arguments))
+        assert (found.shape, found.stride()) == (told.shape, told.stride())
 
 
 def small(batch: int) -> tuple[Case, ops.Plan]:

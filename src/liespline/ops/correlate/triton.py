@@ -93,7 +93,7 @@ def _to_weight(
     x: Tensor, grad: Tensor, fields: Tensor, window: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:
     found = _launch_weight(x, grad, fields, window, stride, padding)
-    return found.to(x.dtype, memory_format=torch.contiguous_format)
+    return found.to(x.dtype).contiguous()  # .to(memory_format=…) leaves what has its dtype already as it lies
 
 
 def _fake_forward(x: Tensor, blocks: Tensor, *rest: Any) -> Tensor:
