@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -41,10 +41,19 @@ _NAMES = ("auto", "dense", "fourier", *(path.name for path in _OF_FIELDS))
 Made = TypeVar("Made")
 
 
+class Asked(NamedTuple):
+    """A question that was asked of `choose`, and what was chosen."""
+
+    question: Question
+    plan: Plan | None
+    paths: tuple[Path, ...]
+
+
 class _Forced(threading.local):
     def __init__(self) -> None:
         # In every thread's own instance, where a compiled network looks again in each call: not so on the class.
         self.path = os.environ.get("LIESPLINE_PATH", "auto")
+        self.asked: list[Asked] | None = None  # where somebody watches
 
 
 _forced = _Forced()
@@ -71,6 +80,16 @@ def _known(name: str) -> str:
 
 
 _known(_forced.path)
+
+
+@contextmanager
+def watched() -> Iterator[list[Asked]]:
+    """Write down what is asked in the block, and in this thread."""
+    before, _forced.asked = _forced.asked, []
+    try:
+        yield _forced.asked
+    finally:
+        _forced.asked = before
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:
@@ -104,7 +123,9 @@ def choose(
         return _decide(_question(x, dtype, outputs, sizes, stride, padding), plan)
 
     def decide() -> Choice:
-        found = _decide(_question(x, dtype, outputs, sizes, stride, padding), plan)
+        question = _question(x, dtype, outputs, sizes, stride, padding)
+        found = _decide(question, plan)
+        _note(question, plan, found.paths)
         return found._replace(keep=plan is not None and plan.fixed and not transformed())
 
     tf32 = x.is_cuda and torch.backends.cudnn.allow_tf32
@@ -118,13 +139,35 @@ def depthwise(x: Tensor, window: Size, stride: Size, padding: Size) -> Path:
     def decide() -> Path:
         fields = x.shape[1] * x.shape[2]
         question = _question(x, x.dtype, fields, (window,), stride, padding)
-        path, _ = _pick(question._replace(forced="auto", inputs=(fields,), window=window), _OF_FIELDS_ALONE)
+        question = changed(question, forced="auto", inputs=(fields,), window=window)
+        path, _ = _pick(question, _OF_FIELDS_ALONE)
         assert path is not None
+        _note(question, None, (path,))
         return path
 
     if traced(x):
         return decide()
     return _once(_alone, (x.shape, x.device, x.dtype, window, stride, padding, transformed()), decide)
+
+
+def prices(asked: Asked) -> dict[str, float]:
+    """Return what each path that takes the question would cost, of whole kernels and of fields."""
+    q, plan = asked.question, asked.plan
+    if asked.paths[0] in _OF_FIELDS_ALONE:
+        alone = {path.name: path.price(q) for path in _OF_FIELDS_ALONE}
+        return {name: price for name, price in alone.items() if price is not None and math.isfinite(price)}
+    found = {}
+    for name in ("dense", "fourier"):
+        choice, price = _whole(changed(q, forced=name))
+        if name == "dense" or "fourier" in choice.methods:
+            found[name] = price
+    if plan is None:
+        return found
+    for path in _OF_FIELDS:
+        fields, price = _of_fields(changed(q, forced=path.name), plan)
+        if fields is not None and path.name in fields.methods and math.isfinite(price):
+            found[path.name] = price
+    return found
 
 
 def fuses(x: Tensor) -> bool:
@@ -142,12 +185,19 @@ _alone: dict[Hashable, Path] = {}
 
 
 def _once(made: dict[Hashable, Made], asked: Hashable, decide: Callable[[], Made]) -> Made:
+    if _forced.asked is not None:
+        return decide()  # and write it down
     found = made.get(asked)
     if found is None:
         if len(made) >= _MOST:
             made.clear()
         found = made[asked] = decide()
     return found
+
+
+def _note(question: Question, plan: Plan | None, paths: tuple[Path, ...]) -> None:
+    if _forced.asked is not None:
+        _forced.asked.append(Asked(question, plan, paths))
 
 
 def _question(
@@ -169,6 +219,16 @@ def _decide(q: Question, plan: Plan | None) -> Choice:
     whole, lowest = _whole(q)
     if plan is None or q.forced in ("dense", "fourier"):
         return whole
+    found, least = _of_fields(q, plan)
+    if q.forced == "auto":
+        return whole if found is None or least >= lowest else found
+    if found is None:
+        raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
+    return found
+
+
+def _of_fields(q: Question, plan: Plan) -> tuple[Choice | None, float]:
+    """How a plan's fields are correlated in each window, and the price; None where no path takes them all."""
     found, least = None, math.inf
     for group in range(1, 2 if q.cuda else len(plan.parts[0].tables) + 1):
         picked = [_pick(_of_part(q, plan, part, group), _family(q.forced, _OF_FIELDS)) for part in plan.parts]
@@ -176,11 +236,7 @@ def _decide(q: Question, plan: Plan | None) -> Choice:
         total = sum(price for _, price in picked) + (0.0 if plan.rows is None else mix.price(q, plan.fields))
         if len(paths) == len(picked) and (found is None or total < least):
             found, least = Choice(False, paths, group, q.order, q.dtype), total
-    if q.forced == "auto":
-        return whole if found is None or least >= lowest else found
-    if found is None:
-        raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
-    return found
+    return found, least
 
 
 def _whole(q: Question) -> tuple[Choice, float]:

@@ -62,11 +62,12 @@ def off(kind: str, device: torch.device, dtype: torch.dtype) -> str:
 @cache
 def _missing(kind: str, device: torch.device, dtype: torch.dtype) -> str:
     kernels = KINDS[kind]
-    lacks = kernels.lacks(installed())
-    if lacks or (INTERPRETED and kernels.interpreted and device.type == "cpu"):
-        return lacks
-    if device.type != "cuda":
+    interpreted = INTERPRETED and kernels.interpreted and device.type == "cpu"
+    if device.type != "cuda" and not interpreted:
         return f"the input is on {device.type!r}, they run on {kernels.devices}"
+    lacks = kernels.lacks(installed())
+    if lacks or interpreted:
+        return lacks
     if dtype not in kernels.dtypes:
         names = " or ".join(str(one).removeprefix("torch.") for one in kernels.dtypes)
         return f"the layer computes in {str(dtype).removeprefix('torch.')}, they take {names}"
