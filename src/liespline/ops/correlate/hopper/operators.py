@@ -130,9 +130,7 @@ _weight_gradient = Operator(
 )  # fmt: skip
 
 
-def _gradients(
-    needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, lines: Ints, padding: Ints
-) -> Gradients:
+def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Gradients:
     size, fields = list(x.shape[1:4]), x.shape[4]
     return (
         _input_gradient(grad, kernel, lines, padding, size, fields) if needs[0] else None,
