@@ -88,9 +88,9 @@ class Config:
     def _applies(self) -> Config:
         for name in ("grid_jitter", "tta_grids"):
             if self.network.group == "none" and self[name] != SETTINGS[name].default:
-                raise ConfigError(
-                    f"{SETTINGS[name].option} {self[name]:g} with --group none: it has no grid to offset; leave it out"
-                )
+                values = self[name] if isinstance(self[name], tuple) else (self[name],)
+                given = f"{SETTINGS[name].option} {','.join(f'{value:g}' for value in values)}"
+                raise ConfigError(f"{given} with --group none: it has no grid to offset; leave it out")
         if self.fold is not None and self.folds is None:
             raise ConfigError(f"fold = {self.fold}: say --folds too, into how many parts the data are cut")
         if (self.fold or 1) > (self.folds or 1):

@@ -156,7 +156,23 @@ def _widths(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _shares(value: object) -> object:
+    """`0.5`, or `0,0,1` of the command line and lists of YAML as a tuple."""
+    parts = value.split(",") if isinstance(value, str) and "," in value else value
+    if not isinstance(parts, list):
+        return _number(value)
+    found = tuple(map(_number, parts))
+    if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in found):
+        raise ConfigError(f"grid_jitter = {shown(value)}: must be from 0 to 1, one number or one per axis")
+    return tuple(map(float, found))  # type: ignore[arg-type]
+
+
 Number = Annotated[float, BeforeValidator(_number)]
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[Share | tuple[Share, ...], BeforeValidator(_shares)]
+"""From 0 to 1, for all axes of a group or one per axis."""
 
 
 Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ...], BeforeValidator(_counts)]

@@ -6,7 +6,19 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from .definition import ADVANCED, LATER, SPECIAL, Counts, Number, Widths, checked_settings, setting, total, written
+from .definition import (
+    ADVANCED,
+    LATER,
+    SPECIAL,
+    Counts,
+    Number,
+    Shares,
+    Widths,
+    checked_settings,
+    setting,
+    total,
+    written,
+)
 from .words import ConfigError
 
 MOST_PAIRS = 2 * 10**7
@@ -66,6 +78,7 @@ class Network:
         False, "Steadier between the angles of the grid: SiLU, a circular mask, activations on twice as many "
         "orientations, an interpolated maximum.", SPECIAL, ADVANCED,
     )  # fmt: skip
+    breaking: bool = setting(False, "Let every layer learn how far to use the image's own orientation.", SPECIAL)
     tta_grids: int = setting(
         1, "Average predictions over N offsets of the grid: N times slower.",
         SPECIAL, ge=1, le=16, metavar="N",
@@ -115,9 +128,9 @@ class Training:
     label_smoothing: Number = setting(
         0.0, "Share of the target that is spread over all classes.", SPECIAL, ADVANCED, ge=0, lt=1
     )
-    grid_jitter: Number = setting(
+    grid_jitter: Shares = setting(
         0.0, "Offset all grids per step by one random element, of up to this share of half a step of the grid: "
-        "augmentation over the group, 0 to 1.", ge=0, le=1, metavar="α",
+        "augmentation over the group, 0 to 1, or one per axis of it.", metavar="α|α,α",
     )  # fmt: skip
     augment: str = setting(
         "none", "rotate, flip, zoom-shear, joined by + (affine: rotate+zoom-shear); images also mirror, elastic; "
