@@ -53,7 +53,8 @@ _AXIAL = [
           "lab/test_recipe::test_jitter_per_axis_moves_along_these_axes_alone"),
     Fault("groups/axial.py::Axial.act", "coordinates.insert(self.axis,", "coordinates.insert(2,",
           "axial groups: axis forgotten", "core/test_axial::test_it_is_a_group_that_keeps_its_axis"),
-    Fault("nn/resample.py::Downsample.space", "factors[axis - 2], taps", "factors[0], taps",
+    Fault("nn/resample.py::Downsample.space", "zip(x.shape[2:], factors,",
+          "zip(x.shape[2:], factors[:1] * len(factors),",
           "down-sampling: one factor for all axes", "core/test_resample::test_a_factor_per_axis_is_that_axis_alone"),
 ]  # fmt: skip
 
