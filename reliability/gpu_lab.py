@@ -69,7 +69,7 @@ def _points(folder: Path) -> None:
 def _mnist(folder: Path) -> None:
     from studies.data import mnist
 
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)  # of two tasks
     for name, count in (("train", 480), ("t10k", 20)):
         for what, array in (
             ("images-idx3", DRAW.integers(0, 256, (count, 28, 28), np.uint8)),

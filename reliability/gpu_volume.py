@@ -65,11 +65,11 @@ def check(channels: int, outputs: int, k: int, batch: int, side: int) -> dict[st
     plan = ls.GConv(1, 1, k, grid, h_basis=h_basis(grid, "local", 7, degree=2)).plan
     lines = plan.parts[0].tables[0].lines
     x, kernel = few(batch, side, side, side, 24, channels), few(outputs, 24, channels, 7, k, k, k).float()
-    table = operators._tables(lines, 24, 24, channels, outputs, x.device)
+    table = operators._table(lines, (outputs, 24, channels), 24, x.device)
     grad = few(batch, side, side, side, 24, outputs)
     border = [k // 2] * 3
     exact_x, exact_kernel = x.double().requires_grad_(), kernel.double().requires_grad_()
-    out = operators.plain(exact_x, exact_kernel, None, lines, border)
+    out = operators.plain(exact_x, exact_kernel, lines, border)
     dx, dw = torch.autograd.grad(out, (exact_x, exact_kernel), grad.double())
     told: dict[str, Any] = {}
     for turn in range(2):

@@ -58,4 +58,6 @@ FAULTS = [
           _VECTORS + "test_vectors_follow_the_grid_when_it_is_shifted"),
     Fault("models/kit.py::Kit.norm", "norm=self.layers.norm, ", "", "networks have batch norm whatever is asked for",
           "core/test_norms::test_networks_for_small_batches"),
+    Fault("functional/ends.py::replicated", "((1, place.max()), (-1, place.min()))", "((1, place.max()),)",
+          "replicated at one end alone", _ENDS + "test_replicated_is_a_longer_grid_with_features_repeated"),
 ]  # fmt: skip

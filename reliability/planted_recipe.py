@@ -44,7 +44,7 @@ FAULTS = [
           _RECIPE + "test_processes_draw_the_same_shift"),
     Fault("lab/training/learner.py::Learner.training_step", "stable_hash(self.seed, self.global_step, 1)",
           "stable_hash(self.seed)", "grids moved once, not at every step", _SHIFTED),
-    Fault("lab/training/learner.py::a_shift", "dtype=torch.float64) - 0.5)", "dtype=torch.float64))",
+    Fault("lab/training/learner.py::a_shift", "dtype=torch.float64) - 0.5", "dtype=torch.float64)",
           "grids moved to one side", _RECIPE + "test_shifts_are_uniform_within_one_step_of_the_grid"),
     Fault("lab/training/optimisers.py::OneCycle.load_state_dict", "super().load_state_dict(state_dict | length)",
           "super().load_state_dict(state_dict)", "a longer run keeps the shorter cycle",

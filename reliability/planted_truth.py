@@ -101,7 +101,7 @@ _ROWS = [
           "truth/test_elsewhere::test_the_script_of_the_docs_reproduces_predict"),
     Fault("lab/training/train.py::keep_best", "metric = None if training.train_on_val else session.objective.monitor",
           "metric = session.objective.monitor", "16: the last epoch called the best", "truth/test_picked_epoch"),
-    Fault("lab/settings/definition.py::unknown", "if now is not None and", "if now is None and",
+    Fault("lab/settings/words.py::unknown", "if now is not None and", "if now is None and",
           "17: old words unknown",
           "truth/test_augmentations::test_what_makes_no_sense_is_refused_by_name"),
     Fault("lab/data/listing.py::assign", 'np.where(part == fold, "test", "train")',

@@ -1,12 +1,14 @@
 """ModelNet10 in 30³ from smooth and from flat initial spectra: local beside pointwise kernels on 24 rotations."""
 
 from liespline.lab.sweep.study import Row, Study
-from studies.recipes import SHAPES, SO3, TESTED_ROTATED, flat_over_smooth, starts
+from studies.recipes import MODES, SHAPES, SO3, TESTED_ROTATED, Changes, flat_over_smooth, starts
 
 TRAINED = {"upright": {"augment": "zoom-shear"}, "rotated": {"augment": "affine"}}
 KERNELS = {"local": {**SO3, "kernel": "local", "basis": 7}, "pointwise": SO3}
+# On 24 rotations, smooth kernels start with coefficients of 0.006 to 0.03, no larger than a few steps of 5e-3.
+STEPS: dict[str, Changes] = {"adamw": {}, "modes": MODES, "adamw-slow": {"lr": 1e-3}}
 NETWORKS = starts(
-    {f"{kernel}-{name}": {**how, **data} for name, data in TRAINED.items() for kernel, how in KERNELS.items()}
+    {f"{kernel}-{name}": {**how, **data} for name, data in TRAINED.items() for kernel, how in KERNELS.items()}, STEPS
 )
 LOCAL = [name for name in NETWORKS if name.startswith("local")]
 

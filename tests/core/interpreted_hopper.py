@@ -53,8 +53,8 @@ Found = tuple[launch.Placed, launch.Placed, launch.Placed, Tensor]
 
 def placed(x: Tensor, kernel: Tensor, lines: tuple[int, ...]) -> Found:
     """What the kernels look up, as they are given it."""
-    sizes = kernel.shape[1], x.shape[4], kernel.shape[2], len(kernel)
-    return launch.views(operators._tables(lines, *sizes, x.device), lines, x.shape[4], *kernel.shape[:3])
+    table = operators._table(lines, tuple(kernel.shape[:3]), x.shape[4], x.device)
+    return launch.views(table, lines, x.shape[4], *kernel.shape[:3])
 
 
 def packed(kernel: Tensor, covered: launch.Placed, lines: int, back: bool) -> Tensor:
@@ -96,7 +96,7 @@ def test_packed_kernels_are_the_kernel(case: tuple) -> None:
     taps = packed(kernel, covered, case[-1], False)
     found = correlated(x, taps, covered.starts, list(right.shape[1:4]), len(kernel))
     torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(operators.plain(x, kernel, None, list(lines), [0, 0, 0]), right, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(operators.plain(x, kernel, list(lines), [0, 0, 0]), right, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -39,8 +39,9 @@ def test_samples_are_those_of_plain_loops(kernel: str) -> None:
 
 @every_grid
 @pytest.mark.parametrize("kernel", ["dense", "local"])
-def test_what_is_constant_along_h_stays_so(grid: ls.Grid, kernel: str) -> None:
-    layer = ls.GConv(3, 4, 1, grid, h_basis=h_basis(grid, kernel), h_boundary="renormalise", dtype=X64)
+@pytest.mark.parametrize("boundary", ["renormalise", "replicate"])
+def test_what_is_constant_along_h_stays_so(grid: ls.Grid, kernel: str, boundary: str) -> None:
+    layer = ls.GConv(3, 4, 1, grid, h_basis=h_basis(grid, kernel), h_boundary=boundary, dtype=X64)
     x = torch.randn(2, 3, 1, 5, 5, dtype=X64).expand(-1, -1, len(grid), -1, -1)
     out = layer(x)
     assert (out - out[:, :, :1]).abs().max() < 1e-10 * out.abs().max()
@@ -57,6 +58,30 @@ def test_inside_nothing_changes() -> None:
     )
     assert (whole - renormalised)[2:-2].abs().max() < 1e-15
     assert (whole - renormalised)[[0, 1, -2, -1]].abs().amax((1, 2, 3)).min() > 1e-3
+
+
+@pytest.mark.parametrize("grid", [SCALES, ZOOMS], ids=["scales", "SIM(2)"])
+@pytest.mark.parametrize("kernel", ["dense", "local"])
+def test_replicated_is_a_longer_grid_with_features_repeated(grid: ls.Grid, kernel: str) -> None:
+    """Twelve scales more on both sides, whose features are those of the nearest scale."""
+    group, basis, ends = grid.group, h_basis(grid, kernel), torch.arange(-12.0, 13.0, dtype=X64)
+    move = torch.zeros(len(ends), group.dim, dtype=X64)
+    move[:, -1] = ends * STEP
+    scale = group.log(grid.elements)[:, -1]
+    elements, nearest = [], []
+    for n, h in enumerate(grid.elements):
+        inner = (scale[n] > scale.min() + 0.01) & (scale[n] < scale.max() - 0.01)
+        for shift, by in zip(ends, move, strict=True):
+            outward = shift == 0 or (shift > 0) == bool(scale[n] > scale.min() + 0.01)
+            if shift == 0 or (outward and not inner):
+                elements.append(group.product(h, group.exp(by)))
+                nearest.append(n)
+    long = ls.Grid(group, torch.stack(elements), grid.weights[nearest], grid.spacing)
+    layer = ls.GConv(2, 3, 1, grid, h_basis=basis, h_boundary="replicate", dtype=X64)
+    longer = ls.GConv(2, 3, 1, long, out_grid=grid, h_basis=basis, dtype=X64)
+    longer.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 2, len(grid), 3, 3, dtype=X64)
+    torch.testing.assert_close(layer(x), longer(x[:, :, nearest]), rtol=0, atol=1e-12)
 
 
 def test_every_path_computes_it() -> None:
@@ -147,8 +172,12 @@ def test_the_measure_tells_the_ends() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="h_boundary = 'mirror', must be \"zero\" or"):
+    with pytest.raises(ValueError, match='h_boundary = \'mirror\', must be "zero", "renormalise" or'):
         ls.GConv(1, 1, 3, SCALES, h_boundary="mirror")
+    with pytest.raises(ValueError, match=r"does not close, and GL2\(\) has 3: take \"renormalise\""):
+        ls.GConv(1, 1, 1, ls.local(ls.GL2(), 9, (0.3, 0.4, 0.4, 1.5)), h_boundary="replicate")
+    with pytest.raises(ValueError, match="is for fixed centres; trainable ones take"):
+        ls.GConv(1, 1, 1, SCALES, h_basis=ls.SplineBasis(SCALES, trainable=True), h_boundary="replicate")
     sphere = ls.uniform(ls.Sphere(), 6)
     with pytest.raises(ValueError, match=r"h_boundary = 'renormalise', but Sphere\(\) has no ends"):
         ls.GConv(1, 1, 3, sphere, h_boundary="renormalise")

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from scipy import ndimage
 from torch import nn
 
 import liespline as ls
@@ -82,6 +84,22 @@ def test_between_the_angles_an_oversampled_activation_errs_less() -> None:
             found.append(out[1:4] * torch.exp(-1j * torch.arange(1, 4) * step))  # harmonics, shifted back
         errors[name] = float((torch.stack(found) - found[0]).norm() / found[0].norm())
     assert errors["finer"] < 0.3 * errors["plain"]
+
+
+def test_a_smooth_network_changes_half_as_much_between_the_angles() -> None:
+    """Untrained, of a texture that fills the image, rotated by half a step of the grid with SciPy."""
+    changes: dict[bool, list[float]] = {False: [], True: []}
+    for seed in range(3):
+        texture = ndimage.gaussian_filter(np.random.default_rng(seed).normal(size=(8, 2, 160, 160)), (0, 0, 2.5, 2.5))
+        rotated = ndimage.rotate(texture, 22.5, (2, 3), reshape=False)
+        images = [torch.from_numpy(x[:, :, 44:116, 44:116] / texture.std()).float() for x in (texture, rotated)]
+        for smooth, found in changes.items():
+            torch.manual_seed(seed)
+            net = models.classifier(2, 12, ROTATIONS, widths=(4, 4, 8, 8), dropout=0.0, disc=True, smooth=smooth)
+            with torch.no_grad():
+                upright, other = map(settled(net, images[0]), images)
+            found.append(float((other - upright).norm() / (upright - upright.mean(0)).norm()))
+    assert sum(changes[True]) < 0.75 * sum(changes[False])
 
 
 def test_the_maximum_lies_between_the_angles() -> None:

@@ -97,6 +97,11 @@ def test_widths_of_a_budget_are_in_lanes_where_that_costs_little() -> None:
     assert widths(700_000) == [8, 8, 16, 16, 40, 40, 56, 56]
     assert widths(700_000, version=1) == [8, 8, 15, 15, 30, 30, 60, 60]
     assert widths(110_000) == [3, 3, 6, 6, 12, 12, 24, 24]
+    for version, exact in ((1, True), (2, False)):
+        net = models.unet(1, 2, grid, parameters=700_000, version=version)
+        assert any(norm.num_features % 8 for norm in net.modules() if isinstance(norm, ls.nn.BatchNorm)) is exact
+    with pytest.raises(ValueError, match="version = 3: this liespline makes ready networks of versions 1 to 2"):
+        models.classifier(1, 2, grid, version=3)
     assert in_lanes((8, 15)) == [(8, 16)]
     assert in_lanes((7, 30))[:2] == [(8, 32), (8, 40)]
     assert in_lanes((5, 60)) == []

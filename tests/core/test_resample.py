@@ -1,5 +1,6 @@
 """One convention of where samples lie: every size keeps its centre, going down, up and both."""
 
+import copy
 import warnings
 from collections.abc import Iterator
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from scipy.interpolate import BSpline
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import liespline as ls
 from liespline.nn import Downsample, MaxPool, Upsample, arguments
@@ -126,3 +128,22 @@ def test_a_plain_network_is_told_nothing() -> None:
         warnings.simplefilter("error")
         ls.Lift(1, 2, 5, one, stride=2, padding=2)(torch.randn(1, 1, 28, 28))
         MaxPool(2)(torch.randn(1, 2, 1, 9, 9))
+
+
+def test_what_a_layer_keeps_between_calls_serves_every_other() -> None:
+    """Made in inference mode, in another dtype, for other sizes: each answer is that of a new layer."""
+    down, up = Downsample(2), Upsample(2)
+    with torch.inference_mode():
+        up(down(torch.randn(1, 2, 4, 9, 8)), (9, 8))
+    x = torch.randn(1, 2, 4, 9, 8, requires_grad=True)
+    assert torch.func.vmap(lambda t: up(down(t), (9, 8)))(x[None]).shape == (1, *x.shape)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert down(mode.from_tensor(x.detach()[..., :6])).shape[-1] == 3
+    up(down(x[..., :6]), (9, 6)).sum().backward()
+    for size in (*range(4, 30), 8):
+        for dtype in (torch.float32, torch.bfloat16):
+            y = torch.randn(1, 2, 4, size, size + 1).to(dtype)
+            assert torch.equal(down(y), Downsample(2)(y))
+            assert torch.equal(up(down(y), (size, size + 1)), Upsample(2)(Downsample(2)(y), (size, size + 1)))
+    assert max(len(down._made), len(up._made)) <= 16
+    assert not copy.deepcopy(down).double()._made

@@ -43,6 +43,7 @@ def test_yaml_is_what_a_person_would_write_and_gives_the_same_configuration_back
         ("task: digits\nnetwork: {widths: []}", ["widths"]),
         ("task: digits\nnetwork: {widths: [4, 1000000000]}", ["widths", "8,192"]),
         ("task: digits\nnetwork: {elements: 1000000000}", ["elements", "1,000"]),
+        ("task: digits\nnetwork: {basis: 0}", ["basis = 0: must be from 1 to 1,000"]),
         ("data: x", ["'task' is missing"]),
         ("- 1\n- 2", ["expected 'name: value' lines", "list"]),
         ("task: [", ["not valid YAML"]),

@@ -192,6 +192,29 @@ def test_shifts_follow_the_group():
     assert torch.allclose(turned @ turned.T, torch.eye(3, dtype=torch.float64), atol=1e-12)
 
 
+def test_jitter_per_axis_moves_along_these_axes_alone():
+    """α = (0, 0, 1) of SO(3) rotates about the last axis; of rotations and scales, (1, 0) only rotates."""
+    cube = ls.models.classifier(1, 2, ls.uniform(ls.SO3(), 12), widths=(1, 1))
+    along = torch.stack([ls.SO3().log(a_shift(cube, seed, (0.0, 0.0, 1.0))) for seed in range(50)])
+    assert along[:, :2].abs().max() < 1e-12
+    assert along[:, 2].abs().max() > 0.4 * cube[0].grid.steps[2]
+    half = torch.stack([ls.SO3().log(a_shift(cube, seed, 0.5)) for seed in range(50)])
+    assert torch.allclose(half, 0.5 * torch.stack([ls.SO3().log(a_shift(cube, seed)) for seed in range(50)]))
+    both = ls.uniform(ls.Product(ls.SO2(), ls.Scale(2)), (4, 2), spacing=(None, 0.4))
+    angle, factor = a_shift(ls.models.classifier(1, 2, both, widths=(1, 1)), 0, (1.0, 0.0)).tolist()
+    assert angle != 0
+    assert factor == 1
+    with pytest.raises(ConfigError, match=r"grid_jitter = \(1.0, 0.0\): SO3\(\) has 3 axes"):
+        a_shift(cube, 0, (1.0, 0.0))
+
+
+@pytest.mark.parametrize(("given", "read"), [("0.5", 0.5), ("0,0,1", (0.0, 0.0, 1.0)), ([0, 1], (0.0, 1.0))])
+def test_how_jitter_is_said(given, read):
+    assert SMALL.updated(grid_jitter=given).training.grid_jitter == read
+    with pytest.raises(ConfigError, match="must be from 0 to 1"):
+        SMALL.updated(grid_jitter="0,2")
+
+
 def test_every_step_moves_all_grids_alike_and_scores_are_those_of_the_grid(tmp_path, monkeypatch):
     """Two runs of one seed agree to the bit; validation sees the network as built; another seed moves elsewhere."""
     angles, scored = [], []
@@ -273,3 +296,17 @@ def test_the_residual_network_is_one_word_away():
         find_task("landmarks").configured(find_task("landmarks").defaults, smooth=True)
     with pytest.raises(ConfigError, match="stride does nothing with --network resnet"):
         find_task("images").defaults.given(network="resnet", stride=2)
+
+
+def test_breaking_is_learned_kept_and_loaded(tmp_path, liespline, image_folder):
+    """Biases of the kept network are no longer zero, and it loads with them."""
+    small = ("--elements", "4", "--epochs", "2", "--set", "widths=3,4,4", "--batch-size", "8", "--quiet")
+    out = tmp_path / "run"
+    status, text = liespline("train", "images", "--data", image_folder, "--breaking", *small, "--out", out)
+    assert status == 0, text
+    loaded = ls.load(out)
+    biases = [module for module in loaded.modules() if isinstance(module, ls.nn.FrameBias)]
+    assert len(biases) == 3
+    assert all(float(layer.weight.detach().abs().max()) > 0 for layer in biases)
+    assert liespline("evaluate", out, "--split", "all")[0] == 0
+    assert liespline("export", out, "--onnx", tmp_path / "net.onnx")[0] == 0

@@ -61,7 +61,7 @@ finally:
 """
 SIDE = 19
 SMALL = ["--set", "widths=2,2", "--epochs", "1", "--elements", "2", "--accelerator", "cpu", "--quiet"]
-MOST_RUN = 37
+MOST_RUN = 38
 """Files of the lab whose functions run while a folder is trained on."""
 
 

@@ -11,7 +11,7 @@ from .border import Padding, disc_pad
 from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions, frames
-from .ends import BOUNDARIES, renormalised
+from .ends import BOUNDARIES, renormalised, replicated
 from .interpolation import interpolation, over_h
 from .irreps import irreps, wigner
 from .regular import left_regular
@@ -55,6 +55,7 @@ __all__ = [
     "plan",
     "project",
     "renormalised",
+    "replicated",
     "sample",
     "space_points",
     "space_samples",

@@ -14,7 +14,7 @@ from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..grids.regular import box
 from ..splines import SplineBasis
-from .ends import renormalised
+from .ends import renormalised, replicated
 
 _MOST = 32  # frequencies about the axis of kernels on the sphere
 
@@ -168,8 +168,10 @@ def group_samples(
 ) -> Tensor:
     """Return the basis on H at h⁻¹h̃ times the Haar weight, `(A, M, N, N_k)` in float64; computed once.
 
-    Where the grid ends, splines are cut off, or renormalised: see `renormalised`.
+    Where the grid ends, splines are cut off, `renormalised` or `replicated`.
     """
     points, factor = group_points(grid, out_grid)
     samples = sample(basis, points, factor, axial=axial)
+    if boundary == "replicate":
+        return replicated(samples, basis, grid, out_grid)
     return samples if boundary == "zero" else renormalised(samples, basis, points, basis.integral)

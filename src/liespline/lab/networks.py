@@ -25,7 +25,7 @@ from ..nn.resample import kept
 from .data import DataError, Split
 from .data.samples import ValueRange
 from .settings import SETTINGS, Config, ConfigError, Network, written
-from .settings.definition import shown
+from .settings.words import shown
 from .tasks.grids import make_grid, of_the_paper, splines
 
 MOST_SAMPLES = 10**8
@@ -169,6 +169,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "version": network.architecture,
         "activation": network.activation,
         "smooth": network.smooth,
+        "breaking": network.breaking,
         "norm": network.norm,
     }
 
@@ -182,7 +183,8 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     choice = config.network
     if choice.kernel_size not in (5, 7):
         raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
-    for name in ("separable", "widths", "parameters", "circular_mask", "dropout", "activation", "smooth", "norm"):
+    shape = ("separable", "widths", "parameters", "circular_mask")
+    for name in (*shape, "dropout", "activation", "smooth", "breaking", "norm"):
         if config[name] != SETTINGS[name].default:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")

@@ -93,10 +93,12 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
     return basis
 
 
-def h_boundary(layer: str, value: str, out_grid: Grid) -> str:
+def h_boundary(layer: str, value: str, out_grid: Grid, basis: SplineBasis | None) -> str:
     """Return what splines on H do where the grid ends."""
     if value not in functional.BOUNDARIES:
-        raise ValueError(f'{layer}: h_boundary = {value!r}, must be "zero" or "renormalise"')
+        raise ValueError(f'{layer}: h_boundary = {value!r}, must be "zero", "renormalise" or "replicate"')
+    if value == "replicate" and basis is not None and basis.trainable:
+        raise ValueError(f'{layer}: h_boundary = "replicate" is for fixed centres; trainable ones take "renormalise"')
     if value != "zero" and out_grid.group.quotient_of is not None:
         raise ValueError(f'{layer}: h_boundary = {value!r}, but {out_grid.group!r} has no ends: leave it at "zero"')
     return value

@@ -90,7 +90,8 @@ class GConv(Correlation):
     of the grid, the default), `local`, atrous, or with trainable centres. `kernel_size=None` means feature maps on H
     alone, `(B, in, N_h)`; with `grid` on the sphere and `out_grid` on SO(3) it lifts functions on S² to SO(3).
     Where the grid ends, as one of scales does, splines are cut off (`h_boundary="zero"`), so that features fade towards
-    the ends, or divided by the share of them that is left ("renormalise").
+    the ends, or divided by the share of them that is left ("renormalise"), or read on as if the features of the last
+    elements were those of all beyond ("replicate").
     """
 
     def __init__(

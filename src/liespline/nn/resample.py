@@ -8,15 +8,20 @@ So turns and flips about the centre go through at every size, and what went down
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from .._check import Size, sizes, whole
-from .._torch import as_new, beside
+from .._torch import as_new, beside, traced, transformed
 from ..grids.grid import on_cpu
 from ..splines import bspline
 from .pool import OverSpace
+
+Made = dict[tuple[object, ...], Tensor]
+"""Matrices by size, factor, dtype and device."""
+_MOST_KEPT = 16
 
 
 class Downsample(OverSpace):
@@ -32,6 +37,7 @@ class Downsample(OverSpace):
     def __init__(self, factor: int | Sequence[int] = 2, *, degree: int = 3) -> None:
         super().__init__()
         self.factor, self.degree = _factor("Downsample", factor), degree
+        self._made: Made = {}
         self.register_buffer("taps", as_new(self._taps()), persistent=False)
 
     @on_cpu
@@ -45,6 +51,7 @@ class Downsample(OverSpace):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Downsample:
         super()._apply(fn, recurse)
+        self._made.clear()
         self.taps = beside(self._taps(), self.taps).to(
             self.taps
         )  # from float64, so that no precision is lost on the way
@@ -54,7 +61,8 @@ class Downsample(OverSpace):
         """Filter and thin out one axis after another; at the border, by the part of the filter that is inside."""
         factors = sizes("Downsample", "factor", self.factor, x.ndim - 2)
         taps = self.taps.expand(len(factors), -1)
-        return _along_axes(x, lambda axis: self._matrix(x.shape[axis], factors[axis - 2], taps[axis - 2]))
+        ways = list(zip(x.shape[2:], factors, strict=True))
+        return _along_axes(x, ways, self._made, lambda axis: self._matrix(*ways[axis], taps[axis]))
 
     def _matrix(self, size: int, factor: int, taps: Tensor) -> Tensor:
         """Return the filter as a matrix `(samples kept, size)`."""
@@ -78,6 +86,7 @@ class Upsample(OverSpace):
 
     def __init__(self, factor: int | Sequence[int] = 2) -> None:
         super().__init__()
+        self._made: Made = {}
         self.factor = _factor("Upsample", factor)
 
     def forward(self, x: Tensor, size: Sequence[int] | None = None) -> Tensor:
@@ -95,7 +104,8 @@ class Upsample(OverSpace):
             )
         dtype = torch.promote_types(x.dtype, torch.float32)
         # As matrix products: torch's own gradient sorts indices on a GPU where it must be the same every time.
-        return _along_axes(x, lambda axis: self._matrix(fine[axis - 2], factors[axis - 2], dtype, x.device))
+        ways = list(zip(fine, factors, strict=True))
+        return _along_axes(x, ways, self._made, lambda axis: self._matrix(*ways[axis], dtype, x.device))
 
     def _matrix(self, size: int, factor: int, dtype: torch.dtype, device: torch.device) -> Tensor:
         """Return the weights `(size, ⌈size/factor⌉)` of the samples that each new one lies between."""
@@ -126,13 +136,28 @@ def _places(size: int, factor: int, device: torch.device) -> Tensor:
     return size - 1 + factor * (2 * coarse - kept(size, factor) + 1)
 
 
-def _along_axes(x: Tensor, matrix_of: Callable[[int], Tensor]) -> Tensor:
-    """Apply to every space axis of `(B, channels, *space)` its matrix; channels stay innermost if they are."""
+def _along_axes(x: Tensor, ways: Sequence[tuple[int, int]], made: Made, matrix_of: Callable[[int], Tensor]) -> Tensor:
+    """Apply to every space axis of `(B, channels, *space)` its matrix; channels stay innermost if they are.
+
+    A matrix depends on the size and the factor of its axis, `ways`.
+    """
     last = int(x.stride(1) == 1 and x.shape[1] > 1)
     x = x.movedim(1, -1) if last else x
-    for axis in range(2, x.ndim):
+    for axis, way in enumerate(ways, 2):
         # As a matrix product: convolutions of a single channel are slow everywhere, their gradients more so.
-        matrix = matrix_of(axis).to(x.dtype)
+        matrix = _once(made, (*way, x.dtype, x.device), x, partial(matrix_of, axis - 2))
         rest = x.shape[axis + 1 - last :]
         x = (matrix @ x.flatten(axis + 1 - last)).unflatten(-1, rest) if rest else x @ matrix.T
     return x.movedim(-1, 1) if last else x
+
+
+def _once(made: Made, key: tuple[object, ...], x: Tensor, make: Callable[[], Tensor]) -> Tensor:
+    """Return the matrix of a key, which takes a dozen steps to make: anew only where x is followed."""
+    if traced(x) or transformed() or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return make().to(x.dtype)
+    if key not in made:
+        if len(made) == _MOST_KEPT:
+            made.clear()
+        with torch.inference_mode(False):
+            made[key] = make().to(x.dtype)
+    return made[key]

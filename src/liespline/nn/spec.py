@@ -64,7 +64,7 @@ def checked(
         x_basis=arguments.x_basis(layer, x_basis, taps, space_dim), h_basis=h_basis, stride=strides,
         padding=arguments.padding(layer, padding, taps, strides),
         padding_mode=arguments.padding_mode(layer, padding_mode), groups=groups,
-        h_boundary=arguments.h_boundary(layer, h_boundary, out_grid),
+        h_boundary=arguments.h_boundary(layer, h_boundary, out_grid, h_basis),
         in_type=arguments.in_type(layer, in_type, out_grid), window=window,
     )  # fmt: skip
     arguments.warn_if_cut_off(layer, spec.x_basis, out_grid, window)

@@ -48,6 +48,11 @@ def over_space(x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
             return function(x.flatten(1, 2)).unflatten(1, x.shape[1:3])
 
 
+def by_axis(name: str, values: Ints, axes: str = "dhw") -> dict[str, int]:
+    """Name a number for each axis, as kernels are told them: by_axis("pad", (0, 1, 2)) is pad_d, pad_h and pad_w."""
+    return {f"{name}_{axis}": value for axis, value in zip(axes, values, strict=True)}
+
+
 def output_size(
     space: Sequence[int], window: Sequence[int], stride: Sequence[int], padding: Sequence[int]
 ) -> list[int]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..settings import ConfigError
-from ..settings.definition import unknown
+from ..settings.words import unknown
 from ..transforms import lattice_points, resampled, rim_colour, rotations, sampled, splined
 from .elastic import NODES, deformed
 from .samples import IGNORE, as_float

@@ -2,7 +2,8 @@
 
 from . import renamed
 from .config import SETTINGS, Config
-from .definition import ConfigError, one_of
-from .parts import Network, Training, total, written
+from .definition import total, written
+from .parts import Network, Training
+from .words import ConfigError, one_of
 
 __all__ = ["SETTINGS", "Config", "ConfigError", "Network", "Training", "one_of", "renamed", "total", "written"]

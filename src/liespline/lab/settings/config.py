@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, model_validator
 
-from .definition import ADVANCED, LATER, SPECIAL, ConfigError, Setting, checked_settings, setting, shown
+from .definition import ADVANCED, LATER, SPECIAL, Interval, Number, Setting, Size, checked_settings, setting, written
 from .old import FORMAT, translated
-from .parts import Interval, Network, Number, Size, Training, written
+from .parts import Network, Training
+from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
@@ -87,9 +88,9 @@ class Config:
     def _applies(self) -> Config:
         for name in ("grid_jitter", "tta_grids"):
             if self.network.group == "none" and self[name] != SETTINGS[name].default:
-                raise ConfigError(
-                    f"{SETTINGS[name].option} {self[name]:g} with --group none: it has no grid to offset; leave it out"
-                )
+                values = self[name] if isinstance(self[name], tuple) else (self[name],)
+                given = f"{SETTINGS[name].option} {','.join(f'{value:g}' for value in values)}"
+                raise ConfigError(f"{given} with --group none: it has no grid to offset; leave it out")
         if self.fold is not None and self.folds is None:
             raise ConfigError(f"fold = {self.fold}: say --folds too, into how many parts the data are cut")
         if (self.fold or 1) > (self.folds or 1):

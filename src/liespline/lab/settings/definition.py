@@ -1,23 +1,21 @@
-"""What makes a class of settings: fields with their limits, checked by pydantic; and a sentence about a wrong one."""
+"""What makes a class of settings: fields with their marks, limits and kinds of values, checked by pydantic."""
 
 from __future__ import annotations
 
-import difflib
 import functools
-from collections.abc import Iterable, Mapping
+import math
+import re
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 import yaml
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic.fields import FieldInfo
 
-from .renamed import VALUES
+from .words import ConfigError, choices, in_words, shown
 
-KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
-KINDS |= {"tuple": "a list of whole numbers, such as 8,12,16", "dataclass": "'name: value' lines"}
 T = TypeVar("T")
 SPECIAL = "special"
 """For those tasks alone that name it among their options."""
@@ -25,90 +23,8 @@ ADVANCED = "advanced"
 """No option of the command line, but set by `--set NAME=VALUE` or in a file."""
 LATER = "later"
 """May change when a run is resumed: how long it trains, and where it computes."""
-
-
-class ConfigError(ValueError):
-    """A setting that cannot be used; the message says which, and what would be right."""
-
-
-def in_words(error: ValidationError, fields: Mapping[str, FieldInfo]) -> str:
-    """The first mistake in one sentence: the setting, what it was, and what it may be."""
-    first = error.errors()[0]
-    place, kind = (first["loc"] or ("",))[0], first["type"]
-    name = list(fields)[place] if isinstance(place, int) else place
-    if kind == "value_error":
-        return str(first["ctx"]["error"])
-    if kind == "missing":
-        return f"{name!r} is missing"
-    if name not in fields:
-        return f"{name[:80]!r} is no setting; known are {', '.join(fields)}.{suggestion(name, fields)}"
-    if kind == "literal_error":
-        return unknown(name, first["input"], choices(fields[name]))
-    for start, expected in KINDS.items():
-        if kind.startswith(start) and kind.endswith("type"):
-            return f"{name} = {shown(first['input'])}: expected {expected}"
-    return f"{name} = {shown(first['input'])}: must be {limits(_bounds(fields[name], first['loc']))}"
-
-
-def choices(field: FieldInfo) -> tuple[str, ...]:
-    """The words of a Literal, or of one that may be None."""
-    found = tuple(word for part in get_args(field.annotation) for word in get_args(part) or (part,))
-    words = tuple(word for word in found if word is not type(None))
-    return words if all(isinstance(word, str) for word in words) else ()
-
-
-def limits(bounds: dict[str, Any]) -> str:
-    """Limits in words: `from 1 to 1,000`."""
-    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-    if {"ge", "le"} <= bounds.keys():
-        return f"from {bounds['ge']:,} to {bounds['le']:,}"
-    if "min_length" in bounds:
-        return f"{bounds['min_length']} to {bounds['max_length']} numbers"
-    return " and ".join(f"{word} {bounds[key]:,}" for key, word in words.items() if key in bounds) or "a finite number"
-
-
-def suggestion(value: str, choices: Iterable[str]) -> str:
-    """` Did you mean 'so2'?` where a choice is near `value`, else nothing."""
-    near = difflib.get_close_matches(value, list(choices), 1, 0.5)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def unknown(name: str, value: object, choices: Iterable[str]) -> str:
-    """The message that a word is not one of the choices: what it is called now, or all of them and the nearest.
-
-    The name is that of a setting, and may say more behind it: `augment (task images)`.
-    """
-    choices = list(choices)
-    now = VALUES.get(name.split()[0], {}).get(value) if isinstance(value, str) else None
-    if now is not None and set(now.split("+")) <= {*choices}:
-        return f"{name} {shown(value)} is called {now!r} now"
-    return f"{name} {shown(value)} is unknown; choose one of {', '.join(choices)}.{suggestion(str(value), choices)}"
-
-
-def one_of(name: str, value: str, choices: Iterable[str]) -> str:
-    """The value itself, or an error with the choices and the near miss."""
-    if value not in (known := list(choices)):
-        raise ConfigError(unknown(name, value, known))
-    return value
-
-
-def shown(value: object) -> str:
-    """A value as it is repeated to the user: short, on one line."""
-    try:
-        text = str(value) if isinstance(value, Exception) else repr(value)
-    except ValueError:  # Python prints no number of over 4,300 digits
-        return "a number of thousands of digits"
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else text[:80] + "…"
-
-
-def _bounds(field: FieldInfo, place: tuple[Any, ...]) -> dict[str, Any]:
-    """The limits that a field declares, or those of its items where one of them is wrong."""
-    source = field.metadata
-    if len(place) > 1:
-        source = getattr(get_args(get_args(field.annotation)[0])[1], "metadata", [])
-    keys = ("ge", "gt", "le", "lt", "min_length", "max_length")
-    return {key: getattr(limit, key) for limit in source for key in keys if hasattr(limit, key)}
+MOST_ELEMENTS = 1000
+MOST_SIDE = 8192
 
 
 def setting(default: Any, about: str, *marks: str, metavar: str | None = None, **limits: Any) -> Any:
@@ -183,3 +99,101 @@ class Setting:
         except (yaml.YAMLError, ValueError):
             return text
         return float(found) if self.kind is float and type(found) is int else found
+
+
+def _number(value: object) -> object:
+    """YAML reads 1e-3 as text."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _numbers(value: object, info: ValidationInfo) -> object:
+    """`8` and `8x4` of the command line and of YAML, and lists of JSON, which knows no tuples."""
+    if isinstance(value, str):
+        if not re.fullmatch(r"\d{1,9}(x\d{1,9})*", value):
+            such_as = "products 8x4" if info.field_name in ("elements", "basis") else "volumes 64x64x32"
+            raise ConfigError(f"{info.field_name} = {shown(value)}: expected a whole number, or for {such_as}")
+        value = [int(part) for part in value.split("x")]
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 else tuple(value)
+    return value
+
+
+def _counts(value: object, info: ValidationInfo) -> object:
+    value = _numbers(value, info)
+    if isinstance(value, tuple) and not (
+        value and all(isinstance(n, int) and n >= 1 for n in value) and math.prod(value) <= MOST_ELEMENTS
+    ):
+        raise ConfigError(
+            f"{info.field_name} = {shown(value)}: must be from 1 to {MOST_ELEMENTS:,} elements in all, such as 8x4"
+        )
+    return value
+
+
+def _size(value: object, info: ValidationInfo) -> object:
+    value = _numbers(value, info)
+    sides = value if isinstance(value, tuple) else (value,)
+    if len(sides) not in (1, 3) or any(isinstance(n, int) and not 1 <= n <= MOST_SIDE for n in sides):
+        raise ConfigError(f"size = {shown(value)}: must be from 1 to {MOST_SIDE:,}, or three of them for volumes")
+    return value
+
+
+def _interval(value: object) -> object:
+    """`-160,240` of the command line, and lists of YAML, as a pair."""
+    if isinstance(value, str):
+        if value.count(",") != 1:
+            raise ConfigError(f"intensity_range = {shown(value)}: expected LOW,HIGH, such as -160,240")
+        value = value.split(",")
+    return tuple(map(_number, value)) if isinstance(value, list) else value
+
+
+def _widths(value: object) -> object:
+    """`8,12,16` of the command line, and lists of YAML, as a tuple."""
+    if isinstance(value, str) and all(part.strip().isdigit() for part in value.split(",")):
+        return tuple(int(part[:20]) for part in value.split(","))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _shares(value: object) -> object:
+    """`0.5`, or `0,0,1` of the command line and lists of YAML as a tuple."""
+    parts = value.split(",") if isinstance(value, str) and "," in value else value
+    if not isinstance(parts, list):
+        return _number(value)
+    found = tuple(map(_number, parts))
+    if not all(isinstance(share, int | float) and 0 <= share <= 1 for share in found):
+        raise ConfigError(f"grid_jitter = {shown(value)}: must be from 0 to 1, one number or one per axis")
+    return tuple(map(float, found))  # type: ignore[arg-type]
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[Share | tuple[Share, ...], BeforeValidator(_shares)]
+"""From 0 to 1, for all axes of a group or one per axis."""
+
+
+Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ...], BeforeValidator(_counts)]
+"""How many elements of a group: a whole number, or of a product one per factor."""
+
+
+Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
+"""One side, or three of a volume."""
+
+
+Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
+
+
+Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_widths)]
+
+
+def total(counts: int | tuple[int, ...]) -> int:
+    """The product of all factors."""
+    return counts if isinstance(counts, int) else math.prod(counts)
+
+
+def written(counts: int | tuple[int, ...]) -> str:
+    """As on the command line: `8`, `8x4`."""
+    return str(counts) if isinstance(counts, int) else "x".join(map(str, counts))

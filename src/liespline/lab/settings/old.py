@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import renamed
-from .definition import ConfigError, shown
+from .words import ConfigError, shown
 
 FORMAT = 4
 """What `Config.plain` writes. Formats 2 and 3 were never released; before them, configurations named no format."""

@@ -4,7 +4,7 @@ from ..settings import Config
 
 SIZED = (
     "max_angle", "separable", "kernel_size", "widths", "parameters", "tta_grids", "label_smoothing", "class_weights",
-    "activation", "smooth", "norm",
+    "activation", "smooth", "breaking", "norm",
 )  # fmt: skip
 """Settings of the general classifiers and the U-Net."""
 SORTED = (*SIZED, "network", "circular_mask", "dropout", "train_fraction", "train_on_val")

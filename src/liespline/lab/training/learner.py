@@ -73,7 +73,7 @@ class Learner(LightningModule):
         """The loss of a batch, on grids that are jittered anew if asked for."""
         # Dropout draws from torch's own generator: by the step, so that a resumed run draws what it would have drawn.
         torch.manual_seed(stable_hash(self.seed, self.global_step, 2, self.global_rank))
-        if self.settings.grid_jitter:
+        if jitters(self.settings):
             seed = stable_hash(self.seed, self.global_step, 1)
             shift(self.network, a_shift(self.network, seed, self.settings.grid_jitter))
         images, targets = batch
@@ -98,7 +98,7 @@ class Learner(LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Put the grids back, and look at the network as it will be used."""
-        if self.settings.grid_jitter:
+        if jitters(self.settings):
             shift(self.network, None)
         if self._scored_whole is not None:
             # Anew for each validation: how far tiles must overlap is measured, and depends on the parameters.
@@ -214,19 +214,32 @@ def stable_hash(*numbers: int) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def a_shift(network: nn.Module, seed: int, amplitude: float = 1.0) -> Tensor:
+def jitters(training: Training) -> bool:
+    """Whether grids are offset in training."""
+    jitter = training.grid_jitter
+    return any(jitter) if isinstance(jitter, tuple) else bool(jitter)
+
+
+def a_shift(network: nn.Module, seed: int, amplitude: float | tuple[float, ...] = 1.0) -> Tensor:
     """An element h = Exp(αa), each coordinate of a uniform in half a step of the grid to either side; on the CPU.
 
-    With amplitude α = 1, on SO(2) all angles come up alike: h·H is uniform over the circle. Drawn on the CPU by a
-    seed of its own, h is the same on every process and machine.
+    With amplitude α = 1, on SO(2) all angles come up alike: h·H is uniform over the circle. One α per axis of the
+    algebra jitters these axes alone: (0, 0, 1) of SO(3) rotates about the last axis. Drawn on the CPU by a seed of its
+    own, h is the same on every process and machine.
     """
     grid, generator = first_grid(network), torch.Generator().manual_seed(seed)
-    return part_of_step(grid, amplitude * (torch.rand(len(grid.steps), generator=generator, dtype=torch.float64) - 0.5))
+    axes = len(grid.steps)
+    if isinstance(amplitude, tuple) and len(amplitude) != axes:
+        raise ConfigError(
+            f"grid_jitter = {amplitude}: {grid.group!r} has {axes} axes; give one number, or one per axis"
+        )
+    drawn = torch.rand(axes, generator=generator, dtype=torch.float64) - 0.5
+    return part_of_step(grid, torch.as_tensor(amplitude, dtype=torch.float64) * drawn)
 
 
 def windows_stay(network: nn.Module, training: Training) -> bool:
     """Whether windows have the same size at every step: squeezed ones change it when the grids move."""
-    if not training.grid_jitter:
+    if not jitters(training):
         return True
     seen = set()
     for seed in range(8):

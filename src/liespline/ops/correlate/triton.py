@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..layout import output_size
+from ..layout import by_axis, output_size
 from ..operator import Differentiable, Gradients, Operator, on_its_device
 from ..path import Path, Question
 from ..plan import Keep, Part
@@ -93,7 +93,7 @@ def _to_weight(
     x: Tensor, grad: Tensor, fields: Tensor, window: list[int], stride: list[int], padding: list[int]
 ) -> Tensor:
     found = _launch_weight(x, grad, fields, window, stride, padding)
-    return found.to(x.dtype, memory_format=torch.contiguous_format)
+    return found.to(x.dtype).contiguous()  # .to(memory_format=…) leaves what has its dtype already as it lies
 
 
 def _fake_forward(x: Tensor, blocks: Tensor, *rest: Any) -> Tensor:
@@ -230,9 +230,10 @@ def _launch(
     rows = x.shape[0] * size[0] * size[1] * wide
     count = _ceil(rows, tile.rows - window[2] + 1)
     kernels.correlate[(count * elements * _ceil(outputs, tile.outputs),)](
-        x, kernels.pack(blocks.to(x.dtype), x.shape[-1], tile), lines, counts, out,
-        rows, count, elements, width, *kernels.eighths(x), *x.shape[2:5], *out.stride()[:5], *size, wide,
-        *stride, *padding,
+        x=x, weight=kernels.pack(blocks.to(x.dtype), x.shape[-1], tile), table=lines, counts=counts, out=out,
+        rows=rows, tiles=count, elements=elements, width=width, wide=wide, **by_axis("x", kernels.eighths(x), "brdhw"),
+        **by_axis("in", x.shape[2:5]), **by_axis("out", out.stride()[:5], "badhw"), **by_axis("size", size),
+        **by_axis("stride", stride), **by_axis("pad", padding),
         C=x.shape[-1], N=outputs, KD=window[0], KH=window[1], KW=window[2], BC=tile.inner,
         Q=sum(tile.pieces), TILES_FIRST=tile.rows == 64, **kernels.options(tile, x),
     )  # fmt: skip
@@ -265,8 +266,9 @@ def _launch_weight(
         device=x.device, dtype=torch.promote_types(x.dtype, torch.float32),
     )  # fmt: skip
     kernels.correlate_weight[(programs * splits,)](
-        x, grad, lines, partial, rows, share, elements,
-        *kernels.eighths(x), *kernels.eighths(grad), *size, wide, *stride,
+        x=x, grad=grad, table=lines, partial=partial, rows=rows, split_rows=share, elements=elements, wide=wide,
+        **by_axis("x", kernels.eighths(x), "brdhw"), **by_axis("g", kernels.eighths(grad), "badhw"),
+        **by_axis("size", size), **by_axis("stride", stride),
         T=width, C=x.shape[-1], N=grad.shape[-1], KD=window[0], KH=window[1], KW=window[2], BP=tile.inner,
         **kernels.options(tile, x),
     )  # fmt: skip

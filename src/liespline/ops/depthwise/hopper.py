@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..._check import Size
-from ..layout import output_size
+from ..layout import by_axis, output_size
 from ..operator import Differentiable, Gradients, Operator, on_its_device
 from ..path import Path, Question, move
 from ..trust import KINDS, Kernels, drawn, off
@@ -60,7 +60,7 @@ def _to_weight(x: Tensor, grad: Tensor, window: list[int], padding: list[int]) -
     sums = torch.promote_types(x.dtype, torch.float32)
     partial = torch.empty(tile.programs, *window, x.shape[-1], device=x.device, dtype=sums)
     kernels.correlate_weight[(tile.programs * tile.blocks,)](
-        x, grad, partial, *_sizes(x, grad, padding, tile), KH=window[0], KW=window[1],
+        x=x, grad=grad, partial=partial, **_sizes(x, grad, padding, tile), KH=window[0], KW=window[1],
         KEPT=kernels.dtype(x.dtype), **_constants(x, padding),
     )  # fmt: skip
     return partial.sum(0)
@@ -121,14 +121,17 @@ def _launch(x: Tensor, weight: Tensor, padding: list[int]) -> Tensor:
     constants = _constants(x, padding)
     constants["PAD"] |= out.shape[2] < _COLUMNS  # no tile fits, so none can move in
     kernels.correlate[(tile.programs * tile.blocks,)](
-        x, weight.contiguous(), out, *_sizes(x, out, padding, tile),
+        x=x, weight=weight.contiguous(), out=out, **_sizes(x, out, padding, tile),
         KH=weight.shape[0], KW=weight.shape[1], **constants,
     )  # fmt: skip
     return out
 
 
-def _sizes(x: Tensor, out: Tensor, padding: list[int], tile: Tile) -> tuple[int, ...]:
-    return (*x.shape[:3], *out.shape[1:3], *padding, *tile[:4])
+def _sizes(x: Tensor, out: Tensor, padding: list[int], tile: Tile) -> dict[str, int]:
+    (batch, height, width), (out_height, out_width) = x.shape[:3], out.shape[1:3]
+    space = {"height": height, "width": width, "out_height": out_height, "out_width": out_width}
+    tiles = {"tiles_w": tile.wide, "tiles_c": tile.blocks, "tiles_h": tile.parts, "lines": tile.lines}
+    return {"batch": batch} | space | by_axis("pad", padding, "hw") | tiles
 
 
 def _constants(x: Tensor, padding: list[int]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from ...._check import Size
+from ...layout import by_axis
 from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
 from .tiles import Slab, Tile, aligned, covers, padded, slab, tile, weight_tile
 
@@ -64,7 +64,7 @@ def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines
         x_desc=_descriptor(x, [1, t.columns, t.planes, t.images, kc]),
         g_desc=_descriptor(grad, [1, box, t.planes, t.images, op]),
         starts=placed.starts, partial=partial, elements=elements, groups=t.groups, places=steps, share=share,
-        tiles_w=tiles_w, size_h=size_h, tiles_d=tiles_d, **_axes("pad", padding), **both,
+        tiles_w=tiles_w, size_h=size_h, tiles_d=tiles_d, **by_axis("pad", padding), **both,
         KH=window[1], WT=t.columns, PT=t.planes, BB=t.images, WB=box, STAGES=t.stages, KEEP=t.keep,
         num_warps=8, maxnreg=168,
     )  # fmt: skip
@@ -154,21 +154,17 @@ def _packed(
 # ---- what kernels are told, by the names of their arguments ----
 
 
-def _axes(name: str, values: Sequence[int]) -> dict[str, int]:
-    return {f"{name}_{axis}": value for axis, value in zip("dhw", values, strict=True)}
-
-
 def _sizes(out: Tensor, padding: list[int]) -> dict[str, Any]:
     """The result (B, D, H, W, A, O) by its steps, and the border."""
-    steps = {f"out_{axis}": step for axis, step in zip("bdhwa", out.stride()[:5], strict=True)}
     own = {"out": out, "batch": len(out), "elements": out.shape[4]}
-    return own | _axes("size", out.shape[1:4]) | _axes("pad", padding) | steps
+    sizes = by_axis("size", out.shape[1:4]) | by_axis("pad", padding)
+    return own | sizes | by_axis("out", out.stride()[:5], "bdhwa")
 
 
 def _tiles(x: Tensor, out: Tensor, planes: int, lines: int, columns: int, images: int) -> dict[str, int]:
     """How many tiles along each axis, and in all."""
     counts = [_ceil(n, unit) for n, unit in zip(out.shape[1:4], (planes, lines, columns), strict=True)]
-    return {"tiles": out.shape[4] * math.prod(counts) * _ceil(len(x), images)} | _axes("tiles", counts)
+    return {"tiles": out.shape[4] * math.prod(counts) * _ceil(len(x), images)} | by_axis("tiles", counts)
 
 
 def _kernel_steps(flat: Tensor, inner: int, outer: int) -> dict[str, int]:

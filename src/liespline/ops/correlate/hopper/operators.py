@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...._check import Size
-from ...._torch import constant
+from ...._torch import constant, real
 from ...layout import Order, fields_first, fields_last, output_size
 from ...operator import Differentiable, Gradients, Operator, on_its_device
 from ...path import Path, Question, move
@@ -56,9 +56,8 @@ def gathered(fields: Tensor, blocks: Tensor, part: Part, _: int, __: Size, paddi
     if not _readable(last):
         last = last.contiguous()
     kernel = blocks.reshape(*blocks.shape[:4], *(1,) * missing, *blocks.shape[4:])
-    (outputs, elements, channels), rows = kernel.shape[:3], fields.shape[2]
-    found = _tables(lines, elements, rows, channels, outputs, fields.device)
-    out: Tensor = correlate(last, kernel, found, lines, (0,) * missing + padding)
+    _make_table(lines, tuple(kernel.shape[:3]), fields.shape[2], fields.device)
+    out: Tensor = correlate(last, kernel, lines, (0,) * missing + padding)
     return fields_first(out.reshape(len(out), *out.shape[1 + missing :]))
 
 
@@ -66,14 +65,16 @@ PATH = Path("hopper", price, gathered)
 
 
 @constant
-def _tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
-    """The numbers of `tiles.tables` on a device; to a compiler a constant, made before its graphs own the memory."""
-    return _kept_tables(lines, elements, fields, channels, outputs, device)
+def _make_table(lines: Size, kernel: Size, fields: int, device: torch.device) -> bool:
+    """Make a table while a compiler looks on, not in the memory of the graph that it captures later."""
+    return _table(lines, kernel, fields, device) is not None
 
 
-@lru_cache(maxsize=256)
-def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs: int, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
+@cache  # for good: captured graphs read it
+def _table(lines: Size, kernel: Size, fields: int, device: torch.device) -> Tensor:
+    """The numbers of `tiles.tables` on a device, for a kernel of O outputs, A elements and C channels."""
+    outputs, elements, channels = kernel
+    with real():
         return torch.tensor(tiles.tables(lines, elements, fields, channels, outputs), dtype=torch.int32).to(device)
 
 
@@ -81,68 +82,63 @@ def _kept_tables(lines: Size, elements: int, fields: int, channels: int, outputs
 
 
 @on_its_device
-def _forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def _forward(x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     from . import launch  # here, since importing it needs Triton
 
+    table = _table(tuple(lines), tuple(kernel.shape[:3]), x.shape[4], x.device)
     return launch.forward(_ready(x), kernel, table, tuple(lines), _size(x, kernel, padding), list(padding))
 
 
 @on_its_device
-def _to_input(
-    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
-) -> Tensor:
+def _to_input(grad: Tensor, kernel: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int) -> Tensor:
     from . import launch
 
+    table = _table(tuple(lines), tuple(kernel.shape[:3]), fields, grad.device)
     return launch.input_gradient(_ready(grad), kernel, table, tuple(lines), list(size), fields, list(padding))
 
 
 @on_its_device
-def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def _to_weight(x: Tensor, grad: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     from . import launch
 
-    found = _like(kernel)
+    table, found = _table(tuple(lines), tuple(kernel.shape[:3]), x.shape[4], x.device), _like(kernel)
     launch.weight_gradient(_ready(x), _ready(grad), found, table, tuple(lines), list(padding))
     return found
 
 
-def _fake_forward(x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def _fake_forward(x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     return x.new_empty(len(x), *_size(x, kernel, padding), kernel.shape[1], len(kernel))
 
 
-def _fake_to_input(
-    grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int
-) -> Tensor:
+def _fake_to_input(grad: Tensor, kernel: Tensor, lines: Ints, padding: Ints, size: Ints, fields: int) -> Tensor:
     return grad.new_empty(len(grad), *size, fields, kernel.shape[2])
 
 
-def _fake_to_weight(x: Tensor, grad: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def _fake_to_weight(x: Tensor, grad: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     return _like(kernel)
 
 
-# `lines` (A·T) are the fields that each element reads, −1 for none, and `table` is theirs.
+# `lines` (A·T) are the fields that each element reads, −1 for none.
 _input_gradient = Operator(
-    "hopper_input_gradient(Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding, SymInt[] size, "
-    "SymInt fields) -> Tensor",
+    "hopper_input_gradient(Tensor grad, Tensor kernel, SymInt[] lines, SymInt[] padding, SymInt[] size, SymInt fields) "
+    "-> Tensor",
     _to_input, _fake_to_input,
 )  # fmt: skip
 _weight_gradient = Operator(
-    "hopper_weight_gradient(Tensor x, Tensor grad, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) "
-    "-> Tensor",
+    "hopper_weight_gradient(Tensor x, Tensor grad, Tensor kernel, SymInt[] lines, SymInt[] padding) -> Tensor",
     _to_weight, _fake_to_weight,
 )  # fmt: skip
 
 
-def _gradients(
-    needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, table: Tensor, lines: Ints, padding: Ints
-) -> Gradients:
+def _gradients(needs: Sequence[bool], grad: Tensor, x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Gradients:
     size, fields = list(x.shape[1:4]), x.shape[4]
     return (
-        _input_gradient(grad, kernel, table, lines, padding, size, fields) if needs[0] else None,
-        _weight_gradient(x, grad, kernel, table, lines, padding) if needs[1] else None,
+        _input_gradient(grad, kernel, lines, padding, size, fields) if needs[0] else None,
+        _weight_gradient(x, grad, kernel, lines, padding) if needs[1] else None,
     )
 
 
-def plain(x: Tensor, kernel: Tensor, _: Tensor, lines: Ints, padding: Ints) -> Tensor:
+def plain(x: Tensor, kernel: Tensor, lines: Ints, padding: Ints) -> Tensor:
     """The same by torch's own operators."""
     read = torch.tensor(list(lines), device=x.device)
     taken = x.index_select(4, read.clamp(min=0)) * (read >= 0).to(x.dtype).unsqueeze(-1)
@@ -152,7 +148,7 @@ def plain(x: Tensor, kernel: Tensor, _: Tensor, lines: Ints, padding: Ints) -> T
 
 
 correlate = Differentiable(
-    "hopper(Tensor x, Tensor kernel, Tensor table, SymInt[] lines, SymInt[] padding) -> Tensor",
+    "hopper(Tensor x, Tensor kernel, SymInt[] lines, SymInt[] padding) -> Tensor",
     _forward, _fake_forward, plain=plain, gradients=_gradients,
 )  # fmt: skip
 
@@ -160,8 +156,7 @@ correlate = Differentiable(
 def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tuple[Any, ...]]:
     x, kernel = drawn(8, 1, 9, 10, 4, 16), drawn(16, 4, 16, 3, 1, 3, 3, seed=1)
     lines = tuple((a + j) % 4 for a in range(4) for j in (-1, 0, 1))
-    table = _tables(lines, 4, 4, 16, 16, device)
-    return correlate, (x.to(device, dtype), kernel.to(device), table, lines, (0, 1, 1))
+    return correlate, (x.to(device, dtype), kernel.to(device), lines, (0, 1, 1))
 
 
 KINDS["hopper"] = Kernels(
