@@ -75,13 +75,14 @@ def test_a_study_is_planned_seed_by_seed_and_names_its_networks(name, tmp_path):
     assert (found.name, found.results) == (name, ROOT / "studies" / "results" / f"{name}.jsonl")
     assert found.study == study
     assert study.data
-    entries = plan(study, tmp_path, 2, {"epochs": 3, "data": "here"})
+    given = "here" if find_task(study.task).data_help else None  # some bring their own
+    entries = plan(study, tmp_path, 2, {"epochs": 3} | ({"data": given} if given else {}))
     assert [entry.config.seed for entry in entries] == [0] * len(study.networks) + [1] * len(study.networks)
-    assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, "here")}
+    assert {(entry.config.training.epochs, entry.config.data) for entry in entries} == {(3, given)}
     assert [entry.run.path for entry in entries] == [
         tmp_path / "runs" / network / f"seed-{seed}" for seed in (0, 1) for network in study.networks
     ]
-    assert all(re.fullmatch(r"[\w-]+", network) for network in study.networks)
+    assert all(re.fullmatch(r"[\w.-]+", network) for network in study.networks)
     assert {one for row in study.rows for one in (row.ours, row.other)} - {None} <= set(study.networks)
     assert all(row.results in report.stored() for row in study.rows if row.results)
 
