@@ -51,16 +51,15 @@ class Start:
     """How much of the second moment that each of them reads is constant."""
 
     def gain(self, width: int) -> float:
-        """Return the mean gain over twenty layers of a width.
+        """Return the mean gain over twenty layers of a width, behind the first.
 
         In nets of finite width the typical moment falls short of the expected one: where features are constant, a share
         ρ of them, few channels are either on or off everywhere. By how much per layer is measured.
         """
         each = [log - 0.75 * share**2 / width for log, share in zip(self.log_gains, self.shares, strict=True)]
-        if not each:
-            return 1.0
-        missing = 0 if len(each) == 1 else _DEPTH - len(each)  # they change no more
-        return math.exp((sum(each) + missing * each[-1]) / (len(each) + missing))
+        each = each[1:] or each or [0.0]  # a network's first layer is a lift, and none of the others sees white noise
+        settled = _DEPTH - len(each) if len(each) > 1 else 0  # the last gain stays what it is
+        return math.exp((sum(each) + settled * each[-1]) / (len(each) + settled))
 
 
 @torch.no_grad()
