@@ -32,9 +32,9 @@ from ..nn import (
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
-from .precise import PreciseLinear
+from .precise import PreciseConv1d, PreciseConv2d, PreciseConv3d, PreciseLinear
 
-_CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_POINTS = (PreciseConv1d, PreciseConv2d, PreciseConv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
 
 
@@ -165,7 +165,7 @@ class Kit:
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
-        return self._make((inputs + 1) * outputs, lambda: _CONV[self.d - 1](inputs, outputs, 1))
+        return self._make((inputs + 1) * outputs, lambda: _POINTS[self.d - 1](inputs, outputs, 1))
 
     @property
     def _wide(self) -> Any:
