@@ -162,7 +162,6 @@ def test_an_empty_batch() -> None:
     assert not weight_gradient.any()
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_the_fused_norm_under_vmap_and_in_forward_mode() -> None:
     norm = ls.nn.NormReLU(3, track_running_stats=False).double()
     x = torch.randn(2, 4, 3, 2, 5, 5, dtype=torch.float64)

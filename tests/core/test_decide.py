@@ -73,7 +73,6 @@ def test_tiles_waste_little_and_are_not_small() -> None:
     assert triton.block(64, most=32) == 32
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_transforms_are_noticed() -> None:
     seen = []
 

@@ -31,7 +31,6 @@ CHECKS = {check.__name__: check for check in (*checks.CHECKS, *checks_held.CHECK
 
 @every_network
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec.:FutureWarning")  # and in its exporter
 def test_every_module(check: str, name: str) -> None:
     CHECKS[check](NETWORKS[name])
@@ -40,7 +39,6 @@ def test_every_module(check: str, name: str) -> None:
 # ---- torch.compile ----
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch's own
 def test_compiles_by_inductor() -> None:
     net, x = NETWORKS["channel groups"](), NETWORKS["channel groups"].image()
     compiled = torch.compile(net, fullgraph=True)

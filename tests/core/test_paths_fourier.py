@@ -59,7 +59,6 @@ def test_many_images_are_computed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert_same(fourier.correlate(x, weight, (0, 0)), F.conv2d(x, weight), (x, weight))
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, in forward mode
 def test_higher_derivatives_forward_derivatives_and_vmap() -> None:
     x, weight = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((1, 2, 5, 6), (2, 2, 3, 2)))
 
