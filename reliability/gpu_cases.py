@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import torch
 from torch import nn
 
 import liespline as ls
@@ -57,6 +58,20 @@ def cases(device: str) -> Iterator[Case]:
         yield Case(f"BatchNorm {d}-D", lambda: ls.nn.BatchNorm(6), features)
         yield Case(f"NormReLU {d}-D", lambda: ls.nn.NormReLU(6), features)
         yield Case(f"NormReLU with pooling {d}-D", lambda: ls.nn.NormReLU(6, pool=2), features)
+        yield Case(f"InstanceNorm {d}-D", lambda g=grid: ls.nn.NormReLU(6, norm="instance", grid=g), features)
+        yield Case(f"BatchNorm with Haar's weights {d}-D", lambda g=grid: ls.nn.BatchNorm(6, grid=uneven(g)), features)
+        yield Case(f"LayerNorm with Haar's weights {d}-D", lambda g=grid: ls.nn.LayerNorm(6, grid=uneven(g)), features)
+        yield Case(
+            f"Lift of vectors {d}-D", lambda g=grid: ls.Lift(3, 4, 5, g, in_type="vector", padding="same"),
+            (2, 3, d, *space),
+        )  # fmt: skip
+        for boundary in ("renormalise", "replicate") if d == 1 else ():
+            yield Case(
+                f"{boundary}d GConv {d}-D",
+                lambda g=grid, b=boundary: ls.GConv(6, 8, 5, g, h_boundary=b, padding="same"), features,
+            )  # fmt: skip
+        if d > 1:
+            yield Case(f"ToIrreps {d}-D", lambda g=grid: ls.nn.ToIrreps(g, 1), features)
         yield Case(f"MaxPool {d}-D", lambda: ls.nn.MaxPool(2), features)
         yield Case(f"Downsample {d}-D", lambda: ls.nn.Downsample(2), features)
         yield Case(f"Upsample {d}-D", lambda: ls.nn.Upsample(2), features)
@@ -72,6 +87,11 @@ def cases(device: str) -> Iterator[Case]:
     yield Case("pcam (8, 8)", lambda: ls.models.pcam(8, 8, "dense"), (16, 3, 88, 88))
     yield Case("pcam (8, 3) local", lambda: ls.models.pcam(8, 3, "local"), (16, 3, 88, 88))
     yield Case("celeba", lambda: ls.models.celeba(), (8, 3, 64, 64))
+
+
+def uneven(grid: ls.Grid) -> ls.Grid:
+    """The same elements, which stand for unequal parts of the group."""
+    return ls.Grid(grid.group, grid.elements, grid.weights * torch.linspace(0.5, 1.5, len(grid)), grid.spacing)
 
 
 def network(grid: ls.Grid) -> nn.Module:

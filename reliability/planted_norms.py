@@ -28,7 +28,7 @@ FAULTS = [
           "core/test_converting::test_norms_of_one_image_keep_their_options"),
     Fault("functional/correlation.py::against", "against(widened(x), weights)", "against(x, weights)",
           "means over H are rounded to half precision", _HALF + "test_the_projection_is_not_rounded"),
-    Fault("models/precise.py::PreciseLinear.forward", "if not is_autocast(input.device):", "if True:",
+    Fault("models/precise.py::_Precise.forward", "if not is_autocast(input.device):", "if True:",
           "logits are rounded to half precision", _HALF + "test_quarter_turns_of_networks_in_bfloat16"),
     Fault("functional/ends.py::renormalised", "samples / torch.where(seen, share, 1)", "samples",
           "splines at the ends are cut off", _ENDS + "test_what_is_constant_along_h_stays_so"),
@@ -60,4 +60,6 @@ FAULTS = [
           "core/test_norms::test_networks_for_small_batches"),
     Fault("functional/ends.py::replicated", "((1, place.max()), (-1, place.min()))", "((1, place.max()),)",
           "replicated at one end alone", _ENDS + "test_replicated_is_a_longer_grid_with_features_repeated"),
+    Fault("ops/correlate/whole.py::_around", "any(n <= w", "any(n < 0 * w", "gradients that torch leaves unset",
+          "core/test_volumes::test_strided_windows_as_large_as_a_volume_have_gradients"),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from . import bsplines, kernels, lifting, logexp, measured, transforms
+from . import bsplines, dial, kernels, lifting, logexp, measured, transforms
 from .style import THEMES, Theme, in_theme, save
 
 __all__ = ["DRAWINGS", "Drawing", "draw"]
@@ -31,6 +31,7 @@ DRAWINGS = {
     "kernels": Drawing(kernels.prepare, kernels.draw, "localised, scaled, atrous, deformable (kerneltypes)"),
     "turns": Drawing(transforms.prepare_turns, transforms.draw_turns, "a face and a kernel under SO(2) (reprSO2)"),
     "zooms": Drawing(transforms.prepare_zooms, transforms.draw_zooms, "a face and a kernel under R⁺ (reprR2Rp)"),
+    "dial": Drawing(dial.prepare, dial.draw, "between all of a group and none: four steps"),
     "measured": Drawing(measured.prepare, measured.draw, "equivariance, accuracy against angle, time; measured now"),
 }
 

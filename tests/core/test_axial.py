@@ -86,3 +86,20 @@ def test_between_the_angles_of_the_grid(axis: int) -> None:
     slices = torch.stack((x, 2 * x), 2 + axis)
     close(deep(slices).select(2 + axis, 0), flat(x), 1e-10)
     close(deep(slices).select(2 + axis, 1), flat(2 * x), 1e-10)
+
+
+def test_a_unet_of_thick_slices() -> None:
+    """Windows and factors per axis; quarter turns across the slices are exact, sizes return."""
+    grid = ls.uniform(Axial(ls.SO2(), 0), 4)
+    for separable in (False, True):
+        net = ls.models.unet(
+            1, 2, grid, widths=(2, 3), kernel_size=(1, 5, 5), factor=(1, 2, 2), separable=separable, activation="silu"
+        ).double()
+        x = torch.randn(1, 1, 3, 12, 12, dtype=X64)
+        net(x)  # in training: statistics of the norms
+        net.eval()
+        with torch.no_grad():
+            assert net(x).shape == (1, 2, 3, 12, 12)
+            close(net(x.rot90(1, (-2, -1))), net(x).rot90(1, (-2, -1)), 1e-10)
+    with pytest.raises(ValueError, match=r"unet: kernel_size = \(5, 5\) has 2 numbers, must have 3"):
+        ls.models.unet(1, 2, grid, kernel_size=(5, 5))

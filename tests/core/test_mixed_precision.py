@@ -62,6 +62,8 @@ def test_the_last_layers_are_not_rounded() -> None:
         found = net(smooth_noise(3, 0))
     assert found.dtype == seen[0].dtype == torch.float32
     assert torch.allclose(found, linear[1](linear[0](seen[0]).relu()), rtol=0, atol=1e-7)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert ls.models.unet(1, 2, EIGHT, widths=(2, 3)).eval()(smooth_noise(1, 0)).dtype == torch.float32
     twin = nn.Linear(linear[0].in_features, linear[0].out_features).to(torch.bfloat16)
     own = PreciseLinear(twin.in_features, twin.out_features).to(torch.bfloat16)
     own.load_state_dict(twin.state_dict())

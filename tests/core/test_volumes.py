@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import math
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -84,3 +87,19 @@ def test_the_kernel_for_slabs_takes_sixteen_outputs_alone() -> None:
     assert all(tiles.slab(2, volume, window, outputs, 16) is None for outputs in range(1, 16))
     assert all(tiles.slab(2, volume, window, 16, width) is None for width in (32, 64))
     assert tiles.slab(2, volume, (3, 3, 3), 16, 16) is None
+
+
+@pytest.mark.parametrize("group", [ls.Scale(3), ls.Sphere()])
+def test_strided_windows_as_large_as_a_volume_have_gradients(group: ls.Group) -> None:
+    """torch 2.13 leaves them unset on a CPU, or crashes."""
+    scales = ls.uniform(group, 6) if isinstance(group, ls.Sphere) else ls.uniform(group, 2, spacing=0.5 * math.log(2))
+    basis = ls.SplineBasis(ls.disc(3, 3), scale=2.0)
+    single = ls.Lift(1, 2, 7, scales, x_basis=basis, stride=2, padding=3)
+    double = copy.deepcopy(single).double()
+    x = torch.randn(2, 1, *((7, 7, 7) if isinstance(group, ls.Sphere) else (9, 9, 11)))
+    junk = [torch.full((numbers,), 1e20) for numbers in (10**3, 10**4, 10**5) for _ in range(10)]
+    del junk
+    for layer, image in ((single, x), (double, x.double())):
+        layer(image).square().sum().backward()
+    difference = (single.weight.grad - double.weight.grad).abs().max()
+    assert difference < 1e-5 * double.weight.grad.abs().max()

@@ -16,7 +16,7 @@ from studies import figures
 from studies.figures import bsplines, lifting, measured, sphere, transforms
 from studies.figures.style import DARK, LIGHT, in_theme, save
 
-QUICK = ("logexp", "kernels", "turns", "zooms")
+QUICK = ("logexp", "kernels", "turns", "zooms", "dial")
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -11,7 +11,7 @@ from .border import Padding, disc_pad
 from .correlation import against, correlate, lift, plan, project
 from .depthwise import depthwise, depthwise_kernel
 from .directions import directions, frames
-from .ends import BOUNDARIES, renormalised, replicated
+from .ends import renormalised, replicated
 from .interpolation import interpolation, over_h
 from .irreps import irreps, wigner
 from .regular import left_regular
@@ -28,7 +28,6 @@ from .sampling import (
 )
 
 __all__ = [
-    "BOUNDARIES",
     "Padding",
     "Window",
     "against",

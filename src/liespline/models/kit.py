@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .._check import Size
 from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
@@ -31,16 +32,17 @@ from ..nn import (
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
-from .precise import PreciseLinear
+from .precise import PreciseConv1d, PreciseConv2d, PreciseConv3d, PreciseLinear
 
-_CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_POINTS = (PreciseConv1d, PreciseConv2d, PreciseConv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
 
 
 class Layers(NamedTuple):
     """What all layers of a network have in common, as its user asked for it."""
 
-    size: int
+    size: int | Size
+    """Of the windows in samples; one per axis only in U-Nets."""
     kind: str
     n_k: int | Sequence[int] | None
     separable: bool
@@ -84,7 +86,7 @@ class Kit:
 
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
         """From an image to the group, in a wide window."""
-        size = wide(self.kernel_size, self.d)
+        size = self._wide
         padding = "same" if stride == 1 else (size - 1) // 2
         return self._framed(
             self.first,
@@ -99,7 +101,7 @@ class Kit:
         Splines twice as wide hold little that every second sample cannot show. So it is as equivariant between the
         angles of the grid as a layer of common splines with `Downsample` behind it, and a stride alone is not.
         """
-        window = wide(self.kernel_size, self.d)
+        window = self._wide
         inner = window - 2 if window > 3 else window  # as many splines as the window would have
         size, basis = 2 * inner + 1, _twice_as_wide(inner, self.d)
         options = {"stride": 2, "padding": inner, "x_basis": basis, **self._options(size)}
@@ -110,14 +112,16 @@ class Kit:
             lambda: nn.Sequential(Centre(2, disc=self.disc), Lift(inputs, outputs, size, self.first, **options)),
         )
 
-    def conv(self, inputs: int, outputs: int, *, size: int | None = None, padding: int | str = "same") -> nn.Module:
+    def conv(
+        self, inputs: int, outputs: int, *, size: int | Size | None = None, padding: int | str = "same"
+    ) -> nn.Module:
         """A group correlation."""
         window = self.kernel_size if size is None else size
         splines = _splines(window, self.grid)
         kind: type[GConv] | type[SeparableGConv] = GConv
         options = self._options(window)
         parameters = inputs * outputs * splines * self._n_k
-        if self.separable and window > 1:
+        if self.separable and _sees_around(window):
             kind, parameters = SeparableGConv, inputs * outputs * self._n_k + outputs * splines
         return self._framed(
             self.grid,
@@ -150,7 +154,7 @@ class Kit:
             nn.Dropout(dropout),
             self._linear(width, classes),
         ]
-        size = wide(self.kernel_size, self.d)
+        size = self._wide
         window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
         return [*window, self.project(), mean, nn.Flatten(), *linear]
@@ -161,11 +165,17 @@ class Kit:
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
-        return self._make((inputs + 1) * outputs, lambda: _CONV[self.d - 1](inputs, outputs, 1))
+        return self._make((inputs + 1) * outputs, lambda: _POINTS[self.d - 1](inputs, outputs, 1))
 
-    def _options(self, window: int) -> dict[str, Any]:
+    @property
+    def _wide(self) -> Any:
+        """The window of the first and last layers, one number or one per axis."""
+        sides = self.kernel_size
+        return wide(sides, self.d) if isinstance(sides, int) else tuple(wide(side, self.d) for side in sides)
+
+    def _options(self, window: int | Size) -> dict[str, Any]:
         """What all layers share: no bias, since norms follow; a window of one sample sees no border."""
-        return {"bias": False, "padding_mode": self._border if window > 1 else "zeros"}
+        return {"bias": False, "padding_mode": self._border if _sees_around(window) else "zeros"}
 
     def _linear(self, inputs: int, outputs: int) -> nn.Module:
         return self._make((inputs + 1) * outputs, lambda: PreciseLinear(inputs, outputs))
@@ -184,6 +194,11 @@ class Kit:
 def wide(kernel_size: int, d: int) -> int:
     """The window of the first and last layers: one ring wider than the others, except in 3-D, where it costs most."""
     return kernel_size + 2 if d < 3 else kernel_size
+
+
+def _sees_around(window: int | Size) -> bool:
+    """Whether a window has more samples than one."""
+    return window > 1 if isinstance(window, int) else max(window) > 1
 
 
 class AtLeast(nn.Module):
@@ -224,7 +239,7 @@ def _twice_as_wide(side: int, d: int) -> SplineBasis:
 
 
 @lru_cache(maxsize=256)
-def _splines(window: int, grid: Grid) -> int:
+def _splines(window: int | Size, grid: Grid) -> int:
     """How many spatial splines a layer has by default."""
     with torch.random.fork_rng(devices=[]):  # a seed gives the same network whether this was counted before or not
         return Lift(1, 1, window, grid).weight.shape[-1]

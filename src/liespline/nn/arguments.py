@@ -14,6 +14,7 @@ from .. import functional
 from .._check import Size, sizes, whole
 from .._torch import is_autocast
 from ..functional import Padding, Window
+from ..functional.ends import BOUNDARIES
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
 from ..groups import Translation
@@ -95,7 +96,7 @@ def h_basis(layer: str, basis: SplineBasis | None, grid: Grid) -> SplineBasis:
 
 def h_boundary(layer: str, value: str, out_grid: Grid, basis: SplineBasis | None) -> str:
     """Return what splines on H do where the grid ends."""
-    if value not in functional.BOUNDARIES:
+    if value not in BOUNDARIES:
         raise ValueError(f'{layer}: h_boundary = {value!r}, must be "zero", "renormalise" or "replicate"')
     if value == "replicate" and basis is not None and basis.trainable:
         raise ValueError(f'{layer}: h_boundary = "replicate" is for fixed centres; trainable ones take "renormalise"')

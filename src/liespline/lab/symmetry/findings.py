@@ -143,8 +143,8 @@ def advice(matrices: Sequence[Matrix], kept: Sequence[int], above: float, ramp_s
         return f"{lie}{but}: equivariance (--group {full}) should cost little. Compare on validation data."
     return (
         f"{lie}{but}: expect --group {rotations} to cost accuracy unless test {what} are rotated, or few are labelled. "
-        'That is not "do not use it": edges and textures have every orientation where whole images have one. Compare '
-        "on validation data."
+        'That is not "do not use it": edges and textures have every orientation where whole images have one. Try '
+        "--breaking, and compare on validation data."
     )
 
 

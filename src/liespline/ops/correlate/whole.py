@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..._check import Size
 from ..path import Choice
@@ -55,13 +56,14 @@ def convolve(
     d = len(stride)
     largest = tuple(sampled.shape[sampled.ndim - d :])
     if len(choice.paths) == 1 and sizes[0] == largest:
+        x, padding = _around(x, padding, largest, stride)
         return choice.paths[0].correlate(x, sampled, stride, padding, choice.order)
     windows = distinct(sizes)
     members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
     parts = []
     for elements, window, path in zip(members, windows, choice.paths, strict=True):
         own = crop(_take(sampled, elements), sampled.ndim - d, window)
-        near, border = fit(x, largest, window, padding)
+        near, border = _around(*fit(x, largest, window, padding), window, stride)
         parts.append(path.correlate(near, own, stride, border, choice.order))
     if len(parts) == 1:
         return parts[0]
@@ -79,6 +81,20 @@ def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, 
         if border < 0:
             x = x.narrow(axis, -border, x.shape[axis] + 2 * border)
     return x, tuple(max(border, 0) for border in borders)
+
+
+def _around(x: Tensor, padding: Size, window: Size, stride: Size) -> tuple[Tensor, Size]:
+    """Return a volume with its zeros around it, and no padding left, where torch would go wrong.
+
+    On a CPU the gradient by the kernel of a strided convolution reads beyond volumes no larger than the window:
+    garbage in torch 2.13 (oneDNN), or the end of the process.
+    """
+    space = x.shape[x.ndim - len(window) :]
+    reached = len(window) == 3 and max(stride) > 1 and any(n <= w for n, w in zip(space, window, strict=True))
+    if x.device.type != "cpu" or not reached:
+        return x, padding
+    sides = [p for border in reversed(padding) for p in (border, border)]
+    return F.pad(x, sides), (0,) * len(window)
 
 
 def _take(sampled: Tensor, elements: list[int]) -> Tensor:
