@@ -107,13 +107,11 @@ def main() -> None:
             shares = [high("SO(2) 8", kernel, bandwidth, depth) for depth in (1, 3, 6, 20)]
             keep("curve", {"kernel": kernel, "bandwidth": bandwidth, "high": shares,
                            "error": unequal(kernel, bandwidth, between)})  # fmt: skip
-    for bandwidth in (0.5, 0.0):
-        for name in GRIDS:
-            for kernel in KERNELS:
-                shared = {"grid": name, "kernel": kernel, "bandwidth": bandwidth, "high": high(name, kernel, bandwidth)}
-                for width in (8, 32):
-                    found = moments(name, kernel, width, bandwidth)
-                    keep("moments", {**shared, "width": width, "second moment": found})
+    for name in GRIDS:
+        for kernel in KERNELS:
+            shared = {"grid": name, "kernel": kernel, "bandwidth": 0.5, "high": high(name, kernel, 0.5)}
+            for width in (8, 32):
+                keep("moments", {**shared, "width": width, "second moment": moments(name, kernel, width, 0.5)})
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, window: tuple[int, ...]) -> tuple[
         return noting
 
     d = len(window)
-    monkeypatch.setitem(cudnn._CONVOLUTIONS, d, watched(cudnn._CONVOLUTIONS[d]))
+    monkeypatch.setitem(cudnn.CONVOLUTIONS, d, watched(cudnn.CONVOLUTIONS[d]))
     monkeypatch.setattr(torch.ops.aten, "convolution_backward", watched(torch.ops.aten.convolution_backward))
     x, kernel = torch.randn(1, 1, *(5,) * d), torch.randn(1, 1, 1, *window, requires_grad=True)
     cudnn.convolve(x, kernel, (1,) * d, (0,) * d).sum().backward()

@@ -308,5 +308,8 @@ def test_breaking_is_learned_kept_and_loaded(tmp_path, liespline, image_folder):
     biases = [module for module in loaded.modules() if isinstance(module, ls.nn.FrameBias)]
     assert len(biases) == 3
     assert all(float(layer.weight.detach().abs().max()) > 0 for layer in biases)
+    page = (out / "report.html").read_text()
+    assert "the image&#39;s own orientation" in page or "the image's own orientation" in page
+    assert all(f'<th scope="row">{name}</th>' in page for name, one in loaded.named_modules() if one in biases)
     assert liespline("evaluate", out, "--split", "all")[0] == 0
     assert liespline("export", out, "--onnx", tmp_path / "net.onnx")[0] == 0

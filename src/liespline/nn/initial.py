@@ -8,7 +8,8 @@ inputs, R = sᵀG^(−2p)s / tr G^(1−2p), becomes R^(1−2p). At p = 1/2 const
 the mean of features behind a ReLU does not grow from layer to layer. Space and H each have a G, an s and an R.
 
 What is left is one number, the gain of a layer with unit ξ, from the recursion of infinitely wide networks. Let
-C_bb'(ω) be the spectrum over space of features on elements b and b', white at first. A layer and its ReLU make of it
+C_bb'(ω) be the spectrum over space of features on elements b and b': white and the same for all at first, as an image
+is. A layer and its ReLU make of it
 
     C_aa'(ω) ← κ(Σ_i X̂_ai(ω) X̂_a'i(ω)* · Σ_jbb' H_abj H_a'b'j C_bb'(ω)),
 
@@ -150,7 +151,7 @@ def _recursion(x: Tensor, h: Tensor) -> tuple[tuple[float, ...], tuple[float, ..
     spectra = spectra.flatten(0, 1).transpose(0, 1)  # (W, A M, N_x)
     in_space = spectra @ spectra.mH
     on_h = h.flatten(0, 1).to(spectra)  # (A M, N, N_k)
-    features = torch.eye(n).to(spectra).expand(len(spectra), n, n)
+    features = torch.ones(n, n).to(spectra).expand(len(spectra), n, n)
     log_gains: list[float] = []
     shares = [0.0]
     while len(log_gains) < _DEPTH:
@@ -162,7 +163,7 @@ def _recursion(x: Tensor, h: Tensor) -> tuple[tuple[float, ...], tuple[float, ..
         if gain < 1e-6:  # elements that read only elements that read nothing: deeper layers are zero
             break
         log_gains.append(math.log(gain))
-        settled = len(log_gains) > 4 and abs(log_gains[-1] - log_gains[-2]) < 0.01
+        settled = len(log_gains) > 4 and abs(log_gains[-1] - log_gains[-2]) < 0.003
         if elements != n or settled:  # a layer that changes the grid has no second one like it
             break
         deviation = moment.clamp_min(1e-12 * moment.max()).sqrt()
