@@ -36,24 +36,6 @@ LAYERS = {  # batch, channels, elements, space, window
 }
 
 
-class Hopper:
-    """A driver for a device that is not there."""
-
-    def get_current_target(self) -> Any:
-        """Compute capability 9.0."""
-        from triton.backends.compiler import GPUTarget
-
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self) -> int:
-        """The only one."""
-        return 0
-
-    def get_current_stream(self, _: int) -> int:
-        """The default one."""
-        return 0
-
-
 class Compiled:
     """A kernel whose launch compiles it and remembers what came out."""
 
@@ -192,9 +174,13 @@ CALLS: dict[str, Callable[[], None]] = {"norm": norms, "depthwise": depthwise, "
 
 def compiled(kind: str) -> dict[str, Any]:
     """What comes of one kind of kernels with the Triton that is installed."""
+    from triton.backends.compiler import GPUTarget
     from triton.runtime import driver
 
-    driver.set_active(Hopper())
+    target = GPUTarget("cuda", 90, 32)  # of a device that is not there
+    driver.set_active(
+        SimpleNamespace(get_current_target=lambda: target, get_current_device=lambda: 0, get_current_stream=lambda _: 0)
+    )
     Compiled.found = []
     try:
         CALLS[kind]()

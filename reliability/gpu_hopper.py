@@ -19,6 +19,7 @@ from torch import Tensor, nn
 import liespline as ls
 from liespline import ops
 from liespline.models.kernels import h_basis
+from liespline.ops import trust
 from liespline.ops.correlate.hopper import operators
 from liespline.ops.layout import Order, order_of
 
@@ -181,6 +182,16 @@ def _run(by: Callable[[Tensor], Tensor], x: Tensor, module: nn.Module | None = N
     return [out, *torch.autograd.grad(out, (x, *weights), direction)]
 
 
+def compared() -> dict[str, str | None]:
+    """The comparison that kernels have to pass with a Triton that they never ran with, passed with this one."""
+    device, found = torch.device("cuda"), dict[str, str | None]()
+    for kind, kernels in trust.KINDS.items():
+        if not trust.off(kind, device, torch.bfloat16):
+            far = trust.distance(*kernels.call(device, torch.bfloat16))
+            found[f"{kernels.name}, compared once"] = None if far < trust._FAR else f"off by {far:.2g}"
+    return found
+
+
 def check_hopper(seconds: float, jobs: int, only: tuple[str, ...] = ("",)) -> dict[str, Any]:
     """All cases whose names begin so, in processes of their own; what has not ended in time counts as a failure."""
     if not operators.available(torch.device("cuda"), torch.bfloat16):
@@ -202,11 +213,11 @@ def check_hopper(seconds: float, jobs: int, only: tuple[str, ...] = ("",)) -> di
         running = {index: process for index, process in running.items() if process.is_alive()}
     for process in running.values():
         process.kill()
+    own = compared()
+    found, wanted = found | own, [*wanted, *own]
     passed = [name for name, problem in found.items() if problem is None]
     failures = [
-        {"check": f"Hopper: {case.name}", "problem": found.get(case.name, "did not end")}
-        for case in cases()
-        if case.name in wanted and case.name not in passed
+        {"check": f"Hopper: {name}", "problem": found.get(name, "did not end")} for name in wanted if name not in passed
     ]
     for failure in failures:
         print(f"FAILED {failure['check']}: {failure['problem']}", flush=True)
