@@ -113,12 +113,3 @@ def _mean_of(scores: Floats, seeds: NDArray[np.int64]) -> Floats:
     mean, count = scores.mean(1), scores.shape[1]
     factor = math.sqrt(count / (count - 1)) if count > 1 else 1.0
     return mean + factor * (np.take_along_axis(scores, seeds, 1).mean(1) - mean)
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """The chances of several comparisons, each made larger so that one false alarm among all is as rare as said."""
-    order = np.argsort(chances, kind="stable")
-    steps = np.maximum.accumulate([(len(chances) - i) * chances[row] for i, row in enumerate(order)])
-    corrected = np.empty(len(chances))
-    corrected[order] = np.minimum(steps, 1)
-    return corrected.tolist()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from liespline.lab.sweep.study import Row
+from liespline.lab.symmetry.statistics import holm
 from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
-from studies.paired import compare, holm
+from studies.paired import compare
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
 BEHIND = ("AUC", "balanced", "sensitivity", "majority class")

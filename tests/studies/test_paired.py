@@ -7,7 +7,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from torch import from_numpy, tensor
 
 from liespline.lab.evaluation.evaluate import pack
-from studies.paired import accuracy, area, balanced_accuracy, compare, holm
+from liespline.lab.symmetry.statistics import holm
+from studies.paired import accuracy, area, balanced_accuracy, compare
 
 
 def runs(true, odds, names="abc"):
