@@ -89,8 +89,12 @@ def test_widths_of_a_budget_are_in_lanes_where_that_costs_little() -> None:
     """Multiples of eight within 3 % of the budget and a third of the plan; small networks keep their proportions."""
     grid = ls.uniform(ls.SO2(), 8)
 
-    def widths(parameters: int, **options: int) -> list[int]:
-        net = models.resnet(3, 10, grid, parameters=parameters, features=False, **options)
+    plan = (8, 8, 16, 16, 32, 32, 64, 64)
+
+    def widths(parameters: int, version: int = 2) -> list[int]:
+        net = models.resnet(
+            3, 10, grid, widths=plan, kernel="local", parameters=parameters, features=False, version=version
+        )
         assert numbers(net) == pytest.approx(parameters, rel=0.03)
         return [block.branch[-1].out_channels for block in net.modules() if isinstance(block, Residual)]
 
@@ -143,9 +147,10 @@ def test_a_seed_gives_one_network_whatever_was_built_before() -> None:
 
 
 def test_the_pyramid_is_one_feature_map_per_stage() -> None:
-    net = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True)
-    shapes = [tuple(f.shape) for f in net(torch.randn(2, 2, 29, 32))]
-    assert shapes == [(2, 3, 4, 15, 16), (2, 4, 4, 8, 8), (2, 5, 4, 4, 4)]
+    for version in (1, 2):
+        net = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True, version=version)
+        shapes = [tuple(f.shape) for f in net(torch.randn(2, 2, 29, 32))]
+        assert shapes == [(2, 3, 4, 15, 16), (2, 4, 4, 8, 8), (2, 5, 4, 4, 4)]
     assert models.unet(2, 3, TURNS, widths=(3, 4), features=True)(torch.randn(1, 2, 9, 9)).shape == (1, 3, 4, 9, 9)
     budgeted = models.resnet(2, 3, TURNS, widths=(3, 3, 4, 5), features=True, parameters=20_000)
     widths = [f.shape[1] for f in budgeted(torch.randn(2, 2, 29, 32))]

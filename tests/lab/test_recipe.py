@@ -276,10 +276,11 @@ def test_the_residual_network_is_one_word_away():
         config = find_task(task).defaults.given(network="resnet", **({"group": "so2"} if task == "volumes" else {}))
         made = find_task(task).make(config.updated(elements=4), signature)
         assert type(made) is type(ls.models.resnet(1, 2, ls.uniform(ls.SO2(), 2), widths=(2,)))
-        assert made.stages[-1][-1].branch[-1].weight.shape[0] == 16
-        assert config.network.kernel == "local"
+        assert made.stages[-1][-1].branch[-1].weight.shape[0] == 48
+        assert config.network.kernel == find_task(task).defaults.network.kernel
     for side, widths in {9: (8,), 28: (8, 16), 64: (8, 16, 32), 96: (8, 16, 32, 64)}.items():
-        config = find_task("images").defaults.given(network="resnet")
+        config = find_task("images").defaults.given(network="resnet", architecture=2)
+        assert config.network.kernel == "local"
         settled = find_task("images").settled(config, Signature(1, (side, side + 3), ("a", "b")))
         assert settled.network.widths == tuple(width for width in widths for _ in range(2))
     steady = find_task("images").defaults.given(

@@ -22,6 +22,13 @@ def checked(model: str, widths: Sequence[int], least: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
+def known(version: int) -> int:
+    """Return a version, or say which there are."""
+    if version not in range(1, VERSION + 1):
+        raise ValueError(f"version = {version}: this liespline makes ready networks of versions 1 to {VERSION}")
+    return version
+
+
 def restrictions(model: str, restrict: Mapping[int, Grid] | None, stages: range) -> dict[int, Grid]:
     """Return what is restricted where, or say which stages there are."""
     found = dict(restrict or {})
@@ -40,8 +47,7 @@ def build(
     version: int = VERSION,
 ) -> Network:
     """Build a network of these widths, or scale them by a factor so that it has about `parameters` numbers to learn."""
-    if version not in range(1, VERSION + 1):
-        raise ValueError(f"version = {version}: this liespline makes ready networks of versions 1 to {VERSION}")
+    known(version)
 
     def count(candidate: Sequence[int]) -> int:
         kit = Kit(grid, layers, dry=True)

@@ -140,7 +140,11 @@ class Config:
     def _usual(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What comes with another group, or with the library's ResNet, for a user who asks for nothing else."""
         group = options.get("group", self.network.group)
-        usual = {"kernel": "local"} if options.get("network") == "resnet" and group != "none" else {}
+        usual: dict[str, Any] = {}
+        if options.get("network") == "resnet":
+            usual["architecture"] = options.get("architecture", 1)
+            if usual["architecture"] > 1 and group != "none":
+                usual["kernel"] = "local"
         if group == self.network.group:
             return usual
         if group == "o2" and isinstance(self.network.elements, int):

@@ -34,7 +34,9 @@ class Network:
     network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
         "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
     )
-    architecture: int = setting(2, "Version of the networks; 1: those of liespline 0.2.", ADVANCED, ge=1)
+    architecture: int = setting(
+        2, "Version of the networks; 1: those of liespline 0.2, and the usual resnet.", ADVANCED, ge=1
+    )
     elements: Counts = setting(
         8, "Elements of the group, N_h; half of o2 and o3 are reflections. sim2: rotations x scales, such as 8x4; "
         "gl2: rotations x zooms x stretches x stretches, 8x1x3x3.", metavar="N|NxN",
