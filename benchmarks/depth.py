@@ -82,7 +82,7 @@ def unequal(kernel: str, bandwidth: float, between: Tensor) -> float:
         chain: list[nn.Module] = []
         for layer in layers("SO(2) 8", kernel, 8, 4, bandwidth):
             layer.padding_mode = "zeros"
-            chain += [layer, ls.nn.BatchNorm(8), nn.ReLU()]
+            chain += [layer, ls.nn.BatchNorm(8, momentum=1.0), nn.ReLU()]
         net = nn.Sequential(*chain[:-1])
         net(torch.randn(16, 1, 29, 29))
         found.append(measure_equivariance(net.eval(), grid, size=29, elements=between, images=4).mean)

@@ -81,12 +81,29 @@ def cases(device: str) -> Iterator[Case]:
         sides = {1: 32, 2: 28, 3: 12}[d]
         shape = (2 if d == 3 else 16, 1, *(sides,) * d)
         yield Case(f"classifier {d}-D", lambda g=grid: ls.models.classifier(1, 4, g, parameters=40_000), shape)
+    yield from less_symmetry()
     sphere = ls.uniform(ls.Sphere(), 6)
     yield Case("GConv on R³⋊S²", lambda: ls.GConv(2, 3, 3, sphere, padding=1), (2, 2, 6, 6, 5, 7))
     yield Case("GConv on H alone", lambda: ls.GConv(4, 4, None, ls.uniform(ls.SO3(), 24)), (2, 4, 24))
     yield Case("pcam (8, 8)", lambda: ls.models.pcam(8, 8, "dense"), (16, 3, 88, 88))
     yield Case("pcam (8, 3) local", lambda: ls.models.pcam(8, 3, "local"), (16, 3, 88, 88))
     yield Case("celeba", lambda: ls.models.celeba(), (8, 3, 64, 64))
+
+
+def less_symmetry() -> Iterator[Case]:
+    """Biases on the group, subgroups, groups about an axis, and the bispectrum."""
+    flips, turns, axial = ls.uniform(ls.O2(), 8), ls.uniform(ls.SO2(), 8), ls.uniform(ls.Axial(ls.SO2(), 0), 8)
+    yield Case("FrameBias", lambda: ls.nn.FrameBias(6, flips), (4, 6, 8, 14, 14))
+    yield Case("Restrict", lambda: ls.nn.Restrict(flips, ls.uniform(ls.SO2(), 4)), (4, 6, 8, 14, 14))
+    yield Case("Project bispectrum", lambda: ls.Project("bispectrum", turns), (4, 6, 8, 14, 14))
+    small = {"parameters": 40_000, "activation": "silu"}
+    yield Case("broken classifier", lambda: ls.models.classifier(1, 4, flips, breaking=True, **small), (16, 1, 28, 28))
+    yield Case(
+        "restricted ResNet", lambda: ls.models.resnet(1, 4, flips, restrict={1: ls.uniform(ls.SO2(), 4)}, **small),
+        (16, 1, 64, 64),
+    )  # fmt: skip
+    thick = {"widths": (4, 6), "kernel_size": (1, 5, 5), "factor": (1, 2, 2)}
+    yield Case("U-Net of thick slices", lambda: ls.models.unet(1, 2, axial, **thick), (2, 1, 6, 24, 24))
 
 
 def uneven(grid: ls.Grid) -> ls.Grid:
@@ -119,6 +136,8 @@ def stirred(module: nn.Module) -> nn.Module:
     for part in module.modules():
         if isinstance(part, nn.Dropout | ls.nn.FieldDropout):
             part.p = 0.0
+        if isinstance(part, ls.nn.FrameBias):
+            nn.init.normal_(part.weight, std=0.3)
         if isinstance(part, ls.nn.BatchNorm):
             nn.init.uniform_(part.running_mean, -0.3, 0.3)
             nn.init.uniform_(part.running_var, 0.5, 2.0)
