@@ -53,7 +53,7 @@ _PATHS = [
     Fault("ops/choose.py::choose", "plan.fixed and not transformed()", "plan.fixed",
           "what a transform saw is kept", "core/test_decide::test_nothing_is_kept_of_what_a_transform_saw"),
     Fault("ops/correlate/whole.py::kernel_at_once", "movedim((2, -1), (1, 3))", "movedim((2, -1), (1, 4))",
-          "a kernel by one product in another order", "core/test_decide::test_what_is_kept_on_a_cpu_changes_no_number"),
+          "a kernel by one product in another order", "core/test_decide::test_one_product_is_the_kernel"),
     Fault("ops/choose.py::_pick", "worth < least", "worth > least", "the dearest path is taken"),
     Fault("ops/choose.py::fuses", "and not transformed()", "", "the fused norm under transforms",
           "core/test_versions::test_interpreted_kernels"),

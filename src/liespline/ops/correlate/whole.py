@@ -14,8 +14,6 @@ from ..plan import Plan, crop, distinct, kept
 from .reference import kernel
 
 _MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
-_MOST_ON_CPU = 1 << 18
-_MOST_PRODUCTS = 1 << 21  # multiplications on a CPU, where a kernel by one product saves calls but no time itself
 
 
 def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
@@ -30,10 +28,12 @@ def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
 def kept_kernel(
     weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable, channels_last: bool
 ) -> Tensor:
-    """`kernel` of samples that are fixed, by a product with `outer` that the plan keeps, unless that is too large."""
-    numbers = x_samples.numel() * h_samples.numel() // len(h_samples)
-    few = numbers <= _MOST_ON_CPU and numbers * weight.shape[0] * weight.shape[1] <= _MOST_PRODUCTS
-    if not few and (numbers > _MOST_SAMPLES or not weight.is_cuda):
+    """`kernel` of samples that are fixed: on a GPU by a product with `outer` that the plan keeps, if not too large.
+
+    On a CPU, whose launches cost little, it stays `kernel`: one product rounds otherwise, and what a stored network
+    gave is given again to the last digit.
+    """
+    if not weight.is_cuda or x_samples.numel() * h_samples.numel() // len(h_samples) > _MOST_SAMPLES:
         return kernel(weight, x_samples, h_samples, channels_last=channels_last)
     matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
     return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
