@@ -161,7 +161,7 @@ def refused() -> Iterator[tuple[str, Callable[[Tensor], Any], Tensor]]:
     fields, blocks = torch.randn(1, 1, 1, 5, 5, 2), torch.randn(1, 1, 1, 3, 3, 2, 2)
     yield "gathered", lambda x: triton.correlate.op(x, blocks, many, ones, many, many, ones, [1] * 3, [0] * 3), fields
     kernel, last = torch.randn(2, 1, 2, 1, 1, 3, 3), torch.randn(1, 1, 5, 5, 1, 2)
-    yield "hopper", lambda x: hopper.correlate.op(x, kernel, torch.zeros(9).int(), [0], [0] * 3), last
+    yield "hopper", lambda x: hopper.correlate.op(x, kernel, [0], [0] * 3), last
     yield "depthwise", lambda x: depthwise.correlate.op(x, torch.randn(3, 3, 2), [0, 0]), torch.randn(1, 5, 5, 2)
 
 

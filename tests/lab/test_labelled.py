@@ -62,7 +62,7 @@ def by_patient(blobs):
 
 def test_numbers_are_learned_in_their_own_units(blobs, tmp_path):
     labels = table(blobs, "light", ["light"], light=lambda r: f"{r['light']:.3f}")
-    run = new_run(settings(blobs, labels, epochs=18), tmp_path / "run")
+    run = new_run(settings(blobs, labels, epochs=12), tmp_path / "run")
     assert run.read_results("scores")["scores"]["r2"] > 0.8
     assert "R²" in run.report_file.read_text()
 

@@ -17,7 +17,7 @@ from . import options as opt
 if TYPE_CHECKING:
     from ..symmetry import Findings
 
-data_app = typer.Typer(no_args_is_help=True, help="Check data before training.")
+data_app = typer.Typer(no_args_is_help=True, help="Look at data before training: check files, find symmetries.")
 console = Screen()
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", show_default=False)]

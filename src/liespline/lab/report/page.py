@@ -14,7 +14,6 @@ from ..screen import NAMES, rows_of
 from ..session import Session
 from ..settings import Config, written
 from .drawings import Section, line_chart, nice_ticks, part, templates
-from .orientation import breaking_section
 from .views import kernel_section, landmark_section, mistakes_section, turning_section
 
 if TYPE_CHECKING:
@@ -47,7 +46,11 @@ def report_run(session: Session) -> None:
         sections.append(overlay_section(trained, cast("MaskSplit", split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
-    sections += [breaking_section(trained, images), kernel_section(trained), turning_section(trained, images[0])]
+    if config.network.breaking:
+        from .orientation import breaking_section
+
+        sections.append(breaking_section(trained, images))
+    sections += [kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
