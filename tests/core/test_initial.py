@@ -130,3 +130,4 @@ def test_coefficients_are_moderate_where_elements_read_little(elements: list[flo
     for out_grid in (grid, other):
         layer = ls.GConv(4, 4, 5, grid, out_grid=out_grid, h_basis=basis)
         assert 0 < layer.weight.abs().max() < 100
+        assert 0 < nn.redraw(layer, 0.5).weight.abs().max() < 100
