@@ -47,6 +47,29 @@ def typical(kernel: str, kind: type, seeds: int, **how: Any) -> float:
     return statistics.median(moments(kernel, seed, kind, **how)[-1] for seed in range(seeds))
 
 
+def growth(kernel: str, seed: int, kind: type) -> float:
+    """Standard deviation after ten layers as they start by default, and ReLUs, over the input's."""
+    torch.manual_seed(seed)
+    grid, basis = KERNELS[kernel]()
+    d = grid.group.space_dim
+    size, window = (9, 5) if d == 2 else (6, 3)
+    x = torch.randn(2, 32, len(grid), *[size] * d)
+    before = x.std()
+    for _ in range(10):
+        layer = kind(32, 32, window, grid, h_basis=basis, padding="same", padding_mode="circular")
+        x = torch.relu(layer(x)).detach()
+    return float(x.std() / before)
+
+
+@pytest.mark.filterwarnings("ignore:.*energy falls outside")
+@pytest.mark.parametrize(
+    ("kind", "kernel"),
+    [*((ls.GConv, kernel) for kernel in KERNELS), *((SeparableGConv, k) for k in ("dense", "four", "SO(3)"))],
+)
+def test_ten_layers_keep_the_size_of_activations(kind: type, kernel: str) -> None:
+    assert 0.5 < statistics.median(growth(kernel, seed, kind) for seed in range(3)) < 2
+
+
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")
 @pytest.mark.parametrize("kernel", [kernel for kernel in KERNELS if kernel not in ("four", "sphere")])
 def test_twenty_layers_keep_the_second_moment(kernel: str) -> None:
