@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from .._check import sizes
 from ..grids import Grid
-from ..nn import Downsample, Upsample
+from ..nn import Downsample, Restrict, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kit import Kit, Layers, finished
-from .widths import VERSION, build, checked
+from .widths import VERSION, build, checked, restrictions
 
 
 def unet(
@@ -34,6 +34,7 @@ def unet(
     smooth: bool = False,
     norm: str = "batch",
     breaking: bool = False,
+    restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     checkpoint: bool = False,
     version: int = VERSION,
@@ -46,6 +47,8 @@ def unet(
     `kernel_size` and `factor`, of down- and up-sampling, are one number or one per axis: (3, 5, 5) and (1, 2, 2) for
     thick slices. `field_dropout` acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation`,
     `norm`, `smooth=True` and `breaking=True` are as in `classifier`, but without a disc: corners are drawn too.
+    `restrict={2: grid}` goes on from size 2, counted from 0, on the elements of a subgroup (`nn.Restrict`): small
+    structures are found by all of the group, large ones and the way up by less; the output follows the subgroup.
     `parameters` scales all widths to about that many numbers to learn, by multiples of eight where these come within
     3 %; `version=1` does without, as liespline 0.2 did. `checkpoint` computes every stage again in the backward pass
     instead of keeping what its layers made: less memory, for volumes, at a third more time.
@@ -59,11 +62,26 @@ def unet(
             second = kit.conv(width, width)
             return nn.Sequential(first, kit.norm(width), second, kit.norm(width, field_dropout))
 
-        down = [pair(kit.lift(in_channels, widths[0]), widths[0])]
-        down += [nn.Sequential(Downsample(factor), pair(kit.conv(a, b), b)) for a, b in pairwise(widths)]
-        up = [pair(kit.conv(fine + coarse, fine), fine) for fine, coarse in pairwise(widths)]
-        head = [] if features else [kit.project(), kit.points(widths[0], out_channels)]
-        return UNet(down, up[::-1], nn.Sequential(*head), Upsample(factor), checkpoint)
+        left = restrictions("unet", restrict, range(1, len(widths)))
+        down, grids = [pair(kit.lift(in_channels, widths[0]), widths[0])], [kit.grid]
+        for stage, (fine, coarse) in enumerate(pairwise(widths), 1):
+            smaller: list[nn.Module] = [Downsample(factor)]
+            if subgrid := left.pop(stage, None):
+                smaller.append(restriction := kit.restrict(subgrid))
+                fine *= restriction.factor
+            down.append(nn.Sequential(*smaller, pair(kit.conv(fine, coarse), coarse)))
+            grids.append(kit.grid)
+        up: list[nn.Sequential] = []
+        skips: list[nn.Module] = []
+        for own, fine, coarse in zip(grids, widths, widths[1:], strict=False):
+            # What comes up is a function on the last of the subgroups, and what it meets has to be one too.
+            skips.append(Restrict(own, kit.grid) if len(own) > len(kit.grid) else nn.Identity())
+            up.append(pair(kit.conv(len(own) // len(kit.grid) * fine + coarse, fine), fine))
+        head: list[nn.Module] = []
+        if not features:
+            project, found = kit.project(widths[0])
+            head = [project, kit.points(found, out_channels)]
+        return UNet(down, skips[::-1], up[::-1], nn.Sequential(*head), Upsample(factor), checkpoint)
 
     if breaking and checkpoint:
         raise ValueError("unet: checkpoint = True with breaking = True: what is computed again would see no frame")
@@ -80,6 +98,7 @@ class UNet(nn.Module):
     def __init__(
         self,
         down: list[nn.Sequential],
+        skips: list[nn.Module],
         up: list[nn.Sequential],
         head: nn.Module,
         finer: Upsample,
@@ -88,6 +107,7 @@ class UNet(nn.Module):
         super().__init__()
         self.checkpoint = checkpoint
         self.down, self.up, self.head = nn.ModuleList(down), nn.ModuleList(up), head
+        self.skips = nn.ModuleList(skips)
         self.finer = finer
 
     def forward(self, x: Tensor) -> Tensor:
@@ -97,9 +117,9 @@ class UNet(nn.Module):
             x = self._run(stage, x)
             skips.append(x)
         skips.pop()
-        for stage in self.up:
+        for stage, skip in zip(self.up, self.skips, strict=True):
             x = self._run(
-                lambda skip, x, stage=stage: stage(_joined(skip, self.finer(x, skip.shape[3:]))), skips.pop(), x
+                lambda skip, x, stage=stage: stage(_joined(skip, self.finer(x, skip.shape[3:]))), skip(skips.pop()), x
             )
         return self.head(x)
 
