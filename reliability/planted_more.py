@@ -86,7 +86,7 @@ _CORE = [
     Fault("models/unet.py::UNet.forward", "_joined(skip, finer(x, skip.shape[3:]))",
           "_joined(finer(x, skip.shape[3:]), skip)", "U-Net: skips lie behind what comes up",
           "core/test_ready_networks"),
-    Fault("models/unet.py::UNet.forward", "maps.insert(0, x)", "maps.append(x)", "deep supervision: the coarsest map first",
+    Fault("models/unet.py::UNet.forward", "maps.insert(0, x)", "maps.append(x)", "deep supervision: coarsest first",
           "core/test_ready_networks::test_deep_supervision_is_a_map_of_every_size_but_the_coarsest"),
     Fault("nn/norm.py::recomputed", "if not torch.compiler.is_compiling()", "if True",
           "checkpoints cannot be compiled", "core/test_ready_networks::test_checkpoints_are_the_same_when_compiled"),
