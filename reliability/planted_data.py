@@ -53,4 +53,12 @@ FAULTS = [
           "predict forgets the window", "lab/test_volume_folders"),
     Fault("lab/evaluation/external.py::as_trained", "config.updated(spacing=signature.spacing, size",
           "config.updated(size", "another set has voxels of its own size", "lab/test_volume_folders"),
+    Fault("lab/data/intensity.py::blurred", "(places + step).clamp(0, last)", "(places + step) % (last + 1)",
+          "blur carries one edge to the other", "lab/test_augment"),
+    Fault("lab/data/intensity.py::to_power", "mean + (power - own)", "power - own", "gamma moves the mean",
+          "lab/test_augment"),
+    Fault("lab/data/intensity.py::varied", "(coin < share)", "(coin < 1)", "every image is varied", "lab/test_augment"),
+    Fault("lab/data/augment.py::Augmentation.forward", "x, targets = self._moved(x, targets, draws)",
+          "targets = self._moved(x, targets, draws)[1]", "images stay where their masks move",
+          "truth/test_augmentations"),
 ]  # fmt: skip
