@@ -25,6 +25,7 @@ from ..runs.trained import Trained
 from ..session import Session
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
+from .calibration import calibration
 from .elements import transforms_of
 from .scores import (
     MAP_IMAGES,
@@ -69,7 +70,7 @@ def evaluate_run(session: Session) -> None:
     run, split = session.run, session.test_again()
     trained = session.trained.to(best_device(session.config))
     results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
-    results |= score(trained, split)
+    results |= score(trained, split, apart_from_test(session))
     results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
@@ -77,8 +78,16 @@ def evaluate_run(session: Session) -> None:
     session.results = results
 
 
-def score(trained: Trained, split: Split) -> dict[str, Any]:
-    """The scores of a network, what is known of each class, and how it fares when images are transformed."""
+def apart_from_test(session: Session) -> Split | None:
+    """The validation images, if they were neither trained on nor are tested on."""
+    return None if session.config.training.train_on_val or session.tested == "valid" else session.valid
+
+
+def score(trained: Trained, split: Split, valid: Split | None = None) -> dict[str, Any]:
+    """The scores of a network, what is known of each class, and how it fares when images are transformed.
+
+    A classifier's temperature is fitted on `valid`.
+    """
     about = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     change = partial(relative_change, trained, split, MOVED_IMAGES)
@@ -99,6 +108,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         **behind_accuracy(table, trained.classes),
         "confusion": table,
         "interval": intervals(outputs, targets),
+        "calibration": calibration(outputs, targets, None if valid is None else predictions(trained, valid)),
         "mistakes": mistakes(outputs, targets),
         "per_image": pack_classes(split.names, outputs, targets),
         "transformed": accuracies(trained, split, transforms_of(trained), MOVED_IMAGES) | change(),
