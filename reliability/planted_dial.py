@@ -32,7 +32,7 @@ _LESS = [
     Fault("models/kit.py::Kit.restrict", "self._on(layer.out_grid, None)", "pass",
           "restricted networks: layers behind stay on the whole group",
           "core/test_frames::test_ready_networks_are_restricted"),
-    Fault("models/unet.py::unet", "len(own) // len(kit.grid) * fine + coarse, fine)", "fine + coarse, fine)",
+    Fault("models/unet.py::unet", "len(own) // len(kit.grid) * fine + coarse", "fine + coarse",
           "restricted U-Nets: skips have as many channels as on the whole group",
           "core/test_frames::test_a_restricted_unet_keeps_its_subgroup_and_no_more"),
     Fault("lab/tasks/grids.py::within", "torch.linalg.det(matrices) > 0", "torch.linalg.det(matrices) < 2",

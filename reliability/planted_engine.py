@@ -83,6 +83,19 @@ _PATHS = [
           "norms remember the variance of the sample", "core/test_versions::test_interpreted_kernels"),
     Fault("ops/trust.py::distance", "torch.stack(errors).max()", "torch.stack(errors).min()",
           "kernels with wrong gradients are trusted", "core/test_versions::test_interpreted_kernels"),
+    Fault("ops/blur.py::blur_of", "if float((again - taps).abs().max()) > tolerance:", "if False:",
+          "splines that differ are blurred as one", "core/test_blur::test_samples_that_are_no_one_spline_have_none"),
+    Fault("ops/blur.py::blur_of", "(size != size[0]).any() or size[0] < 1", "size[0] < 1",
+          "splines that are cut off are placed as if whole",
+          "core/test_blur::test_it_is_found_where_centres_keep_their_lattice"),
+    Fault("ops/blur.py::factors", "toeplitz(line[None, :, None], n, 1, border)",
+          "toeplitz(line[None, :, None], n, 1, padding[0])", "blurred with the first axis' zeros around all",
+          "core/test_blur::test_products_along_axes_keep_the_order_in_memory"),
+    Fault("ops/plan.py::Plan.moved", "home=self, blur=None, centres=None", "home=self",
+          "a layer that was moved reads centres on the old samples",
+          "core/test_blur::test_a_layer_that_was_moved_between_samples_is_not_blurred"),
+    Fault("ops/choose.py::_decide", 'price >= _WORTH["blurred"] * lowest', "False", "small layers are blurred",
+          "core/test_blur::test_large_layers_are_blurred_and_small_ones_are_not"),
     Fault("ops/trust.py::_wrong", "version is None or version in RAN or", "True or",
           "kernels on a Triton they never ran with are trusted", "core/test_versions::test_interpreted_kernels"),
     Fault("ops/trust.py::Kernels.lacks", "version >= self.oldest", "version > self.oldest",
@@ -139,7 +152,7 @@ _ABOVE = [
 ]  # fmt: skip
 
 _STEPS = [
-    Fault("ops/plan.py::Plan.moved", "replace(part, basis=None, rank=0) for part", "part for part",
+    Fault("ops/plan.py::Plan.moved", "_full_rank(self.parts)", "self.parts",
           "shift: splines kept in the planes they were in",
           "core/test_shift::test_tables_about_h_stay_where_they_are_and_nothing_made_of_samples_does"),
     Fault("nn/shift.py::renew", "buffer.data.copy_(values", "buffer.clone().copy_(values", "shift: nothing moves",

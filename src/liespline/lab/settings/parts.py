@@ -145,8 +145,9 @@ class Training:
         "augmentation over the group, 0 to 1, or one per axis of it.", metavar="α|α,α",
     )  # fmt: skip
     augment: str = setting(
-        "none", "rotate, flip, zoom-shear, joined by + (affine: rotate+zoom-shear); images also mirror, elastic; "
-        "volumes rotate-z. landmarks: zoom.", metavar="WORDS",
+        "none", "rotate, flip, zoom-shear (affine: rotate+zoom-shear), noise, blur, brightness, contrast, gamma "
+        "(intensity: all five), joined by +; images also mirror, elastic; volumes rotate-z. landmarks: zoom.",
+        metavar="WORDS",
     )  # fmt: skip
     train_fraction: Number = setting(
         1.0, "Train on this fraction of the training images, of each class alike.", SPECIAL, ADVANCED, gt=0, le=1
