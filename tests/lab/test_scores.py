@@ -9,10 +9,9 @@ from scipy import stats
 
 from liespline import SO2
 from liespline.lab.data.samples import IGNORE, in_colours
-from liespline.lab.evaluation.calibration import calibration, calibration_error, temperature
 from liespline.lab.evaluation.evaluate import area_interval, area_variance, mean_of_shares, wilson
 from liespline.lab.evaluation.mask_scores import under_rotations
-from liespline.lab.evaluation.scores import in_precision, scores
+from liespline.lab.evaluation.scores import calibration, calibration_error, in_precision, scores, temperature
 from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config

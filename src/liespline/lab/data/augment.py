@@ -106,7 +106,7 @@ class Augmentation(nn.Module):
         x = as_float(images)
         self._check(x)
         x, targets = self._moved(x, targets, draws)
-        return intensity.varied(x, self.intensities, draws), targets
+        return intensity.varied(x, self.intensities, draws) if self.intensities else x, targets
 
     def _moved(self, x: Tensor, targets: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
         if not self.words:

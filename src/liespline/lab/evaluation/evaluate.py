@@ -25,7 +25,6 @@ from ..runs.trained import Trained
 from ..session import Session
 from ..tasks import find_task
 from ..tasks.objectives import Classification, Landmarks
-from .calibration import calibration
 from .elements import transforms_of
 from .scores import (
     MAP_IMAGES,
@@ -33,6 +32,7 @@ from .scores import (
     answers,
     apart,
     best_device,
+    calibration,
     confusion,
     mistakes,
     predictions,
@@ -83,10 +83,10 @@ def apart_from_test(session: Session) -> Split | None:
     return None if session.config.training.train_on_val or session.tested == "valid" else session.valid
 
 
-def score(trained: Trained, split: Split, valid: Split | None = None) -> dict[str, Any]:
+def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks: Any) -> dict[str, Any]:
     """The scores of a network, what is known of each class, and how it fares when images are transformed.
 
-    A classifier's temperature is fitted on `valid`.
+    A classifier's temperature is fitted on `valid`; `of_masks` is for `score_masks`.
     """
     about = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
@@ -94,7 +94,7 @@ def score(trained: Trained, split: Split, valid: Split | None = None) -> dict[st
     if split.kind == "masks":
         from .mask_scores import score_masks  # only now: all that images with masks need comes with it
 
-        masks = score_masks(trained, cast("MaskSplit", split))
+        masks = score_masks(trained, cast("MaskSplit", split), **of_masks)
         return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
     if isinstance(objective, Landmarks):
         shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}
