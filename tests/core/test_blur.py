@@ -148,6 +148,8 @@ def test_a_layer_that_was_moved_between_samples_is_not_blurred() -> None:
 def test_every_border_and_dtype(padding_mode: str) -> None:
     layer, x = ls.GConv(3, 3, 5, TURNS, padding=2, padding_mode=padding_mode), torch.randn(2, 3, 4, 9, 9)
     torch.testing.assert_close(*both(layer, x))
+    assert layer.plan is not None
+    assert layer.plan.blur.centres.dtype == torch.float32  # float64 would draw all sampling with it
     torch.testing.assert_close(*both(copy.deepcopy(layer).double(), x.double()))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found, right = both(layer, x)

@@ -57,9 +57,11 @@ def lift(
     x = x.to(choice.dtype)
     with full_precision(x.device):
         if choice.blurred:
-            x, x_samples, sizes, zeros, _ = _blurred(x, plan, zeros, choice, choice.keep)
+            x, x_samples, sizes, zeros, plan = _blurred(x, plan, zeros, choice, choice.keep)
             x_samples = x_samples[:, 0]
-        sampled = reference.lift_kernel(*choose.exact(weight, x_samples))
+        weight, x_samples = choose.exact(weight, x_samples)
+        sample = partial(reference.lift_kernel, weight, x_samples)
+        sampled = whole.evaluated(weight, plan, "lift", sample) if plan is not None and choice.keep else sample()
         out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
     return add_bias(out, bias)
 

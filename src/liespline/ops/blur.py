@@ -54,7 +54,7 @@ def blur_of(samples: Tensor) -> Blur | None:
     again = _CONVOLUTIONS[spline.ndim](centres.unsqueeze(1), flipped[None, None], padding=borders).squeeze(1)
     if float((again - taps).abs().max()) > tolerance:
         return None
-    centres = centres.unflatten(0, (len(samples), 1, -1)).movedim(2, -1).contiguous()
+    centres = centres.float().unflatten(0, (len(samples), 1, -1)).movedim(2, -1).contiguous()  # exact in float32
     return Blur(spline.clone(), centres, window)
 
 

@@ -14,6 +14,7 @@ from ..screen import Screen, clear_messages, ended_in_order
 from ..settings import ConfigError
 from . import options as opt
 from .data import data_app
+from .nnunet import nnunet_app
 from .predict import predict
 from .sweep import sweep
 
@@ -47,6 +48,7 @@ def options(
 
 
 app.add_typer(data_app, name="data")
+app.add_typer(nnunet_app, name="nnunet")
 app.command()(sweep)
 app.command()(predict)
 console = Screen()
