@@ -16,7 +16,7 @@ _LAB = [
           "a statistic that overflows is kept", "lab/test_faults_finite"),
     Fault("lab/training/trainer.py::StopAtNaN.on_train_batch_end", "+ 1 + int(spoiled[0])", "+ int(spoiled[0])",
           "the step before the first bad one is named", "lab/test_faults_finite"),
-    Fault("lab/sweep/plan.py::sweep", "job.cancel()", "pass", "runs of a stopped sweep go on alone",
+    Fault("lab/sweep/jobs.py::carried_out", "job.cancel()", "pass", "runs of a stopped sweep go on alone",
           "lab/test_sweep::test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other"),
     Fault("lab/runs/folder.py::Run.read_metrics", 'split(b"\\n")[:-1]', 'splitlines()',
           "the torn line of a killed run is read", "lab/test_checkpoint"),
