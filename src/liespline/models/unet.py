@@ -14,9 +14,11 @@ from ..nn import Downsample, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kit import Kit, Layers, finished
+from .pretrained import Pretrained, ready
 from .widths import VERSION, build, checked
 
 
+@ready
 def unet(
     in_channels: int,
     out_channels: int,
@@ -37,7 +39,7 @@ def unet(
     parameters: int | None = None,
     checkpoint: bool = False,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """Two group correlations at every size, down by halves and up again, with skips between equal sizes.
 
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
@@ -54,7 +56,7 @@ def unet(
     """
     widths = checked("unet", widths, least=1)
 
-    def network(kit: Kit, widths: Sequence[int]) -> nn.Module:
+    def network(kit: Kit, widths: Sequence[int]) -> Pretrained:
         def pair(first: nn.Module, width: int) -> nn.Sequential:
             second = kit.conv(width, width)
             return nn.Sequential(first, kit.norm(width), second, kit.norm(width, field_dropout))
@@ -74,7 +76,7 @@ def unet(
     return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 
-class UNet(nn.Module):
+class UNet(Pretrained):
     """Stages that go down, stages that come up and take the skip of their own size along, and a head."""
 
     def __init__(

@@ -24,7 +24,8 @@ from ..data.scans.nifti import write_nifti
 from ..data.scans.read import stem
 from ..data.store import digest, file_key
 from ..networks import Signature
-from ..runs.trained import Trained, model_files
+from ..runs.trained import Trained
+from ..runs.where import model_files
 from ..segmentation import segmented
 from ..tiles import Tiling
 from .inputs import Prediction, fitted, read_inputs
