@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations mutants kills corpus soak gpu kernels browser bench clean
+.PHONY: demo test lint types imports unit docs package lock audit minimum coverage fuzz mutations mutants kills corpus soak gpu kernels stacks browser bench clean
 # Needs no tools of developers.
 demo: .venv/lab
 	$(BIN)/liespline demo
@@ -79,6 +79,22 @@ gpu: .venv/ready
 # All kernels for compute capability 9.0 with eight versions of Triton, no GPU needed; 2 GB in build/triton.
 kernels: .venv/ready
 	$(BIN)/python benchmarks/kernels.py
+
+# Other people's tools with our networks in them, each in an environment of its own: build/stacks/NAME, of what
+# tests/stacks/NAME.txt asks for, runs tests/stacks/test_NAME.py. `make stacks STACKS=monai` runs that one.
+STACKS ?= $(patsubst tests/stacks/%.txt,%,$(wildcard tests/stacks/*.txt))
+.PRECIOUS: build/stacks/%/ready
+stacks: $(STACKS:%=stack-%)
+
+stack-%: build/stacks/%/ready
+	OMP_NUM_THREADS=1 build/stacks/$*/bin/python -m pytest --confcutdir tests/stacks -o filterwarnings=default \
+	  tests/stacks/test_$*.py
+
+build/stacks/%/ready: tests/stacks/%.txt constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)" -r $< -e .
+	touch $@
 
 # Reports and pages are tested in a real browser; without one, and without root to install one, those tests are left out.
 browser:

@@ -20,7 +20,7 @@ from liespline.ops import choose
 from liespline.ops.path import Choice
 from timing import Row, report, times
 
-PATHS = ("dense", "fourier", "banded", "separable")
+PATHS = ("dense", "fourier", "banded", "separable", "blurred")
 REACH = 1.15
 GRIDS: dict[str, Callable[[int], ls.Grid]] = {
     "scale 1-D": lambda n: ls.uniform(ls.Scale(1), n, spacing=0.5 * math.log(2)),

@@ -1,4 +1,7 @@
-"""What a small warm layer takes over `nn.Conv2d` of its size, on one thread of a CPU: `python benchmarks/warm.py`."""
+"""What a small warm layer takes over `nn.Conv2d` of its size, on one thread of a CPU, and one image of a ResNet.
+
+python benchmarks/warm.py
+"""
 
 import warnings
 
@@ -6,6 +9,7 @@ import torch
 from torch import nn
 
 import liespline as ls
+from liespline.ops.correlate import whole
 from timing import Row, Step, times
 
 REPEATS = 50  # of a step that takes microseconds, for each reading of the clock
@@ -42,8 +46,29 @@ def rows() -> list[Row]:
     return found
 
 
+def one_image() -> list[Row]:
+    """An image of 96² in evaluation, with kernels kept from the one before over kernels sampled anew."""
+    torch.manual_seed(0)
+    grid, x = ls.uniform(ls.SO2(), 8), torch.randn(1, 3, 96, 96)
+    found = []
+    for version in (1, 2):
+        net = ls.models.resnet(3, 2, grid, version=version, parameters=700_000).eval()
+
+        def sampled(net: nn.Module = net) -> None:
+            whole._evaluated.clear()
+            net(x)
+
+        with torch.no_grad():
+            seconds = times({"sampled": sampled, "kept": lambda net=net: net(x)}, "cpu")
+        note = ", ".join(f"{name} {1e3 * seconds[name]:.1f} ms" for name in ("kept", "sampled"))
+        what = f"resnet of SO(2) 8, version {version}, one image, evaluation: kept / sampled kernels"
+        found.append(Row(what, seconds["kept"] / seconds["sampled"], "", note))
+    return found
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    for row in rows():
-        print(f"{row.value:5.2f}  ({row.reach})  {row.what}: {row.note}")
+    for row in [*rows(), *one_image()]:
+        reach = f"  ({row.reach})" if row.reach else ""
+        print(f"{row.value:5.2f}{reach}  {row.what}: {row.note}")

@@ -33,6 +33,7 @@ import planted_more
 import planted_norms
 import planted_recipe
 import planted_records
+import planted_stacks
 import planted_truth
 from fault import Fault
 from nearest import LAB, NEAREST
@@ -41,7 +42,7 @@ from record import Findings
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure, planted_norms, planted_after, planted_dial, planted_hub,
+    planted_measure, planted_norms, planted_after, planted_dial, planted_hub, planted_stacks,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95

@@ -109,6 +109,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "lab/data/": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
     "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
     "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
+    "integrations/nnunet": ["core/test_nnunet"],
     "_convert": ["core/test_converting_own", "core/test_converting"],
     "testing/breaking": ["core/test_frames"],
     "testing": ["core/test_check_group", "core/test_equivariance", "core/test_equivariance_measure"],

@@ -53,7 +53,7 @@ FAULTS = [
           "smoothing = self.smoothing", "reported loss is smoothed", _RECIPE + "test_smoothed_labels_by_hand"),
     Fault("lab/tasks/masks.py::Segmentation.loss", "share = self.smoothing if self.training else 0.0", "share = 0.0",
           "masks are not smoothed", _RECIPE + "test_masks_are_smoothed_where_they_are_known"),
-    Fault("lab/data/augment.py::Augmentation.forward", "else splined(x - colour, matrix)",
+    Fault("lab/data/augment.py::Augmentation._moved", "else splined(x - colour, matrix)",
           "else resampled(x - colour, matrix)",
           "blurred volumes", _SPLINED),
     Fault("lab/transforms.py::splined", "cell + 1 + w3 / (1 - w0 - w1)", "cell + 1",

@@ -19,7 +19,7 @@ _CONNECTIONS = [
     Fault("lab/tasks/segment.py::_as_in", "splits=splits or", "splits=table.splits or",
           "masks: splits in the order of the table",
           "truth/test_segmentation::test_splits_are_those_of_the_table"),
-    Fault("lab/data/augment.py::Augmentation.forward", "resampled(values, matrix, mode=mode)",
+    Fault("lab/data/augment.py::Augmentation._moved", "resampled(values, matrix, mode=mode)",
           'resampled(values, matrix.mT if mode == "nearest" else matrix, mode=mode)',
           "masks rotated the other way than their images", "truth/test_image_and_mask"),
     Fault("lab/data/augment.py::_nearest", "torch.where(found == 0, IGNORE, found - 1)",

@@ -9,7 +9,7 @@ STUDY = Study(
     "and 29 to test on, as the command deals them.",
     protocol="The defaults of `liespline train segment`, 30 epochs: no augmentation, widths 8 to 24, so that the "
     "networks have other numbers of parameters. Dice of whole volumes, the mean of front and back.",
-    recipe={**OLD, "epochs": 30},
+    recipe={**OLD, "epochs": 30, "augment": "none"},
     networks={"so3": {"group": "so3"}, "plain": {"group": "none"}},
     seeds=3,
     rows=[Row("so3", "plain", "hippocampi, unrotated: Dice", "Dice")],

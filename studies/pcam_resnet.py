@@ -9,13 +9,18 @@ NEW = {**O2, "architecture": 2, "kernel": "local", "basis": 3}
 STUDY = Study(
     task="studies.paper.pcam:PCAM",
     data=SEALED,
-    protocol="117,000 parameters, in the largest disc alone. `new` has four stages, `three` the same without the last.",
+    protocol="117,000 parameters, in the largest disc alone. `new` has four stages, `three` the same without the last: "
+    "their first stages are 2 and 4 channels wide. `even` and `mild` have three stages of equal and of slowly growing "
+    "widths, `two` those of the old one.",
     recipe={**TISSUE, "epochs": 8},
     networks={
         "old": {**O2, **OLD, "kernel": "dense", "basis": 16, "parameters": 110_000},
         "new": NEW,
         "three": {**NEW, "widths": (8, 8, 16, 16, 32, 32)},
+        "even": {**NEW, "widths": (16, 16, 16, 16, 16, 16)},
+        "mild": {**NEW, "widths": (16, 16, 24, 24, 32, 32)},
+        "two": {**NEW, "widths": (16, 16, 32, 32)},
     },
     seeds=5,
-    rows=[Row("new", "old", measure=VALID_AUC), Row("three", "old", measure=VALID_AUC)],
+    rows=[Row(name, "old", measure=VALID_AUC) for name in ("new", "three", "even", "mild", "two")],
 )

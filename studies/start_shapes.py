@@ -3,7 +3,7 @@
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import MODES, SHAPES, SO3, TESTED_ROTATED, Changes, flat_over_smooth, starts
 
-TRAINED = {"upright": {"augment": "zoom-shear"}, "rotated": {"augment": "affine"}}
+TRAINED = {"rotated": {"augment": "affine"}, "upright": {"augment": "zoom-shear"}}
 KERNELS = {"local": {**SO3, "kernel": "local", "basis": 7}, "pointwise": SO3}
 # On 24 rotations, smooth kernels start with coefficients of 0.006 to 0.03, no larger than a few steps of 5e-3.
 STEPS: dict[str, Changes] = {"adamw": {}, "modes": MODES, "adamw-slow": {"lr": 1e-3}}

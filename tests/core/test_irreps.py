@@ -60,7 +60,8 @@ def test_e3nn_has_the_same() -> None:
     o3 = pytest.importorskip("e3nn.o3")
     for degree in range(6):
         expected = o3.Irrep(degree, 1).D_from_matrix(rotations(5))
-        torch.testing.assert_close(wigner(degree, rotations(5)), expected, rtol=0, atol=1e-6)
+        # Angles of Euler, which e3nn goes through, cost it digits: 1.2e-6 with e3nn 0.6.0.
+        torch.testing.assert_close(wigner(degree, rotations(5)), expected, rtol=0, atol=1e-5)
     to = ToIrreps(CUBE, 1)
     assert (o3.Irreps(to.irreps) * 3).dim == 3 * to.coefficients
 

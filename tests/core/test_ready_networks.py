@@ -14,7 +14,7 @@ from liespline.models.kit import DiscMean, Kit, Layers
 from liespline.models.resnet import Residual
 from liespline.models.widths import in_lanes
 from liespline.nn import FieldDropout
-from networks import CUBE, SPHERE, TRIVIAL, TURNS
+from networks import AXIAL, CUBE, SPHERE, TRIVIAL, TURNS
 
 WIDTHS = {"classifier": (3, 4, 4, 5, 4, 12), "resnet": (3, 3, 4, 12), "unet": (3, 4, 5)}
 every_model = pytest.mark.parametrize("name", WIDTHS)
@@ -165,10 +165,44 @@ def test_a_unet_puts_the_skip_before_what_comes_up() -> None:
     for stage in net.down[1:]:
         skips.append(stage(skips[-1]))
     found = skips.pop()
-    for stage in net.up:
+    for stage, finer in zip(net.up, net.finer, strict=True):
         skip = skips.pop()
-        found = stage(torch.cat([skip, net.finer(found, skip.shape[3:])], 1))
+        found = stage(torch.cat([skip, finer(found, skip.shape[3:])], 1))
     assert torch.allclose(net(x), net.head(found), atol=1e-6)
+
+
+def test_deep_supervision_is_a_map_of_every_size_but_the_coarsest() -> None:
+    """Windows and factors of each size their own; all maps rotate with the volume, and the switch leaves the finest."""
+    options = {"kernel_size": [(1, 5, 5), (3, 5, 5), 3], "factor": [(1, 2, 2), (2, 3, 3)], "deep_supervision": True}
+    net = models.unet(1, 3, AXIAL, widths=(2, 3, 4), **options).double().eval()
+    x = torch.randn(2, 1, 4, 12, 12).double()
+    maps = net(x)
+    assert [tuple(m.shape) for m in maps] == [(2, 3, 4, 12, 12), (2, 3, 4, 6, 6)]
+    assert net.down[2](net.down[1](net.down[0](x))).shape == (2, 4, 4, 2, 2, 2)
+    for turned, upright in zip(net(x.rot90(1, (3, 4))), maps, strict=True):
+        assert torch.allclose(turned, upright.rot90(1, (3, 4)), atol=1e-9)
+    for head, found in zip(net.seg_layers, maps, strict=True):
+        assert set(torch.autograd.grad(found.sum(), head.parameters(), retain_graph=True)) != {None}
+    net.deep_supervision = False
+    assert torch.equal(net(x), maps[0])
+    with pytest.raises(ValueError, match=r"factor = .* has 1 entries, must have 2, one for each of the steps"):
+        models.unet(1, 3, AXIAL, widths=(2, 3, 4), factor=[(1, 2, 2)])
+    with pytest.raises(ValueError, match=r"widths = \(4,\): needs two sizes"):
+        models.unet(1, 3, AXIAL, widths=(4,), deep_supervision=True)
+
+
+def test_checkpoints_are_the_same_when_compiled() -> None:
+    """Maps, gradients, and what batch norm remembers of one batch."""
+    options = {"widths": (2, 3), "kernel_size": 3, "deep_supervision": True}
+    net = ready("unet", checkpoint=True, **options).double()
+    same, x = ready("unet", **options).double(), torch.randn(2, 2, 6, 7).double()
+    same.load_state_dict(net.state_dict())
+    for run in (torch.compile(net, backend="aot_eager"), same):
+        sum(found.square().sum() for found in run(x)).backward()
+    for one, other in zip(net.state_dict().values(), same.state_dict().values(), strict=True):
+        assert torch.allclose(one, other)
+    for one, other in zip(net.parameters(), same.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad)
 
 
 def test_field_dropout_drops_whole_fields_in_training_only() -> None:

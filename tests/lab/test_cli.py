@@ -85,7 +85,7 @@ def test_help_imports_nothing_that_takes_long():
 def test_every_command_has_a_manual(liespline):
     _, text = liespline("--help")
     commands = re.findall(r"^│ (\w+) {2,}", text, re.MULTILINE)
-    assert {"demo", "train", "evaluate", "sweep", "export", "data", "predict"} <= set(commands)
+    assert {"demo", "train", "evaluate", "sweep", "export", "data", "nnunet", "predict"} <= set(commands)
     for command in commands:
         assert "Usage" in succeeds(command, "--help")
     manual = succeeds("train", "--help")

@@ -11,7 +11,7 @@ from liespline import SO2
 from liespline.lab.data.samples import IGNORE, in_colours
 from liespline.lab.evaluation.evaluate import area_interval, area_variance, mean_of_shares, wilson
 from liespline.lab.evaluation.mask_scores import under_rotations
-from liespline.lab.evaluation.scores import in_precision, scores
+from liespline.lab.evaluation.scores import calibration, calibration_error, in_precision, scores, temperature
 from liespline.lab.networks import Signature
 from liespline.lab.runs.trained import Trained
 from liespline.lab.settings import Config
@@ -215,3 +215,32 @@ def test_turns_are_followed_by_a_threshold_and_not_by_a_slope():
     assert float(dice(tables)[..., 1].min()) > 0.98
     assert (tables.sum((2, 3)) == int(in_view((65, 65)).sum())).all()
     assert float(dice(under_rotations(slope, images, masks, SO2(), angles, 2))[:, 2, 1].max()) < 0.9
+
+
+SURE = (0.525, 0.61, 0.7, 0.79, 0.9, 0.97)  # away from the ends of bins
+
+
+def coins(sharpened=1.0):
+    """Logits of two classes, 1,000 images per probability p, exactly p of which are of the predicted class."""
+    odds = torch.tensor(SURE, dtype=torch.float64).logit().repeat_interleave(1000)
+    right = torch.cat([torch.arange(1000) < round(1000 * p) for p in SURE])
+    return sharpened * torch.stack([odds, torch.zeros_like(odds)], 1), (~right).long()
+
+
+def test_calibration_of_a_calibrated_and_of_a_sharpened_set():
+    assert calibration_error(*coins()) < 1e-4
+    assert temperature(*coins()) == pytest.approx(1, abs=1e-4)
+    sharpened = torch.tensor(SURE).logit().mul(2).sigmoid() - torch.tensor(SURE)
+    assert calibration_error(*coins(2.0)) == pytest.approx(sharpened.abs().mean().item(), abs=1e-4)
+    found = calibration(*coins(2.0), coins(2.0))
+    assert found["error"] == calibration_error(*coins(2.0))
+    assert found["temperature"] == pytest.approx(2, abs=1e-4)
+    assert found["error_with_temperature"] < 1e-4
+    assert temperature(*coins(0.25)) == pytest.approx(0.25, abs=1e-4)
+
+
+def test_no_temperature_is_fitted_where_no_prediction_is_wrong_and_none_without_validation_images():
+    logits, targets = coins()
+    assert temperature(logits, torch.zeros_like(targets)) is None
+    assert calibration(logits, targets, None) == {"error": calibration_error(logits, targets)}
+    assert calibration(logits, targets, (logits, torch.zeros_like(targets))).keys() == {"error"}

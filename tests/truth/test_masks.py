@@ -207,7 +207,7 @@ def test_a_bad_file_does_not_stop_the_others(coarse, brain, tmp_path):
     (folder / "v5.nii").write_bytes(b"nothing")
     listed, said = ended(1, "predict", coarse, folder, "--out", out, "--json")
     assert [row["image"] for row in json.loads(listed)] == [str(folder / f"{name}.nii.gz") for name in ("v0", "v8")]
-    assert sorted(path.name for path in out.iterdir()) == ["v0.nii.gz", "v8.nii.gz"]
+    assert sorted(path.name for path in out.glob("[!.]*")) == ["v0.nii.gz", "v8.nii.gz"]
     assert "2 of 4 files have no prediction" in said
     assert f"{folder / 'v3.nii.gz'}: cannot be read as NIfTI" in said
     assert f"{folder / 'v5.nii'}: cannot be read as NIfTI" in said

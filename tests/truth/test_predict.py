@@ -256,6 +256,12 @@ def test_a_killed_predict_leaves_whole_rows_and_only_people_see_a_bar(spots, tmp
     assert [Path(row["image"]).name for row in rows] == [f"{i:04}.png" for i in range(len(rows))]
     assert len({tuple((row | {"image": ""}).items()) for row in rows}) == 1, "the same picture, all columns there"
     assert 0 < len(rows) < 4000
+    begun, read = out.read_text(), []
+    monkeypatch.setattr(inputs, "read_array", lambda path, own=inputs.read_array: read.append(path) or own(path))
+    assert liespline("predict", spots / "run", many, "--out", out) == f"{out}: 4,000 predictions\n"
+    assert out.read_text().startswith(begun)
+    assert [Path(row["image"]).name for row in rows_of(out)] == [f"{i:04}.png" for i in range(4000)]
+    assert 4000 - len(rows) <= len(read) <= 4000 - len(rows) + 1, "a row whose note was not written is made again"
     words = ("predict", spots / "run", spots / "alike", "--out", out)
     assert command(*words)[2] == "", "there is no terminal"
     monkeypatch.setattr(Screen, "is_terminal", property(lambda screen: True))
@@ -271,3 +277,51 @@ def test_a_full_disk_leaves_whole_rows(spots, tmp_path):
     assert text.endswith("\n")
     assert len({line.count(",") for line in text.splitlines()}) == 1
     assert 700 < len(text) <= 1000
+
+
+def test_a_second_call_predicts_what_is_new_or_has_changed_and_parts_come_together(spots, tmp_path, monkeypatch):
+    files = sorted((spots / "alike").rglob("*.png"))
+    data, out, read = tmp_path / "data", tmp_path / "answers.csv", []
+    data.mkdir()
+    for i, file in enumerate(files):
+        (data / f"{i:02}.png").write_bytes(file.read_bytes())
+    words = ("predict", spots / "run", data, "--out")
+    monkeypatch.setattr(inputs, "read_array", lambda path, own=inputs.read_array: read.append(path.name) or own(path))
+
+    def again(*more):
+        read.clear()
+        said = command(*words, out, *more)
+        return said[0], sorted(read)
+
+    assert again() == (0, [f"{i:02}.png" for i in range(len(files))])
+    whole = out.read_text()
+    assert again() == (0, [])
+    assert out.read_text() == whole
+    (data / "03.png").write_bytes(files[30].read_bytes())
+    (data / "05.png").unlink()
+    (data / "new.png").write_bytes(files[5].read_bytes())
+    (data / "text.png").write_text("no image")
+    for _ in range(2):
+        found = again()
+        assert found in ((1, ["03.png", "new.png", "text.png"]), (1, ["text.png"])), "only what has no row"
+        rows = {Path(row["image"]).name: shares(row) for row in rows_of(out)}
+        assert rows["03.png"] == rows["30.png"]
+        assert len(rows) == len(files), "one is gone, one is new"
+    assert again("--tta")[1] == sorted(path.name for path in data.iterdir()), "by other options all is made again"
+    (data / "text.png").unlink()
+    alone = tmp_path / "alone.csv"
+    liespline(*words, alone)
+    out.unlink()
+    for part in ("1/3", "3/3", "3/3"):
+        liespline(*words, out, "--part", part)
+    assert len(rows_of(tmp_path / "answers-3-of-3.csv")) == (len(files) + 0) // 3
+    assert len(again()[1]) == len(range(1, len(files), 3)), "the part that was left out"
+    assert sorted(out.read_text().splitlines()) == sorted(alone.read_text().splitlines())
+    assert not list(tmp_path.glob("*answers-*"))
+    assert "expected K/N" in fails(*words, out, "--part", "4/3")
+    out.unlink()
+    (data / "text.png").write_text("no image")
+    status, _, said = command(*words, out, "--jobs", 2)
+    assert (status, "part 1 of 2: done" in said, "text.png" in said) == (1, True, True), said
+    assert sorted(out.read_text().splitlines()) == sorted(alone.read_text().splitlines())
+    assert "need --out" in fails(*words[:-1], "--jobs", 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,8 +17,10 @@ from .._check import Size
 from .._check import sizes as whole_numbers
 from .._torch import full_precision, is_autocast, real, recorded, widened
 from ..grids import Grid
-from ..ops import choose
+from ..ops import blur, choose
 from ..ops.correlate import fields, reference, whole
+from ..ops.path import Choice
+from ..ops.plan import kept
 from ..splines import SplineBasis
 from .bispectrum import bispectrum
 from .border import Padding, check_room, disc_pad, spread
@@ -35,12 +38,13 @@ def lift(
     padding: int | Size | Padding = 0,
     padding_mode: str = "zeros",
     groups: int = 1,
+    plan: ops.Plan | None = None,
 ) -> Tensor:
     """Return the lifting correlation (eq. liftingcor): out(x, h) = 1/|det h| Σ_y k(h⁻¹(y − x)) f(y).
 
     x `(B, C, *space)`, weight `(O, C/groups, N_x)`, x_samples `(A, *W, N_x)` → `(B, O, A, *space)`. Samples are those
     of `space_samples`. Stride, padding and groups are those of a convolution with the window W; `sizes` says that the
-    kernels of the A elements are zero outside smaller windows in the middle of W, which saves time.
+    kernels of the A elements are zero outside smaller windows in the middle of W, which saves time, and so may `plan`.
     """
     window = tuple(x_samples.shape[1:-1])
     sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
@@ -49,10 +53,15 @@ def lift(
         return add_bias(
             reference.grouped(x, _sampled(reference.lift_kernel, weight, x_samples), groups, stride, zeros), bias
         )
-    choice = choose.choose(x, weight, sizes, stride, zeros)
+    choice = choose.choose(x, weight, sizes, stride, zeros, plan)
     x = x.to(choice.dtype)
     with full_precision(x.device):
-        sampled = reference.lift_kernel(*choose.exact(weight, x_samples))
+        if choice.blurred:
+            x, x_samples, sizes, zeros, plan = _blurred(x, plan, zeros, choice, choice.keep)
+            x_samples = x_samples[:, 0]
+        weight, x_samples = choose.exact(weight, x_samples)
+        sample = partial(reference.lift_kernel, weight, x_samples)
+        sampled = whole.evaluated(weight, plan, "lift", sample) if plan is not None and choice.keep else sample()
         out = whole.convolve(x, sampled, sizes, choice, stride, zeros)
     return add_bias(out, bias)
 
@@ -90,6 +99,8 @@ def correlate(
     x, plan = x.to(choice.dtype), plan and plan.on(x.device)
     with full_precision(x.device):
         keep = choice.keep and not (x_samples.requires_grad or h_samples.requires_grad)
+        if choice.blurred:
+            x, x_samples, sizes, zeros, plan = _blurred(x, plan, zeros, choice, keep)
         weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
         if plan is None or choice.whole:
             if plan is not None and keep:
@@ -130,6 +141,20 @@ def against(x: Tensor, weights: Tensor) -> Tensor:
     return out.reshape(*out.shape[:-1], *x.shape[3:])
 
 
+def _blurred(
+    x: Tensor, plan: ops.Plan | None, padding: Size, choice: Choice, keep: bool
+) -> tuple[Tensor, Tensor, tuple[Size, ...], Size, ops.Plan | None]:
+    """Return the blurred input, and the samples, windows, padding and plan of what it meets then."""
+    plan = plan and plan.on(x.device)
+    assert plan is not None
+    assert plan.blur is not None
+    spline, centres = plan.blur.spline, plan.blur.centres
+    make = partial(blur.factors, x, spline, padding)
+    by = kept(plan, ("blur", x.shape[-spline.ndim :], x.dtype, padding), make) if keep else make()
+    x = blur.blurred(x, by, padding, choice.order)
+    return x, centres, (plan.blur.window,) * len(centres), (0,) * len(padding), plan.centres
+
+
 def _sampled(kernel: Callable[..., Tensor], weight: Tensor, *samples: Tensor) -> Tensor:
     with full_precision(weight.device):
         return kernel(weight.to(samples[0].dtype), *samples).to(weight.dtype)
@@ -143,7 +168,7 @@ _plans: WeakValueDictionary[Any, ops.Plan] = WeakValueDictionary()
 
 def plan(
     x_basis: SplineBasis,
-    h_basis: SplineBasis,
+    h_basis: SplineBasis | None,
     grid: Grid,
     out_grid: Grid,
     space_grid: Grid,
@@ -153,10 +178,11 @@ def plan(
 ) -> ops.Plan | None:
     """Return the plan of a group correlation on a device, None where centres on H train: they may move anywhere.
 
-    A quotient has none either, because its samples do not factor. `space_grid` is the output's grid as it acts on
-    space: h·H where layers were shifted.
+    That of a lifting (no `h_basis`) is the plan of a correlation with a single element. A quotient has none either,
+    because its samples do not factor. `space_grid` is the output's grid as it acts on space: h·H where layers were
+    shifted.
     """
-    if h_basis.trainable or out_grid.group.quotient_of is not None:
+    if (h_basis is not None and h_basis.trainable) or out_grid.group.quotient_of is not None:
         return None
     key = x_basis, h_basis, grid, out_grid, space_grid, window, device, boundary
     with _lock:
@@ -169,7 +195,9 @@ def plan(
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
             with real():
-                h_samples = group_samples(h_basis, grid, out_grid, boundary=boundary)
+                h_samples = torch.ones(len(out_grid), 1, 1, 1)
+                if h_basis is not None:
+                    h_samples = group_samples(h_basis, grid, out_grid, boundary=boundary)
                 made = ops.plan_of(h_samples, window.sizes, x_samples).on(device)
         with _lock:
             found = _plans.setdefault(key, made)

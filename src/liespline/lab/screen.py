@@ -119,6 +119,11 @@ def rows_of(results: dict[str, Any]) -> list[tuple[str, str]]:
     sensitivity, sure = results.get("sensitivity", {}), results.get("sensitivity_interval", {})
     if len(sensitivity) <= MOST_CLASSES:
         rows += [(f"sensitivity, {name}", percent(v) + _range(sure.get(name))) for name, v in sensitivity.items()]
+    if calibrated := results.get("calibration"):
+        rows.append(("calibration error (ECE)", percent(calibrated["error"])))
+        if "temperature" in calibrated:
+            words = f"ECE at temperature {calibrated['temperature']:.3g}, fitted on validation"
+            rows.append((words, percent(calibrated["error_with_temperature"])))
     transformed = results.get("transformed", {})
     if "accuracy" in transformed:
         these = f"the same {transformed['images']:,} images"

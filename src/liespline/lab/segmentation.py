@@ -35,8 +35,8 @@ def segmented(
 ) -> tuple[Tensor, Array]:
     """Logits (1, K, *samples) of an image (1, C, *samples), and the classes of its own voxels: `space` of `spacing`."""
     logits = trained.in_tiles(image, side).float()
-    found = logits.argmax(1)[0].to(torch.uint8).cpu().numpy()
-    return logits, Reading(side=trained.signature.spacing).on_own_grid(found, space, spacing)
+    found = logits.argmax(1).to(torch.uint8).cpu().numpy()
+    return logits, Reading(side=trained.signature.spacing).on_own_grid(found, space, spacing)[0]
 
 
 @torch.no_grad()

@@ -54,6 +54,8 @@ class Layers(NamedTuple):
     breaking: bool = False
     """Whether a `FrameBias` stands behind every correlation."""
     norm: str = "batch"
+    project: str = "max"
+    """What is kept of a function on the group in the end, as `Project` names it."""
 
 
 class Kit:
@@ -143,25 +145,28 @@ class Kit:
         return nn.Sequential(norm, FieldDropout(dropout)) if dropout else norm
 
     def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
-        """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
+        """Feature maps to classes: a wide window that sees no border, a projection of H, the mean over space, an MLP.
 
         The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
         projected first would lose their relative poses.
         """
+        size = self._wide
+        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
+        project, features = self.project(width)
         linear = [
-            self._linear(width, width),
+            self._linear(features, width),
             activation_named("models", self._activation),
             nn.Dropout(dropout),
             self._linear(width, classes),
         ]
-        size = self._wide
-        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
-        return [*window, self.project(), mean, nn.Flatten(), *linear]
+        return [*window, project, mean, nn.Flatten(), *linear]
 
-    def project(self) -> nn.Module:
-        """The maximum over the group."""
-        return Project("max", self.grid, interpolate=4 if self._finer else 1)
+    def project(self, channels: int) -> tuple[nn.Module, int]:
+        """What is kept of each channel over the group, and how many channels that makes."""
+        how = self.layers.project
+        layer = Project(how, self.grid, interpolate=4 if self._finer and how == "max" else 1)
+        return layer, channels * layer.per_channel
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""

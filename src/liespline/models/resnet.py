@@ -36,6 +36,7 @@ def resnet(
     activation: str | None = None,
     smooth: bool = False,
     norm: str = "batch",
+    project: str = "max",
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
@@ -49,7 +50,7 @@ def resnet(
     `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
-    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`,
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`, `project`,
     `smooth=True` and `breaking=True` are as in `classifier`. `restrict={2: grid}` goes on from stage 2, counted from 0,
     on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn.
 
@@ -83,7 +84,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 

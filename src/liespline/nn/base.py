@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import functional
+from .. import functional, ops
 from .._torch import beside, full_precision, has_values, real
 from ..functional import Padding
 from ..grids import Grid
@@ -26,6 +26,7 @@ class Correlation(Shiftable):
     layer turned to float64 is exact and `state_dict` holds nothing but what is learned.
     """
 
+    plan: ops.Plan | None = None
     weight: nn.Parameter
     bias: nn.Parameter | None
     x_samples: Tensor | None
@@ -176,6 +177,13 @@ class Correlation(Shiftable):
                 self.register_buffer(name, new, persistent=False)
             else:
                 renew(old, exact)
+        if self.groups > 1 or self.in_type != "scalar":  # computed as one grouped convolution, or without a plan
+            return
+        where = device if has_values(weight) else torch.device("cpu")
+        plan = functional.plan(
+            self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where, self.h_boundary
+        )
+        self.plan = plan and plan.beside(weight)
 
     def _rederive(self) -> None:
         if self._home is not None and self.out_grid is not self._home["out_grid"]:
@@ -205,6 +213,7 @@ class Correlation(Shiftable):
             "padding": self.borders,
             "padding_mode": self.padding_mode,
             "groups": self.groups,
+            "plan": self.plan,
         }
 
     def extra_repr(self) -> str:

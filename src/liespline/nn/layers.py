@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .. import functional
 from .._check import Size, whole
-from .._torch import as_new, full_precision, has_values
+from .._torch import as_new, full_precision
 from ..grids import Grid
 from ..grids.grid import on_cpu
 from ..splines import SplineBasis
@@ -123,18 +123,6 @@ class GConv(Correlation):
         )  # fmt: skip
         super().__init__(spec, bias=bias, device=device, dtype=dtype)
 
-    def _renew_buffers(self) -> None:
-        super()._renew_buffers()
-        assert self.h_basis is not None
-        if self.groups > 1:  # computed as one grouped convolution
-            self.plan = None
-            return
-        where = self.weight.device if has_values(self.weight) else torch.device("cpu")
-        plan = functional.plan(
-            self.x_basis, self.h_basis, *self._relative, self.out_grid, self.window, where, self.h_boundary
-        )
-        self.plan = plan and plan.beside(self.weight)
-
     def kernel(self) -> Tensor:
         """Return the sampled kernel `(out, N_h_out, in/groups, N_h_in, *window)`, with quadrature and determinant."""
         x_samples, h_samples = self.samples()
@@ -149,7 +137,7 @@ class GConv(Correlation):
         self._check(x, weight)
         x_samples, h_samples = self.samples()
         assert h_samples is not None
-        return functional.correlate(x, weight, x_samples, h_samples, self.bias, **self._options(), plan=self.plan)
+        return functional.correlate(x, weight, x_samples, h_samples, self.bias, **self._options())
 
 
 class Project(Shiftable):

@@ -34,7 +34,9 @@ def recomputed(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
 
     Norms count a batch once, not twice.
     """
-    options: dict[str, Any] = {"use_reentrant": False, "context_fn": lambda: (nullcontext(), _seen_before())}
+    options: dict[str, Any] = {"use_reentrant": False}
+    if not torch.compiler.is_compiling():  # which follows no contexts, and itself computes again what reads, not writes
+        options["context_fn"] = lambda: (nullcontext(), _seen_before())
     out: Tensor = checkpoint(function, *tensors, **options)
     return out
 

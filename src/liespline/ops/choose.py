@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .._check import Size
 from .._torch import is_autocast, traced, transformed
+from . import blur
 from .correlate import banded, cudnn, fourier, reference, separable, triton
 from .correlate.hopper import operators as hopper
 from .depthwise import hopper as depthwise_hopper
@@ -34,8 +35,9 @@ _FORCED = {  # paths in the order in which they are tried, where one name alone 
     "fourier": (fourier.PATH, cudnn.PATH, reference.PATH),
     "separable": (separable.PATH, banded.PATH),
 }
-_WORTH = {"fourier": 0.55}  # of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower
-_NAMES = ("auto", "dense", "fourier", *(path.name for path in _OF_FIELDS))
+# Of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower.
+_WORTH = {"fourier": 0.55, "blurred": 0.7}
+_NAMES = ("auto", "dense", "fourier", "blurred", *(path.name for path in _OF_FIELDS))
 
 
 Made = TypeVar("Made")
@@ -47,6 +49,7 @@ class Asked(NamedTuple):
     question: Question
     plan: Plan | None
     paths: tuple[Path, ...]
+    blurred: bool
 
 
 class _Forced(threading.local):
@@ -63,8 +66,9 @@ _forced = _Forced()
 def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with ops.use("dense"): …`.
 
-    "separable" is "banded" for layers whose kernels do not separate, and "fourier" is "dense" for those it does not
-    take; "triton" and "hopper" raise for inputs it does not take. A compiled network is compiled once for each path.
+    "separable" is "banded" for layers whose kernels do not separate, "fourier" is "dense" for those it does not take,
+    and "blurred" is "auto"; "triton" and "hopper" raise for inputs they do not take. A compiled network is compiled
+    once for each path.
     """
     before, _forced.path = _forced.path, _known(name)
     try:
@@ -125,7 +129,7 @@ def choose(
     def decide() -> Choice:
         question = _question(x, dtype, outputs, sizes, stride, padding)
         found = _decide(question, plan)
-        _note(question, plan, found.paths)
+        _note(question, plan, found.paths, found.blurred)
         return found._replace(keep=plan is not None and plan.fixed and not transformed())
 
     tf32 = x.is_cuda and torch.backends.cudnn.allow_tf32
@@ -161,7 +165,10 @@ def prices(asked: Asked) -> dict[str, float]:
         choice, price = _whole(changed(q, forced=name))
         if name == "dense" or "fourier" in choice.methods:
             found[name] = price
-    if plan is None:
+    blurred, price = _blurred(changed(q, forced="auto"), plan)
+    if blurred is not None:
+        found["blurred"] = price
+    if plan is None or len(q.inputs) == 1:
         return found
     for path in _OF_FIELDS:
         fields, price = _of_fields(changed(q, forced=path.name), plan)
@@ -195,9 +202,9 @@ def _once(made: dict[Hashable, Made], asked: Hashable, decide: Callable[[], Made
     return found
 
 
-def _note(question: Question, plan: Plan | None, paths: tuple[Path, ...]) -> None:
+def _note(question: Question, plan: Plan | None, paths: tuple[Path, ...], blurred: bool = False) -> None:
     if _forced.asked is not None:
-        _forced.asked.append(Asked(question, plan, paths))
+        _forced.asked.append(Asked(question, plan, paths, blurred))
 
 
 def _question(
@@ -216,15 +223,35 @@ def _question(
 
 def _decide(q: Question, plan: Plan | None) -> Choice:
     """Return the cheapest way, or that of the forced path."""
+    if q.forced not in ("auto", "blurred"):
+        return _direct(q, plan)[0]
+    free = changed(q, forced="auto")
+    direct, lowest = _direct(free, plan)
+    blurred, price = _blurred(free, plan)
+    if blurred is None or (q.forced == "auto" and price >= _WORTH["blurred"] * lowest):
+        return direct
+    return blurred
+
+
+def _blurred(q: Question, plan: Plan | None) -> tuple[Choice | None, float]:
+    """How centres alone meet the input once it is blurred, and the price."""
+    if plan is None or plan.blur is None:
+        return None, math.inf
+    found, rest = _direct(blur.question(q, plan.blur), plan.centres)
+    return Choice(found.whole, found.paths, found.group, found.order, found.dtype, blurred=True), rest + blur.price(q)
+
+
+def _direct(q: Question, plan: Plan | None) -> tuple[Choice, float]:
+    """How the input itself meets the kernel, and the price."""
     whole, lowest = _whole(q)
-    if plan is None or q.forced in ("dense", "fourier"):
-        return whole
+    if plan is None or len(q.inputs) == 1 or q.forced in ("dense", "fourier"):
+        return whole, lowest
     found, least = _of_fields(q, plan)
     if q.forced == "auto":
-        return whole if found is None or least >= lowest else found
+        return (whole, lowest) if found is None or least >= lowest else (found, least)
     if found is None:
         raise ValueError(f"path {q.forced!r} does not take {q.dtype} on this device with windows {distinct(q.sizes)}")
-    return found
+    return found, least
 
 
 def _of_fields(q: Question, plan: Plan) -> tuple[Choice | None, float]:

@@ -72,6 +72,7 @@ class Choice(NamedTuple):
     group: int = 1  # neighbouring elements that share the union of their fields
     order: Order = Order.PLANES  # of the input in memory, and of what a lifting leaves
     dtype: torch.dtype | None = None  # in which it is computed
+    blurred: bool = False  # the input, by what all samples have in common, and then its centres alone
     keep: bool = False  # what is made of samples: where they never move, and no tracer or transform sees it made
 
     @property

@@ -16,6 +16,7 @@ from torch.nn import Parameter
 
 from .._check import Size
 from .._torch import beside, has_values
+from .blur import Blur, blur_of
 
 Made = TypeVar("Made")
 Keep = Callable[[Hashable, Callable[[], Tensor]], Tensor]
@@ -66,6 +67,8 @@ class Plan:
     order: Tensor | None  # (A,) where each element stands among the parts one after the other, None if in order
     fixed: bool  # whether samples stay what they are, so that what is made of them may be kept
     home: Plan | None = None  # whose tables these are, if the samples in space were moved since
+    blur: Blur | None = None  # what the input may meet once for all elements,
+    centres: Plan | None = None  # and then the same plan in the window of the centres
 
     def on(self, device: torch.device) -> Plan:
         """Return the same plan with its tables on a device."""
@@ -79,7 +82,7 @@ class Plan:
 
     def moved(self) -> Plan:
         """Return the plan of the same layer with other samples in space: of full rank, as they are almost anywhere."""
-        return replace(self, parts=tuple(replace(part, basis=None, rank=0) for part in self.parts), home=self)
+        return replace(self, parts=_full_rank(self.parts), home=self, blur=None, centres=None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Plan:
         return self
@@ -104,7 +107,16 @@ def plan_of(h_samples: Tensor, sizes: Sequence[Size], x_samples: Tensor | None =
     order = torch.argsort(torch.cat(members))
     in_order = bool((order == torch.arange(len(order))).all())
     plan = Plan(labels, rows, fields, tuple(parts), None if in_order else order, x_samples is not None)
+    if x_samples is not None and len(parts) == x_samples.shape[1] == 1 and x_samples.ndim > 3:
+        blur = blur_of(x_samples.detach()[:, 0].cpu().double())
+        if blur is not None:
+            plan = replace(plan, blur=blur, centres=replace(plan, parts=_full_rank(plan.parts, blur.window)))
     return _moved(plan, labels.device)
+
+
+def _full_rank(parts: Sequence[Part], window: Size | None = None) -> tuple[Part, ...]:
+    """Return parts whose samples have full rank along the first axis, perhaps in another window."""
+    return tuple(replace(part, basis=None, rank=0, window=window or part.window) for part in parts)
 
 
 def distinct(sizes: Sequence[Size]) -> list[Size]:
@@ -160,7 +172,11 @@ def _mapped(plan: Plan, change: Callable[[Tensor], Tensor]) -> Plan:
         replace(p, members=move(p.members), tables=tuple(Table(*map(move, t)) for t in p.tables), basis=move(p.basis))
         for p in plan.parts
     ]
-    return replace(plan, labels=move(plan.labels), rows=move(plan.rows), parts=tuple(parts), order=move(plan.order))
+    blur = plan.blur and replace(plan.blur, spline=move(plan.blur.spline), centres=move(plan.blur.centres))
+    return replace(
+        plan, labels=move(plan.labels), rows=move(plan.rows), parts=tuple(parts), order=move(plan.order), blur=blur,
+        centres=plan.centres and _mapped(plan.centres, change),
+    )  # fmt: skip
 
 
 # ---- fields: rows that differ ----

@@ -77,6 +77,7 @@ def _hook(name: str, asked: list[choose.Asked], found: list[LayerPath]) -> Calla
         prices = {path: price * samples for path, price in choose.prices(latest).items()}
         names = {path.name for path in latest.paths}
         path = "dense" if "dense" in prices and names <= {"cudnn", "plain"} else " and ".join(sorted(names))
+        path = "blurred" if latest.blurred else path
         found.append(LayerPath(name, type(module).__name__, path, prices))
 
     return after

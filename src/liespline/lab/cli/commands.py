@@ -14,6 +14,7 @@ from ..screen import Screen, clear_messages, ended_in_order
 from ..settings import ConfigError
 from . import options as opt
 from .data import data_app
+from .nnunet import nnunet_app
 from .predict import predict
 from .sweep import sweep
 
@@ -47,6 +48,7 @@ def options(
 
 
 app.add_typer(data_app, name="data")
+app.add_typer(nnunet_app, name="nnunet")
 app.command()(sweep)
 app.command()(predict)
 console = Screen()
@@ -130,6 +132,10 @@ def evaluate(
     resize: opt.Resize = False,
     any_size: opt.AnySize = False,
     layers: Annotated[bool, typer.Option("--layers", help="Also how far each layer is from equivariant.")] = False,
+    cases: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For masks: table of Dice and surface distances per case.")
+    ] = None,
+    largest: opt.Largest = False,
     as_json: opt.Json = False,
 ) -> None:
     """Score a trained network on a split of its data, upright and transformed.
@@ -139,7 +145,9 @@ def evaluate(
     """
     from ..evaluation.external import score_file
 
-    results, remarks = score_file(checkpoint, data, split, labels, opt.other_sizes(resize, any_size), layers)
+    results, remarks = score_file(
+        checkpoint, data, split, labels, opt.other_sizes(resize, any_size), layers, cases, largest
+    )
     for remark in remarks:
         Screen(stderr=True).print(remark)
     show_results(results, as_json)

@@ -2,7 +2,8 @@
 
 Every module maps `(images, targets, draws)` to `(float images, targets)`. With draws seeded by the step, a resumed run
 sees what the uninterrupted one saw, and several processes see what one would have seen. Words joined by + say what an
-image, and its mask if it has one, is transformed by: one matrix and one field, in one interpolation.
+image, and its mask if it has one, is transformed by: one matrix and one field, in one interpolation; and how the
+intensities of the image alone are varied behind that.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from torch import Tensor, nn
 from ..settings import ConfigError
 from ..settings.words import unknown
 from ..transforms import lattice_points, resampled, rim_colour, rotations, sampled, splined
+from . import intensity
 from .elastic import NODES, deformed
 from .samples import IGNORE, as_float
 
 NONE = "none"
-WORDS = ("rotate", "rotate-z", "flip", "mirror", "zoom-shear", "elastic")
-SHORT = {"affine": ("rotate", "zoom-shear")}
+MOVES = ("rotate", "rotate-z", "flip", "mirror", "zoom-shear", "elastic")
+WORDS = (*MOVES, *intensity.WORDS)
+SHORT = {"affine": ("rotate", "zoom-shear"), "intensity": intensity.WORDS}
 """Words that stand for several."""
 _PART_OF = {"rotate-z": "rotate", "mirror": "flip"}
 _ONLY = {
@@ -69,13 +72,17 @@ def words_of(name: str, dimensions: Collection[int] = (2, 3), where: str = "augm
             said = unknown(where if word == name else f"{where} {name!r}:", word, [NONE, *WORDS, *SHORT])
             raise ConfigError(said.replace("one of", "one or more, joined by +, of", 1))
         if parts.count(word) > 1:
-            raise ConfigError(f"{where} {name!r}: {word} is there twice (affine is rotate+zoom-shear); leave one out")
+            raise ConfigError(f"{where} {name!r}: {word} is there twice ({_meaning()}); leave one out")
         if _PART_OF.get(word) in parts:
             raise ConfigError(f"{where} {name!r}: {word} is part of {_PART_OF[word]}; leave one of them out")
         only, why = _ONLY.get(word, (None, ""))
         if only is not None and only not in dimensions:
             raise ConfigError(f"{where} {name!r}: {word} {why}")
     return frozenset(parts)
+
+
+def _meaning() -> str:
+    return ", ".join(f"{short} is {'+'.join(words)}" for short, words in SHORT.items())
 
 
 class Augmentation(nn.Module):
@@ -91,12 +98,17 @@ class Augmentation(nn.Module):
 
     def __init__(self, words: Collection[str] = (), deviation: float = 1 / 28) -> None:
         super().__init__()
-        self.words, self.deviation = frozenset(words), deviation
+        self.words, self.intensities = frozenset(words) & {*MOVES}, frozenset(words) & {*intensity.WORDS}
+        self.deviation = deviation
 
     def forward(self, images: Tensor, targets: Tensor, draws: Draws = ANY) -> tuple[Tensor, Tensor]:
         """Images (B, C, *space), and masks (B, *space) of class numbers or any other targets."""
         x = as_float(images)
         self._check(x)
+        x, targets = self._moved(x, targets, draws)
+        return intensity.varied(x, self.intensities, draws) if self.intensities else x, targets
+
+    def _moved(self, x: Tensor, targets: Tensor, draws: Draws) -> tuple[Tensor, Tensor]:
         if not self.words:
             return x, targets
         space = x.shape[2:]

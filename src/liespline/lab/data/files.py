@@ -117,12 +117,12 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text.encode())
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> int:
+def write_lines(path: Path, lines: Iterable[str], append: bool = False) -> int:
     """Write a text file as its lines come, which are whole whatever stops us; how many there were.
 
-    Without any line the file is left as it was.
+    Without any line the file is left as it was; with `append`, lines come behind those that are there.
     """
-    count = done = 0
+    count, done = 0, path.stat().st_size if append else 0
     with ExitStack() as stack:
         for count, line in enumerate(lines, 1):
             data = line.encode()
@@ -130,7 +130,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
                 if count == 1:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     # No buffer: what a process that is killed has written ends with a line.
-                    stream = stack.enter_context(open(path, "wb", buffering=0))
+                    stream = stack.enter_context(open(path, "ab" if append else "wb", buffering=0))
                 if stream.write(data) != len(data):
                     stream.truncate(done)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

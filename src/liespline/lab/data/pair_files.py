@@ -46,7 +46,7 @@ def find_pairs(folders: Mapping[str, Path]) -> tuple[list[Pair], list[str], list
     others: list[Path] = []
     for split, folder in folders.items():
         masks = next((folder / name for name in MASKS if (folder / name).is_dir()), folder / MASKS[0])
-        images, masked = (_by_stem(part, problems, others) for part in (folder / "images", masks))
+        images, masked = (by_stem(part, problems, others) for part in (folder / "images", masks))
         lone = [name for name in images if name not in masked]
         problems += [f"{images[name]}: has no mask {masks.name}/{name}.*" for name in lone]
         problems += [f"{path}: has no image images/{name}.*" for name, path in masked.items() if name not in images]
@@ -58,7 +58,8 @@ def find_pairs(folders: Mapping[str, Path]) -> tuple[list[Pair], list[str], list
     return pairs, problems, notes
 
 
-def _by_stem(folder: Path, problems: list[str], others: list[Path]) -> dict[str, Path]:
+def by_stem(folder: Path, problems: list[str], others: list[Path]) -> dict[str, Path]:
+    """The images or masks in a folder by their names; of two with one name, the second is a problem."""
     if not folder.is_dir():
         raise DataError(f"{folder}: is no folder; expected folders images and masks with files of equal names")
     found: dict[str, Path] = {}
@@ -216,9 +217,7 @@ def size_words(space: Sequence[int]) -> str:
 
 
 def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, seed: int) -> Item:
-    classes = np.full(mask.shape, IGNORE, np.uint8)
-    for number, value in enumerate(values):
-        classes[mask == value] = number
+    classes = numbered(mask, values)
     samples, own = image.values, np.zeros((0,) * mask.ndim, np.uint8)
     if mask.ndim == 3:
         own = classes if reading.resamples(image.spacing) else own
@@ -229,6 +228,14 @@ def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, see
         as_float(torch.tensor(samples)).numpy(), label=label, spacing=image.spacing, places=places, counts=counts
     )
     return Item({"image": samples, "mask": classes, "own": own}, seen.about)
+
+
+def numbered(mask: Array, values: Sequence[int]) -> Array:
+    """The class number of each sample; IGNORE where its value is that of none."""
+    classes = np.full(mask.shape, IGNORE, np.uint8)
+    for number, value in enumerate(values):
+        classes[mask == value] = number
+    return classes
 
 
 def _places(mask: Array, classes: int, seed: int) -> tuple[Array, Array]:

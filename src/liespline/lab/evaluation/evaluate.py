@@ -32,6 +32,7 @@ from .scores import (
     answers,
     apart,
     best_device,
+    calibration,
     confusion,
     mistakes,
     predictions,
@@ -69,7 +70,7 @@ def evaluate_run(session: Session) -> None:
     run, split = session.run, session.test_again()
     trained = session.trained.to(best_device(session.config))
     results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
-    results |= score(trained, split)
+    results |= score(trained, split, apart_from_test(session))
     results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
@@ -77,15 +78,23 @@ def evaluate_run(session: Session) -> None:
     session.results = results
 
 
-def score(trained: Trained, split: Split) -> dict[str, Any]:
-    """The scores of a network, what is known of each class, and how it fares when images are transformed."""
+def apart_from_test(session: Session) -> Split | None:
+    """The validation images, if they were neither trained on nor are tested on."""
+    return None if session.config.training.train_on_val or session.tested == "valid" else session.valid
+
+
+def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks: Any) -> dict[str, Any]:
+    """The scores of a network, what is known of each class, and how it fares when images are transformed.
+
+    A classifier's temperature is fitted on `valid`; `of_masks` is for `score_masks`.
+    """
     about = {"task": trained.config.task, "parameters": weights_in(trained)}
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     change = partial(relative_change, trained, split, MOVED_IMAGES)
     if split.kind == "masks":
         from .mask_scores import score_masks  # only now: all that images with masks need comes with it
 
-        masks = score_masks(trained, cast("MaskSplit", split))
+        masks = score_masks(trained, cast("MaskSplit", split), **of_masks)
         return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
     if isinstance(objective, Landmarks):
         shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}
@@ -99,6 +108,7 @@ def score(trained: Trained, split: Split) -> dict[str, Any]:
         **behind_accuracy(table, trained.classes),
         "confusion": table,
         "interval": intervals(outputs, targets),
+        "calibration": calibration(outputs, targets, None if valid is None else predictions(trained, valid)),
         "mistakes": mistakes(outputs, targets),
         "per_image": pack_classes(split.names, outputs, targets),
         "transformed": accuracies(trained, split, transforms_of(trained), MOVED_IMAGES) | change(),

@@ -29,8 +29,12 @@ def score_file(
     labels: Path | None = None,
     other_sizes: OtherSizes = "refuse",
     layers: bool = False,
+    cases: Path | None = None,
+    largest: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Scores of a trained network, of its `layers` too, and what must be known to read them.
+
+    Of masks, a table of single `cases` is written, if wanted of the `largest` component of each class alone.
 
     A split of the run's own data is the one that the run kept, image by image: data that have changed are refused.
     """
@@ -39,6 +43,10 @@ def score_file(
     kept = [Run(folder).manifest() for folder in folds or [checkpoint if checkpoint.is_dir() else checkpoint.parent]]
     manifest = None if folds else kept[0]
     trained = load(checkpoint)
+    if (cases or largest) and trained.signature.kind != "masks":
+        raise ConfigError(
+            f"--cases and --largest-component are for masks; {checkpoint} is of task {trained.config.task}"
+        )
     given = {place: str(path) for place, path in {"data": data, "labels": labels}.items() if path is not None}
     config = find_task(trained.config).configured(trained.config, **given)
     own = name != ALL and not folds and (data is None or (manifest is not None and manifest.dealt))
@@ -72,7 +80,13 @@ def score_file(
                 f"{results['train_overlap']:,} of these {len(split):,} images were trained on: "
                 "the numbers are optimistic"
             )
-    results |= score(trained.to(best_device(config)), split)
+    rows: list[Any] = []
+    of_masks: dict[str, Any] = {"cases": rows if cases else None, "largest": largest} if cases or largest else {}
+    results |= score(trained.to(best_device(config)), split, **of_masks)
+    if cases:
+        from .cases import write_cases
+
+        remarks += write_cases(cases, rows)
     return results | ({"equivariance": layer_errors(trained, first_images(split))} if layers else {}), remarks
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import tifffile
@@ -20,21 +21,31 @@ from ..data.large import Windows, open_windows, read_window
 from ..data.large.slides import SLIDES
 from ..data.large.write import Bands
 from ..data.samples import statistics
+from ..data.scans import Reading
 from ..data.scans.nifti import write_nifti
 from ..data.scans.read import stem
-from ..data.store import digest, file_key
 from ..networks import Signature
 from ..runs.trained import Trained
-from ..runs.where import model_files
 from ..segmentation import segmented
 from ..tiles import Tiling
+from .cases import largest_components
 from .inputs import Prediction, fitted, read_inputs
+from .kept import Kept
 
 WINDOWED = (".tif", ".tiff", *SLIDES)
 WRITTEN = (".png", ".tif", ".nii.gz")
 KINDS = (np.uint8, np.uint16, np.int16, np.int32, np.int64)
 NUMBERS = np.arange(256, dtype=np.uint8)
 Progress = Callable[[int, int], None]
+
+
+class Whole(NamedTuple):
+    """What is done with masks of whole images, which are then read as a whole."""
+
+    probabilities: bool = False
+    """Also write the probabilities of all classes, of volumes as a fourth axis, of images as pages of a TIFF file."""
+    largest: bool = False
+    """Keep the largest component of each class."""
 
 
 class MaskWriter:
@@ -46,30 +57,46 @@ class MaskWriter:
     """
 
     def __init__(
-        self, trained: Trained, checkpoint: Path, files: Sequence[Path], out: Path, side: int | None, level: int
+        self, trained: Trained, kept: Kept, files: Sequence[Path], out: Path, side: int | None, level: int, how: Whole
     ) -> None:
         _check_names(files, out)
         out.mkdir(parents=True, exist_ok=True)
-        self.trained, self.out, self.side, self.level = trained, out, side, level
-        self.values = written_values(trained.signature)
-        # What masks depend on besides the image.
-        self.made = digest(f"{[file_key(file) for file in model_files(checkpoint)]} {side} {level}")
+        self.trained, self.kept, self.out, self.side, self.level, self.how = trained, kept, out, side, level, how
+        self.values, self._done = written_values(trained.signature), kept.masks()
 
     def write(self, file: Path, told: Progress) -> Iterator[Prediction]:
-        """Write the mask of an image or a volume, and say where it is."""
+        """Write the mask of an image or a volume, if it is not there, and say where it is."""
         told(0, 1)
-        if len(self.trained.signature.space) == 2 and file.suffix.lower() in WINDOWED:
-            yield self._windowed(file, told)
+        there = [path for end in WRITTEN if (path := self.out / f"{stem(file)}{end}").is_file()]
+        if str(file) in self._done and there:
+            yield Prediction({"image": str(file), "mask": str(there[0])}, None)
             return
+        if len(self.trained.signature.space) == 2 and file.suffix.lower() in WINDOWED and not any(self.how):
+            yield self._windowed(file, told)
+        else:
+            yield from self._read_whole(file)
+        self.kept.add(str(file))
+
+    def _read_whole(self, file: Path) -> Iterator[Prediction]:
         for one in read_inputs(file, self.trained):
             image, scan = one.image.unsqueeze(0).to(self._device), one.scan
             space, spacing = (scan.values.shape[1:], scan.spacing) if scan else (image.shape[2:], (1.0, 1.0))
-            mask = self.values[segmented(self.trained, image, space, spacing, self.side)[1]]
+            logits, found = segmented(self.trained, image, space, spacing, self.side)
+            mask = self.values[largest_components(found) if self.how.largest else found]
             if scan:
                 target = self.out / f"{stem(file)}.nii.gz"
                 write_nifti(target, mask, scan)
             else:
                 target = write_flat(self.out / stem(file), mask)
+            if self.how.probabilities:
+                shares = logits.softmax(1)[0].cpu().numpy()
+                shares = Reading(side=self.trained.signature.spacing).on_own_grid(shares, space, spacing)
+                place = self.out / f"{stem(file)}_probabilities"
+                if scan:
+                    write_nifti(place.with_name(f"{place.name}.nii.gz"), np.moveaxis(shares, 0, -1), scan)
+                else:
+                    with replaced(place.with_name(f"{place.name}.tif")) as part:
+                        tifffile.imwrite(part, shares, photometric="minisblack", compression="zlib")
             yield Prediction({"image": str(file), "mask": str(target)}, statistics(image), one.remark)
 
     @property
@@ -88,7 +115,7 @@ class MaskWriter:
 
         with open_windows(file, self.level) as source:
             tiling = self.trained.tiling(source.shape[1:], self.side)
-            segment_large(source, target, logits, tiling, f"{self.made} {file_key(file)}", told, self.values)
+            segment_large(source, target, logits, tiling, self.kept.keys[str(file)], told, self.values)
         return Prediction({"image": str(file), "mask": str(target)}, _of_pieces(seen))
 
 

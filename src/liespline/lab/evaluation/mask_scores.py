@@ -16,6 +16,7 @@ from ..segmentation import scored
 from ..tasks import find_task
 from ..tasks.masks import MaskScores, confusions, dice
 from ..transforms import Scene, in_view
+from .cases import Row, largest_components, rows_of_case
 from .elements import defined
 from .evaluate import pack
 
@@ -24,10 +25,13 @@ COMPARED = ("upright", "rotated", "rotation_consistency")
 
 
 @torch.no_grad()
-def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
+def score_masks(
+    trained: Trained, split: MaskSplit, cases: list[Row] | None = None, largest: bool = False
+) -> dict[str, Any]:
     """Loss, Dice, IoU and sensitivity over all voxels, the mean Dice of an image, and Dice of rotated images.
 
     Masks are compared as they are stored, on the image's own grid; the loss and rotated images are on the network's.
+    Rows of single images are added to `cases`; with `largest`, each class has its largest component alone.
     """
     device = next(trained.parameters()).device
     objective = find_task(trained.config).objective(trained.config, trained.signature).eval()
@@ -35,11 +39,14 @@ def score_masks(trained: Trained, split: MaskSplit) -> dict[str, Any]:
     wholes = split.to_pick_by()
     for index in range(len(wholes)):
         whole = wholes[index]
-        found = scored(trained, objective, whole._replace(image=whole.image.to(device), mask=whole.mask.to(device)))
-        table.update(found.found, found.true)
-        loss.update(float(found.loss), found.samples)  # counted on the CPU, wherever the network is
+        result = scored(trained, objective, whole._replace(image=whole.image.to(device), mask=whole.mask.to(device)))
+        found = largest_components(result.found.numpy()) if largest else result.found.numpy()
+        if cases is not None:
+            cases += rows_of_case(split.names[index], found, result.true.numpy(), split.classes, whole.spacing)
         own = MaskScores(split.classes)
-        own.update(found.found, found.true)
+        for counter in (table, own):
+            counter.update(torch.from_numpy(found), result.true)
+        loss.update(float(result.loss), result.samples)  # counted on the CPU, wherever the network is
         single.append(own.compute())
     scores = {"loss": float(loss.compute()), "dice": float(table.compute())}
     scores |= {"dice_per_image": float(torch.stack(single).mean())} | table.per_class()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,18 @@ import torch
 from ..data import DataError
 from ..data.files import grouped
 from ..data.samples import Comparison, statistics
+from ..data.store import file_key
 from ..runs.trained import Trained, load
+from ..runs.where import model_files
 from ..settings import ConfigError
 from .inputs import Input, OtherSizes, Prediction, find_inputs, read_inputs
-from .mask_files import MaskWriter
+from .kept import Kept
+from .mask_files import MaskWriter, Whole
 from .scores import at_once, best_device
+from .tta import augmented
 
 BATCH = 64
+WINDOWS = Whole()
 Row = dict[str, Any]
 Found = TypeVar("Found")
 
@@ -39,6 +44,9 @@ class Predictions:
     """What was left out; after the last row, also how the images and their voxels compare with those of training."""
     other_sizes: OtherSizes = "refuse"
     masks: MaskWriter | None = None
+    kept: Kept | None = None
+    done: Set[str] = frozenset()
+    """The files whose rows an earlier call has written."""
     failures: list[str] = field(default_factory=list)
     read: int = 0
     """How many files have been read so far."""
@@ -53,7 +61,7 @@ class Predictions:
                 compared.add(seen)
             voxels += [remark] if remark else []
             yield row
-        if not count and self.masks is None:
+        if not count and not self.done and self.masks is None:
             raise DataError(self.failures)
         remarks = [*grouped(voxels), *([remark] if (remark := compared.remark) else [])]
         self.remarks += [f"Warning: {remark}" for remark in remarks]
@@ -69,7 +77,7 @@ class Predictions:
         """What the work on each file gives; what is wrong with it is kept."""
         for file in self.files:
             try:
-                yield from work(file)
+                yield from () if str(file) in self.done else work(file)
             except DataError as error:
                 self.failures += error.problems
             except OSError as error:  # a file, a folder or a disk that cannot be read
@@ -91,10 +99,14 @@ def predict_files(
     out: Path | None = None,
     tile: int | None = None,
     level: int = 0,
+    how: Whole = WINDOWS,
+    tta: bool = False,
+    part: tuple[int, int] | None = None,
 ) -> Predictions:
     """Class, confidence and all probabilities, or the values, of every image in files and folders; or masks in `out`.
 
-    `tile` is the side of the tiles that masks are made in, `level` that of a pyramid.
+    `tile` is the side of the tiles that masks are made in, `level` that of a pyramid; `tta` averages over reflections
+    and grids. Of n calls with `part` = (k, n), the k-th takes every n-th file. What is in `out` is not made again.
     """
     trained = load(checkpoint)
     masks = trained.signature.kind == "masks"
@@ -102,16 +114,26 @@ def predict_files(
         raise ConfigError("--resize and --any-size are not for masks, which are made for images of any size")
     if masks and out is None:
         raise ConfigError("--out is missing: name the folder that the masks go to")
-    if not masks and (tile is not None or level):
-        raise ConfigError(f"--tile and --level are for masks; {checkpoint} is of task {trained.config.task}")
+    if not masks and (tile is not None or level or any(how)):
+        options = "--tile, --level, --probabilities, --truth and --largest-component"
+        raise ConfigError(f"{options} are for masks; {checkpoint} is of task {trained.config.task}")
     if not masks and out is not None and out.suffix.lower() != ".csv":
         raise ConfigError(f"--out {out}: only masks go to a folder; name a file such as {out / 'predictions.csv'}")
     if trained.signature.kind == "points":
         raise DataError(f"{checkpoint}: finds landmarks, not classes; use it from Python with liespline.lab.load")
+    trained = augmented(trained) if tta else trained
     trained.to(best_device(trained.config))
     files, remarks = find_inputs(trained, paths)
-    writer = MaskWriter(trained, checkpoint, files, out, tile, level) if masks and out is not None else None
-    return Predictions(trained, files, remarks, other_sizes, writer)
+    files = files if part is None else files[part[0] - 1 :: part[1]]
+    if out is None:
+        return Predictions(trained, files, remarks, other_sizes)
+    made = f"{[file_key(file) for file in model_files(checkpoint)]} {other_sizes} {tile} {level} {how} {tta}"
+    kept = Kept(out, made, files, part)
+    if masks:
+        return Predictions(
+            trained, files, remarks, other_sizes, MaskWriter(trained, kept, files, out, tile, level, how)
+        )
+    return Predictions(trained, files, remarks, other_sizes, kept=kept, done=kept.rows())
 
 
 def _batches(found: Iterable[Input]) -> Iterator[list[Input]]:

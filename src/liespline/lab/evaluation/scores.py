@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from scipy.optimize import minimize_scalar
+from torch import Tensor, nn
 from torchmetrics import MeanMetric
-from torchmetrics.functional.classification import multiclass_confusion_matrix
+from torchmetrics.functional.classification import multiclass_calibration_error, multiclass_confusion_matrix
 
 from ...testing.measure import changed_predictions, output_change
 from ..data import Split, as_float
@@ -30,6 +31,9 @@ FLOOR_IMAGES = 100
 MAP_IMAGES = {1: 16, 2: 16, 3: 4}
 MOST_POINTS = 4096
 """Of an image at which maps are compared."""
+BINS = 15
+WIDEST = math.log(20.0)
+"""Temperatures from 1/20 to 20 are looked through."""
 
 
 def best_device(config: Config) -> str:
@@ -118,6 +122,36 @@ def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:
     wrong = (answer != targets).nonzero()[:, 0]
     shown = wrong[confidence[wrong].argsort(descending=True, stable=True)][:SHOWN_MISTAKES]
     return [[int(row), int(answer[row]), float(confidence[row])] for row in shown]
+
+
+def calibration_error(logits: Tensor, targets: Tensor) -> float:
+    """Σ_b n_b/N |accuracy_b − confidence_b| over equal bins b of the probability of the predicted class (ECE).
+
+    Guo et al. 2017, as is the temperature.
+    """
+    return float(multiclass_calibration_error(logits.double().softmax(-1), targets, logits.shape[-1], BINS))
+
+
+def temperature(logits: Tensor, targets: Tensor) -> float | None:
+    """The T whose softmax(logits / T) has the least cross-entropy.
+
+    None where all predictions are right: then the least T is always better.
+    """
+    if (logits.argmax(-1) == targets).all():
+        return None
+
+    def entropy(log: float) -> float:
+        return float(nn.functional.cross_entropy(logits.double() * math.exp(-log), targets))
+
+    return math.exp(minimize_scalar(entropy, bounds=(-WIDEST, WIDEST), method="bounded").x)
+
+
+def calibration(outputs: Tensor, targets: Tensor, fitted_on: tuple[Tensor, Tensor] | None) -> dict[str, float]:
+    """The calibration error; where there are validation images, also their temperature and the error with it."""
+    found = {"error": calibration_error(outputs, targets)}
+    if fitted_on is None or (fitted := temperature(*fitted_on)) is None:
+        return found
+    return found | {"temperature": fitted, "error_with_temperature": calibration_error(outputs / fitted, targets)}
 
 
 def accuracies(trained: Trained, split: Split, elements: Elements, limit: int) -> dict[str, Any]:

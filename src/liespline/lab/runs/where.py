@@ -15,7 +15,7 @@ def located(path: Path) -> Path:
     """The folder or file that a name stands for: a path, `zoo:NAME`, or OWNER/NAME on the Hugging Face Hub."""
     kind, colon, name = str(path).partition(":")
     if kind == "zoo" and colon:
-        known = sorted(folder.name for folder in ZOO.iterdir() if folder.is_dir())
+        known = sorted(file.parent.name for file in ZOO.glob("*/model.safetensors"))
         if name not in known:
             raise DataError(f"there is no zoo:{name}, but zoo:{', zoo:'.join(known)}")
         return ZOO / name

@@ -4,18 +4,18 @@ from ..settings import Config
 
 SIZED = (
     "max_angle", "separable", "kernel_size", "widths", "parameters", "tta_grids", "label_smoothing", "class_weights",
-    "activation", "smooth", "breaking", "norm",
+    "activation", "smooth", "breaking", "restrict", "norm",
 )  # fmt: skip
 """Settings of the general classifiers and the U-Net."""
-SORTED = (*SIZED, "network", "circular_mask", "dropout", "train_fraction", "train_on_val")
+SORTED = (*SIZED, "project", "network", "circular_mask", "dropout", "train_fraction", "train_on_val")
 """Those of the general classifiers."""
 GENERAL = (*SORTED, "stride")
 _FOLDER = ("labels", "folds", "fold")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "digits": GENERAL,
     "images": (*GENERAL, *_FOLDER, "size", "label_type"),
-    "volumes": (*GENERAL, *_FOLDER, "size", "label_type", "intensity_range", "spacing"),
-    "segment": (*SIZED, *_FOLDER, "patch", "intensity_range", "spacing"),
+    "volumes": (*GENERAL, *_FOLDER, "axis", "size", "label_type", "intensity_range", "spacing"),
+    "segment": (*SIZED, *_FOLDER, "axis", "patch", "intensity_range", "spacing"),
     "landmarks": (*_FOLDER, "scale"),
 }
 """The settings that each takes beyond those that all tasks take."""
@@ -30,7 +30,14 @@ DEFAULTS = {
         group="so3", elements=24, kernel="local", basis=7, stride=2, widths=(6, 8, 12), epochs=20, batch_size=8
     ),
     "segment": Config("segment").updated(
-        network="unet", elements=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch_size=8, lr=0.004
+        network="unet",
+        elements=8,
+        kernel="local",
+        widths=(8, 12, 16, 24),
+        epochs=30,
+        batch_size=8,
+        lr=0.004,
+        augment="intensity",
     ),
     "landmarks": Config("landmarks").updated(
         network="celeba", group="scale", elements=3, basis=1, kernel="local", epochs=40, batch_size=8, lr=0.004

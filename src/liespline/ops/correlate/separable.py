@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..._check import Size
-from ..layout import output_size
+from ..blur import toeplitz
 from ..path import Path, Question, lanes, move
 from ..plan import Keep, Part
 from .banded import grouped
@@ -50,13 +50,3 @@ def correlate(
 
 
 PATH = Path("separable", price, correlate, separated=True)
-
-
-def toeplitz(q: Tensor, height: int, stride: int, padding: int) -> Tensor:
-    """T[a,k,r,h] = Q[a, h − stride·k + padding, r], zero outside the window: (A, H', rank, H)."""
-    size = q.shape[1]
-    (lines,) = output_size((height,), (size,), (stride,), (padding,))
-    offset = torch.arange(height, device=q.device) - stride * torch.arange(lines, device=q.device)[:, None] + padding
-    inside = (offset >= 0) & (offset < size)
-    taps = q[:, offset.clamp(0, size - 1)] * inside[..., None].to(q.dtype)  # (A, H', H, rank)
-    return taps.transpose(2, 3)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..._check import Size
 from ..path import Choice
@@ -30,11 +33,12 @@ def kept_kernel(
 ) -> Tensor:
     """`kernel` of samples that are fixed: on a GPU by a product with `outer` that the plan keeps, if not too large.
 
-    On a CPU, whose launches cost little, it stays `kernel`: one product rounds otherwise, and what a stored network
-    gave is given again to the last digit.
+    On a CPU, whose launches cost little, it stays `kernel`, sampled once in evaluation: one product rounds otherwise,
+    and what a stored network gave is given again to the last digit.
     """
     if not weight.is_cuda or x_samples.numel() * h_samples.numel() // len(h_samples) > _MOST_SAMPLES:
-        return kernel(weight, x_samples, h_samples, channels_last=channels_last)
+        sample = partial(kernel, weight, x_samples, h_samples, channels_last=channels_last)
+        return evaluated(weight, plan, key, sample)
     matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
     return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
 
@@ -53,17 +57,20 @@ def convolve(
 
     x (B, *inputs, *space), sampled (O, A, *inputs, *W) -> (B, O, A, *space), in the dtype of x.
     """
-    d = len(stride)
+    d, strided = len(stride), max(stride, default=1) > 1
     largest = tuple(sampled.shape[sampled.ndim - d :])
     if len(choice.paths) == 1 and sizes[0] == largest:
-        x, padding = _around(x, padding, largest, stride)
+        if strided:
+            x, padding = _around(x, padding, largest)
         return choice.paths[0].correlate(x, sampled, stride, padding, choice.order)
     windows = distinct(sizes)
     members = [[a for a, size in enumerate(sizes) if size == window] for window in windows]
     parts = []
     for elements, window, path in zip(members, windows, choice.paths, strict=True):
         own = crop(_take(sampled, elements), sampled.ndim - d, window)
-        near, border = _around(*fit(x, largest, window, padding), window, stride)
+        near, border = fit(x, largest, window, padding)
+        if strided:
+            near, border = _around(near, border, window)
         parts.append(path.correlate(near, own, stride, border, choice.order))
     if len(parts) == 1:
         return parts[0]
@@ -83,14 +90,14 @@ def fit(x: Tensor, largest: Size, window: Size, padding: Size) -> tuple[Tensor, 
     return x, tuple(max(border, 0) for border in borders)
 
 
-def _around(x: Tensor, padding: Size, window: Size, stride: Size) -> tuple[Tensor, Size]:
+def _around(x: Tensor, padding: Size, window: Size) -> tuple[Tensor, Size]:
     """Return a volume with its zeros around it, and no padding left, where torch would go wrong.
 
     On a CPU the gradient by the kernel of a strided convolution reads beyond volumes no larger than the window:
     garbage in torch 2.13 (oneDNN), or the end of the process.
     """
     space = x.shape[x.ndim - len(window) :]
-    reached = len(window) == 3 and max(stride) > 1 and any(n <= w for n, w in zip(space, window, strict=True))
+    reached = len(window) == 3 and any(n <= w for n, w in zip(space, window, strict=True))
     if x.device.type != "cpu" or not reached:
         return x, padding
     sides = [p for border in reversed(padding) for p in (border, border)]
@@ -103,3 +110,45 @@ def _take(sampled: Tensor, elements: list[int]) -> Tensor:
     if elements == list(range(elements[0], elements[-1] + 1)):
         return sampled.narrow(1, elements[0], len(elements))
     return torch.stack([sampled.select(1, a) for a in elements], dim=1)
+
+
+# ---- kernels kept in evaluation: sampling them takes a third of the time of one image on a CPU ----
+
+_MOST_KEPT = 1 << 22  # numbers of a kernel that is kept, 16 MB
+_WAYS = 8  # in which a layer may be computed, for images of other sizes
+
+
+class _Kernels(NamedTuple):
+    """Kernels sampled from a weight as it was; from its values, since not all that changes them tells its version."""
+
+    plan: Plan
+    weight: Tensor
+    found: dict[Hashable, Tensor]
+
+
+_evaluated = WeakTensorKeyDictionary()  # by the weight itself, with which they go
+
+
+def evaluated(weight: Tensor, plan: Plan, key: Hashable, sample: Callable[[], Tensor]) -> Tensor:
+    """Return a kernel of this weight and fixed samples: under no_grad the one of before, if nothing changed since.
+
+    Not for what a tracer or a transform follows.
+    """
+    if torch.is_grad_enabled() or weight.is_cuda:
+        if _evaluated:
+            _evaluated.pop(weight, None)  # memory that training has better uses for
+        return sample()
+    mine: _Kernels | None = _evaluated.get(weight)
+    if mine is None or mine.plan is not plan or not _same(mine.weight, weight):
+        mine = _Kernels(plan, weight.detach().clone(), {})
+        _evaluated[weight] = mine
+    found = mine.found.get(key)
+    if found is None:
+        found = sample()
+        if found.numel() <= _MOST_KEPT and len(mine.found) < _WAYS:
+            mine.found[key] = found
+    return found
+
+
+def _same(before: Tensor, now: Tensor) -> bool:
+    return before.dtype == now.dtype and torch.equal(before, now)  # which compares values of two dtypes, too

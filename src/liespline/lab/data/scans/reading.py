@@ -96,11 +96,11 @@ class Reading:
             )
         return resample(values, sizes, steps, nearest=nearest)
 
-    def on_own_grid(self, mask: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
-        """A mask on the cubes, brought back to the grid of its scan: `space` voxels of this `spacing`."""
+    def on_own_grid(self, masks: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
+        """Masks (K, *cubes), or maps, brought back to the grid of their scan: `space` voxels of this `spacing`."""
         if self.side is None or not self.resamples(spacing):
-            return mask
-        return resample(mask[None], space, [own / self.side for own in spacing], nearest=True)[0]
+            return masks
+        return resample(masks, space, [own / self.side for own in spacing], nearest=True)
 
     def resamples(self, spacing: Sequence[float]) -> bool:
         """Whether voxels of this spacing are brought to others."""

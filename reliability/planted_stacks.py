@@ -1,0 +1,20 @@
+"""Faults to plant in what puts our networks into other people's tools, one at a time."""
+
+from fault import Fault
+
+_NNUNET = "core/test_nnunet::"
+
+FAULTS = [
+    Fault("integrations/nnunet.py::has_mirrors", "return all(", "return any(",
+          "nnU-Net: predictions of mirror images left out though some mirrors are not in the grid",
+          _NNUNET + "test_grids_without_them_do"),
+    Fault("integrations/nnunet.py::grid_of", "Axial(acting, 0)", "Axial(acting, 2)",
+          "nnU-Net: volumes rotate about another axis than the coarsest",
+          _NNUNET + "test_volumes_rotate_about_the_coarsest_axis_with_groups_of_the_plane"),
+    Fault("integrations/nnunet.py::EquivariantUNet.__init__", '"factor": strides[1:]', '"factor": strides[:-1]',
+          "nnU-Net: strides of the size before", _NNUNET + "test_plans_name_a_network_that_trains_as_nnunet_does"),
+    Fault("integrations/nnunet.py::EquivariantUNet.__init__", "self.decoder.deep_supervision = deep_supervision",
+          "pass", "nnU-Net: predictors get a list", _NNUNET + "test_plans_name_a_network_that_trains_as_nnunet_does"),
+    Fault("integrations/nnunet.py::_save", "!= plans", "is None", "nnU-Net: plans written over others",
+          _NNUNET + "test_what_is_missing_is_said"),
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Our networks in other people's tools, a file per tool."""

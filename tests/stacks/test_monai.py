@@ -1,0 +1,53 @@
+"""MONAI: its sliding windows, losses and configurations take our networks as they are."""
+
+import torch
+from monai.bundle import ConfigParser
+from monai.inferers import SlidingWindowInferer
+from monai.losses import DiceCELoss
+
+import liespline as ls
+
+GRID = ls.uniform(ls.SO3(), 12)
+NETWORK = {
+    "_target_": "liespline.models.unet",
+    "in_channels": 1,
+    "out_channels": 3,
+    "grid": {"_target_": "liespline.uniform", "group": {"_target_": "liespline.SO3"}, "n": 12},
+    "widths": [2, 3],
+    "kernel_size": 3,
+}
+
+
+def test_a_configuration_names_the_network() -> None:
+    torch.manual_seed(0)
+    named = ConfigParser({"network": NETWORK}).get_parsed_content("network")
+    torch.manual_seed(0)
+    ours = ls.models.unet(1, 3, GRID, widths=(2, 3), kernel_size=3)
+    volume = torch.randn(1, 1, 12, 12, 12)
+    assert torch.equal(named.eval()(volume), ours.eval()(volume))
+
+
+def test_sliding_windows_are_the_network_where_one_is_enough() -> None:
+    """And rotate with the volume where there are several, for their places do."""
+    net = ls.models.unet(1, 3, GRID, widths=(2, 3), kernel_size=3).eval().double()
+    volume = torch.randn(1, 1, 16, 16, 16).double()
+    with torch.no_grad():
+        whole = SlidingWindowInferer(roi_size=(16, 16, 16))(volume, net)
+        assert torch.allclose(whole, net(volume))
+        windows = SlidingWindowInferer(roi_size=(8, 8, 8), overlap=0.5, mode="gaussian")
+        turned = windows(volume.rot90(2, (2, 3)), net)
+        assert torch.allclose(turned, windows(volume, net).rot90(2, (2, 3)), atol=1e-4)
+
+
+def test_a_step_of_training() -> None:
+    net = ls.models.unet(1, 3, GRID, widths=(2, 3), kernel_size=3, checkpoint=True)
+    loss_of, optimiser = DiceCELoss(to_onehot_y=True, softmax=True), torch.optim.AdamW(net.parameters(), 1e-2)
+    volumes, masks = torch.randn(2, 1, 10, 10, 10), torch.randint(3, (2, 1, 10, 10, 10))
+    losses = []
+    for _ in range(4):
+        optimiser.zero_grad()
+        loss = loss_of(net(volumes), masks)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
