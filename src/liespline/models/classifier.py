@@ -10,9 +10,11 @@ from torch import nn
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kit import Kit, Layers, finished
+from .pretrained import Chain, Pretrained, ready
 from .widths import VERSION, build, checked, restrictions
 
 
+@ready
 def classifier(
     in_channels: int,
     classes: int,
@@ -35,7 +37,7 @@ def classifier(
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """A lifting layer, group correlations with halvings between them, the maximum over the group, a mean over space.
 
     The size is halved, with smoothing, after every second layer; all layers pad but the last, whose windows see whole
@@ -75,4 +77,4 @@ def classifier(
         return [*layers, *kit.head(factor * widths[-2], widths[-1], classes, dropout)]
 
     layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
-    return finished(nn.Sequential(*build(network, widths, parameters, grid, layers, version)), layers)
+    return finished(Chain(*build(network, widths, parameters, grid, layers, version)), layers)
