@@ -42,6 +42,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "ops/": ["core/test_paths_cuda", "core/test_decide", "core/test_paths", "core/test_layers"],
     "optim": ["core/test_optim"],
     "_export/": ["core/test_export", "core/test_export_networks", "core/test_properties_networks"],
+    "integrations/wsinfer": ["core/test_wsinfer"],
     "models/pretrained": ["core/test_pretrained"],
     "models/recipe": ["core/test_pretrained"],
     "models/celeba": ["core/test_models_parts", "core/test_models"],

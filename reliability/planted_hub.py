@@ -23,4 +23,8 @@ FAULTS = [
           "the command on a card trains another network", test="truth/test_shared_runs"),
     Fault("lab/runs/where.py::located", "if name not in known:", "if not (ZOO / name).exists():",
           "a name of the zoo reads any folder", test="truth/test_shared_runs"),
+    Fault("integrations/wsinfer.py::write_wsinfer", "{\"name\": \"ToTensor\"}", "{\"name\": \"ToFloat\"}",
+          "WSInfer is told a step that it does not know"),
+    Fault("integrations/wsinfer.py::write_wsinfer", "plain = export(network).cpu().float()",
+          "plain = export(network.train()).cpu().float().train()", "batch norms of WSInfer's file see the batch"),
 ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import inspect
 import json
 import re
@@ -20,7 +19,7 @@ from .recipe import from_json, to_json
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-VERSION = importlib.metadata.version("liespline")
+VERSION: str = importlib.import_module(__name__.partition(".")[0]).__version__  # also where nothing is installed
 P = ParamSpec("P")
 N = TypeVar("N", bound="Pretrained")
 _MAKERS: dict[str, Callable[..., Any]] = {}
