@@ -137,7 +137,7 @@ _MODELS = [
           "PCam: another bias"),
     Fault("models/pcam.py::pcam", "last = nn.Conv2d(16, 2, 1)",
           "last = nn.Conv2d(16, 2, 1, bias=True).requires_grad_(False)", "PCam: last layer does not learn"),
-    Fault("models/kit.py::Kit.project", 'Project("max", self.grid', 'Project("mean", self.grid',
+    Fault("models/kit.py::Kit.project", "Project(how, self.grid", 'Project("mean", self.grid',
           "classifier: mean over the group"),
     Fault("models/kernels.py::_compare", "learned is not None and not _same(learned, own)", "False",
           "weights load where the splines on H differ"),

@@ -153,4 +153,6 @@ def measures(line: Line) -> dict[str, float]:
         found |= {f"{words}, transformed": scores[key] for key, words in NAMES.items() if key in scores}
         changes = {CHANGE: moves.get("change"), RELATIVE: moves.get("relative_output_change")}
         found |= {name: value for name, value in changes.items() if value is not None}
+    if (rotated := results.get("rotated_masks", {}).get("rotated")) is not None:
+        found["Dice, rotated"] = rotated
     return {name: float(value) for name, value in found.items()}

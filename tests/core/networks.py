@@ -221,6 +221,9 @@ NETWORKS: dict[str, Network] = {
         (1, 18, 21),
         traced=False,
     ),
+    "restricted unet": Network(
+        lambda: models.unet(1, 3, FLIPS, widths=(2, 3), restrict={1: TURNS}), (1, 18, 21), on_meta=False
+    ),
     "broken": Network(
         lambda: models.classifier(1, 3, TURNS, widths=(3, 4, 8), dropout=0.0, activation="silu", breaking=True),
         (1, 14, 15),

@@ -256,6 +256,23 @@ def test_ready_networks_are_restricted():
         READY["unet"](breaking=True, checkpoint=True)
 
 
+@pytest.mark.parametrize("kernel", ["dense", "local", "pointwise"])
+def test_a_restricted_unet_keeps_its_subgroup_and_no_more(kernel):
+    one = ls.uniform(ls.Trivial(2), 1)
+    for restrict, keeps in (({1: TURNS}, True), ({2: TURNS}, True), ({1: TURNS, 2: one}, False)):
+        net = ls.models.unet(
+            1, 3, FLIPS, widths=(2, 3, 4), activation="silu", kernel=kernel, restrict=restrict, parameters=3000
+        )
+        assert sum(p.numel() for p in net.parameters()) == pytest.approx(3000, rel=0.2)
+        x = torch.randn(2, 1, 16, 16, dtype=X64)
+        net.double()(x)
+        net.eval()
+        with torch.no_grad():
+            expected = net(x)
+            assert ((net(turned(x)) - turned(expected)).abs().max() < 1e-9) == keeps
+            assert (net(flipped(x)) - flipped(expected)).abs().max() > 1e-5
+
+
 def test_what_is_counted_is_what_is_built():
     """Biases, and layers behind a restriction."""
     kit, dry = (Kit(FLIPS, Layers(3, "local", None, False, breaking=True), dry=dry) for dry in (False, True))

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from lab.matrix_sets import same_sets
-from liespline import GL2, O2, O3, SO2, GConv, Product, Scale, SplineBasis, local, uniform
+from liespline import GL2, O2, O3, SO2, GConv, Lift, Product, Project, Scale, SplineBasis, local, uniform
 from liespline.lab.networks import Signature
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
-from liespline.lab.tasks.grids import make_grid
+from liespline.lab.tasks.grids import make_grid, within
 from liespline.models.kernels import h_basis
 from truth.shell import succeeds
 
@@ -92,9 +92,56 @@ def test_the_grid_of_gl2_has_the_weights_of_its_haar_measure():
     assert integral(turn @ grid.elements) == pytest.approx(integral(grid.elements), rel=1e-12)
 
 
+def test_a_grid_is_restricted_to_what_is_in_a_group():
+    """Counted by hand: the rotations of D4, those of the cube, those of it about an axis, those of eight scales."""
+    cases = {
+        ("o2", 8, 2): {"so2": 4, "none": 1}, ("so3", 24, 3): {"axial": 4, "none": 1},
+        ("o3", 48, 3): {"so3": 24, "axial": 4, "none": 1}, ("sim2", (8, 3), 2): {"so2": 8, "scale": 3, "none": 1},
+        ("axial-o2", 16, 3): {"axial": 8},
+    }  # fmt: skip
+    for (group, elements, d), expected in cases.items():
+        grid = make_grid(Network(group=group, elements=elements), d)
+        for smaller, count in expected.items():
+            found = within(grid, smaller)
+            assert len(found) == count
+            matrices = found.group.matrix(found.elements)
+            if smaller != "scale":
+                assert (torch.linalg.det(matrices) > 0.5).all()
+            if smaller == "axial":
+                assert torch.equal(matrices[:, :, 2].round(decimals=9), torch.eye(3)[2].expand(count, 3).double())
+    with pytest.raises(ConfigError, match="restrict to so2: all of its elements are in it"):
+        within(make_grid(Network(group="so2", elements=8), 2), "so2")
+    with pytest.raises(ConfigError, match="restrict = '4:so2': expected STAGE=GROUP, such as 3=none, the group one of"):
+        Network(restrict="4:so2")
+
+
+def test_what_a_configuration_restricts_and_projects_is_built():
+    signature = Signature(1, (24, 24), ("a", "b"))
+    for name, network in (("images", "classifier"), ("images", "resnet"), ("segment", "unet")):
+        config = DEFAULTS[name].updated(
+            group="o2", elements=8, network=network, widths=(2, 3, 4), restrict="1=so2,2=none"
+        )
+        assert Config.from_yaml(config.to_yaml(), "here") == config
+        made = find_task(name).make(config, signature)
+        sizes = {len(layer.out_grid) for layer in made.modules() if isinstance(layer, GConv | Lift)}
+        assert sizes == {8, 4, 1}
+    bispectrum = DEFAULTS["images"].updated(elements=8, widths=(2, 3, 4), project="bispectrum")
+    made = find_task("images").make(bispectrum, signature)
+    assert {layer.reduce for layer in made.modules() if isinstance(layer, Project)} == {"bispectrum"}
+    assert made(torch.randn(2, 1, 24, 24)).shape == (2, 2)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_axial_groups_leave_their_axis_alone(axis):
+    for group, count in (("axial", 8), ("axial-o2", 16)):
+        grid = make_grid(Network(group=group, elements=count, axis=axis), 3)
+        assert len(grid) == count
+        assert torch.equal(grid.group.matrix(grid.elements)[:, :, axis], torch.eye(3)[axis].expand(count, 3).double())
+
+
 def test_other_wrong_groups_are_named():
     for group in ("sim2", "o2", "gl2"):
-        with pytest.raises(ConfigError, match=rf"'{group}' acts on images.*so3, o3, scale or none"):
+        with pytest.raises(ConfigError, match=rf"'{group}' acts on images.*so3, o3, axial, scale or none"):
             make_grid(Network(group=group, elements=8), 3)
     for group, space, odd in (("o3", 3, 7), ("o2", 2, 9)):
         says = (

@@ -86,7 +86,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     said, (begun, other) = [], (entry.run.path / "pid" for entry in planned)
     wait = "import os, sys, time; open(sys.argv[1], 'w').write(f'{os.getpid()}.'); time.sleep(20)"
     monkeypatch.setattr(planning, "preflight", lambda session: ())
-    monkeypatch.setattr(module, "command", lambda run: [sys.executable, "-c", wait, str(run.path / "pid")])
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", wait.replace("[1]", "[3] + '/pid'")))
     before, main = signal.getsignal(signal.SIGTERM), threading.main_thread().ident
 
     def stop():
@@ -102,7 +102,7 @@ def test_a_sweep_that_is_stopped_stops_its_runs_and_begins_no_other(planned, mon
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text().rstrip(".")), 0)
     assert not other.exists()
-    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; start the sweep again to resume it")]
+    assert said == [("good seed 0", "begins"), ("good seed 0", "stopped; start again to resume it")]
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -180,13 +180,12 @@ def test_seeds_come_round_by_round():
     assert entries[0].run.path == Path("x/runs/good/seed-0")
 
 
-def test_a_process_that_dies_is_begun_again_once_and_one_that_says_why_is_not(planned, monkeypatch):
-    run, counts = planned[0].run, {}
+def test_a_process_that_dies_is_begun_again_once_and_one_that_says_why_is_not(tmp_path, monkeypatch):
+    counts = {}
     for status in (1, 2):
         dies = f"import sys; open(sys.argv[1], 'a').write('x'); print('why', file=sys.stderr); sys.exit({status})"
-        monkeypatch.setattr(module, "command", lambda run, dies=dies: [sys.executable, "-c", dies, str(run.path)])
-        run.path.parent.mkdir(parents=True, exist_ok=True)
-        assert module.train_run(str(run.path)) == "why"
-        counts[status] = run.path.read_text()
-        run.path.unlink()
+        monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", dies))
+        assert module.carry_out(("file",), str(tmp_path)) == "why"
+        counts[status] = (tmp_path / "file").read_text()
+        (tmp_path / "file").unlink()
     assert counts == {1: "xx", 2: "x"}

@@ -10,7 +10,8 @@ import pytest
 
 from lab.test_sweep import TWO
 from liespline.lab.settings import ConfigError
-from liespline.lab.sweep.plan import find_engine, plan, sweep
+from liespline.lab.sweep.jobs import find_engine
+from liespline.lab.sweep.plan import plan, sweep
 
 GOOD, BAD = "good seed 0", "bad seed 0"
 
@@ -62,10 +63,10 @@ class FakeRay(types.ModuleType):
 
     def remote(self, work):
         def options(**needs):
-            def submit(folder):
+            def submit(words, folder):
                 number = len(self.asked)
-                self.asked.append((Path(folder).parent.name, needs))
-                self.held[number] = lambda: work(folder)
+                self.asked.append((Path(words[2]).parent.name, needs))
+                self.held[number] = lambda: work(words, folder)
                 self.most = max(self.most, len(self.held))
                 return number
 
@@ -97,7 +98,7 @@ def ray(monkeypatch):
 def test_a_ray_cluster_gets_every_run_once_with_what_it_needs(planned, ray, monkeypatch):
     engine = find_engine("ray")
     done = {"good": None, "bad": "the machine is on fire"}
-    monkeypatch.setattr(engine, "train_run", lambda folder: done[Path(folder).parent.name])
+    monkeypatch.setattr(engine, "carry_out", lambda words, folder: done[Path(words[2]).parent.name])
     gpu = [replace(entry, config=entry.config.updated(accelerator="auto", devices=2, workers=3)) for entry in planned]
     said = []
     assert sweep(gpu, lambda name, what: said.append((name, what)), None, "ray") == [BAD]
@@ -123,7 +124,7 @@ def test_a_sweep_that_is_stopped_takes_its_runs_back(planned, ray, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sweep(planned, lambda name, what: said.append((name, what)), None, "ray")
     assert ray.cancelled == [0, 1]
-    assert [name for name, what in said if what.startswith("stopped; start the sweep again")] == [GOOD, BAD]
+    assert [name for name, what in said if what.startswith("stopped; start again")] == [GOOD, BAD]
 
 
 def test_an_engine_that_is_not_installed_says_what_to_install(planned, monkeypatch):

@@ -319,3 +319,9 @@ def test_a_second_call_predicts_what_is_new_or_has_changed_and_parts_come_togeth
     assert sorted(out.read_text().splitlines()) == sorted(alone.read_text().splitlines())
     assert not list(tmp_path.glob("*answers-*"))
     assert "expected K/N" in fails(*words, out, "--part", "4/3")
+    out.unlink()
+    (data / "text.png").write_text("no image")
+    status, _, said = command(*words, out, "--jobs", 2)
+    assert (status, "part 1 of 2: done" in said, "text.png" in said) == (1, True, True), said
+    assert sorted(out.read_text().splitlines()) == sorted(alone.read_text().splitlines())
+    assert "need --out" in fails(*words[:-1], "--jobs", 2)

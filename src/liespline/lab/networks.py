@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from torch import Tensor, nn
 
 from .. import models
+from ..grids import Grid
 from ..models.classifier import classifier
 from ..models.kit import wide
 from ..models.resnet import resnet
@@ -26,7 +27,7 @@ from .data import DataError, Split
 from .data.samples import ValueRange
 from .settings import SETTINGS, Config, ConfigError, Network, written
 from .settings.words import shown
-from .tasks.grids import make_grid, of_the_paper, splines
+from .tasks.grids import make_grid, of_the_paper, restrictions, splines
 
 MOST_SAMPLES = 10**8
 
@@ -142,7 +143,8 @@ def _general(config: Config, signature: Signature) -> nn.Module:
             f"kernel_size = {network.kernel_size} with elements = {written(network.elements)}: windows this large are "
             "not made"
         )
-    options = _sizes(network) | {"dropout": network.dropout, "disc": network.circular_mask}
+    options = _sizes(network, grid) | {"dropout": network.dropout, "disc": network.circular_mask}
+    options["project"] = network.project
     shape = signature.in_channels, len(signature.classes), grid
     if network.network == "resnet":
         made = resnet(*shape, **options)
@@ -154,10 +156,10 @@ def _general(config: Config, signature: Signature) -> nn.Module:
 def _unet(config: Config, signature: Signature) -> nn.Module:
     """A U-Net with the group, kernels and sizes of a configuration."""
     grid = make_grid(config.network, len(signature.space))
-    return unet(signature.in_channels, len(signature.classes), grid, **_sizes(config.network))
+    return unet(signature.in_channels, len(signature.classes), grid, **_sizes(config.network, grid))
 
 
-def _sizes(network: Network) -> dict[str, Any]:
+def _sizes(network: Network, grid: Grid) -> dict[str, Any]:
     """What the classifiers and the U-Net have in common."""
     return {
         "widths": network.widths,
@@ -170,6 +172,7 @@ def _sizes(network: Network) -> dict[str, Any]:
         "activation": network.activation,
         "smooth": network.smooth,
         "breaking": network.breaking,
+        "restrict": restrictions(network, grid),
         "norm": network.norm,
     }
 
@@ -184,7 +187,7 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     if choice.kernel_size not in (5, 7):
         raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
     shape = ("separable", "widths", "parameters", "circular_mask")
-    for name in (*shape, "dropout", "activation", "smooth", "breaking", "norm"):
+    for name in (*shape, "dropout", "activation", "smooth", "breaking", "restrict", "project", "norm"):
         if config[name] != SETTINGS[name].default:
             option = SETTINGS[name].option
             raise ConfigError(f"{option} does nothing with the paper's network; leave it out, or say --network resnet")

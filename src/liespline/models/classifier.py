@@ -10,9 +10,11 @@ from torch import nn
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kit import Kit, Layers, finished
+from .pretrained import Chain, Pretrained, ready
 from .widths import VERSION, build, checked, restrictions
 
 
+@ready
 def classifier(
     in_channels: int,
     classes: int,
@@ -30,11 +32,12 @@ def classifier(
     activation: str | None = None,
     smooth: bool = False,
     norm: str = "batch",
+    project: str = "max",
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """A lifting layer, group correlations with halvings between them, the maximum over the group, a mean over space.
 
     The size is halved, with smoothing, after every second layer; all layers pad but the last, whose windows see whole
@@ -46,10 +49,11 @@ def classifier(
     steadier between the angles of the grid: a disc, SiLU, activations on twice as many orientations (`nn.Oversampled`)
     and an interpolated maximum. `breaking=True` puts an `nn.FrameBias` behind every layer, so that the network uses the
     image's own orientation as far as that helps; `net(x, frame=g)` takes another frame with the image.
-    `restrict={4: grid}` goes on from layer 4, counted from 0, on the elements of a subgroup (`nn.Restrict`). A grid of
-    one element gives the ordinary CNN of the same plan; `parameters` scales all widths together to about that many
-    numbers to learn, so that networks of different groups come out equally large, by widths in multiples of eight where
-    these come within 3 %; `version=1` does without, as liespline 0.2 did.
+    `restrict={4: grid}` goes on from layer 4, counted from 0, on the elements of a subgroup (`nn.Restrict`).
+    `project="bispectrum"` keeps all but the orientation of each feature at the end (`nn.Project`). A grid of one
+    element gives the ordinary CNN of the same plan; `parameters` scales all widths together to about that many
+    numbers to learn, so that networks of different groups come out equally large, by widths in multiples of eight
+    where these come within 3 %; `version=1` does without, as liespline 0.2 did.
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     Raises ValueError for an unknown kernel or for fewer than two widths.
@@ -72,5 +76,5 @@ def classifier(
                 factor = 1
         return [*layers, *kit.head(factor * widths[-2], widths[-1], classes, dropout)]
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm)
-    return finished(nn.Sequential(*build(network, widths, parameters, grid, layers, version)), layers)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
+    return finished(Chain(*build(network, widths, parameters, grid, layers, version)), layers)

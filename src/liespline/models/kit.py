@@ -21,7 +21,6 @@ from ..nn import (
     FieldDropout,
     FrameBias,
     GConv,
-    InFrame,
     Lift,
     NormAct,
     Oversampled,
@@ -33,6 +32,7 @@ from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
 from .precise import PreciseConv1d, PreciseConv2d, PreciseConv3d, PreciseLinear
+from .pretrained import Framed, Pretrained
 
 _POINTS = (PreciseConv1d, PreciseConv2d, PreciseConv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
@@ -54,6 +54,8 @@ class Layers(NamedTuple):
     breaking: bool = False
     """Whether a `FrameBias` stands behind every correlation."""
     norm: str = "batch"
+    project: str = "max"
+    """What is kept of a function on the group in the end, as `Project` names it."""
 
 
 class Kit:
@@ -143,25 +145,28 @@ class Kit:
         return nn.Sequential(norm, FieldDropout(dropout)) if dropout else norm
 
     def head(self, inputs: int, width: int, classes: int, dropout: float) -> list[nn.Module]:
-        """Feature maps to classes: a wide window that sees no border, the maximum over H, the mean over space, an MLP.
+        """Feature maps to classes: a wide window that sees no border, a projection of H, the mean over space, an MLP.
 
         The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
         projected first would lose their relative poses.
         """
+        size = self._wide
+        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
+        project, features = self.project(width)
         linear = [
-            self._linear(width, width),
+            self._linear(features, width),
             activation_named("models", self._activation),
             nn.Dropout(dropout),
             self._linear(width, classes),
         ]
-        size = self._wide
-        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
-        return [*window, self.project(), mean, nn.Flatten(), *linear]
+        return [*window, project, mean, nn.Flatten(), *linear]
 
-    def project(self) -> nn.Module:
-        """The maximum over the group."""
-        return Project("max", self.grid, interpolate=4 if self._finer else 1)
+    def project(self, channels: int) -> tuple[nn.Module, int]:
+        """What is kept of each channel over the group, and how many channels that makes."""
+        how = self.layers.project
+        layer = Project(how, self.grid, interpolate=4 if self._finer and how == "max" else 1)
+        return layer, channels * layer.per_channel
 
     def points(self, inputs: int, outputs: int) -> nn.Module:
         """An ordinary 1-sample convolution of `(B, inputs, *space)`."""
@@ -245,6 +250,6 @@ def _splines(window: int | Size, grid: Grid) -> int:
         return Lift(1, 1, window, grid).weight.shape[-1]
 
 
-def finished(network: nn.Module, layers: Layers) -> nn.Module:
+def finished(network: Pretrained, layers: Layers) -> Pretrained:
     """The network as its user gets it."""
-    return guarded(InFrame(network) if layers.breaking else network)
+    return guarded(Framed(network) if layers.breaking else network)

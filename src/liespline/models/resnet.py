@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample
 from .kit import Kit, Layers, finished
+from .pretrained import Pretrained, ready
 from .widths import build, checked, known, restrictions
 
 WIDTHS = {1: (24, 24, 48, 48), 2: (8, 8, 16, 16, 32, 32, 64, 64)}
@@ -17,6 +18,7 @@ KERNELS = {1: "dense", 2: "local"}
 """The defaults of each version."""
 
 
+@ready
 def resnet(
     in_channels: int,
     classes: int,
@@ -34,11 +36,12 @@ def resnet(
     activation: str | None = None,
     smooth: bool = False,
     norm: str = "batch",
+    project: str = "max",
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = 1,
-) -> nn.Module:
+) -> Pretrained:
     """A residual block for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
 
     The first layer lifts the image at its full size, which is halved once before the blocks; where the width changes a
@@ -47,7 +50,7 @@ def resnet(
     `disc=True` lets all layers and the mean look at the largest disc alone, which turns onto itself: for tissue, and
     what else fills the image. `features=True` leaves the head out and returns the pyramid for heads of your own: a
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
-    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`,
+    between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`, `project`,
     `smooth=True` and `breaking=True` are as in `classifier`. `restrict={2: grid}` goes on from stage 2, counted from 0,
     on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn.
 
@@ -60,7 +63,7 @@ def resnet(
     widths = checked("resnet", WIDTHS[known(version)] if widths is None else widths, least=1)
     kernel = KERNELS[known(version)] if kernel is None else kernel
 
-    def network(kit: Kit, candidate: Sequence[int]) -> nn.Module:
+    def network(kit: Kit, candidate: Sequence[int]) -> Pretrained:
         stages: list[list[nn.Module]] = []
         left = restrictions("resnet", restrict, range(1 + sum(a != b for a, b in pairwise(widths))))
         # A stage begins where the widths asked for change: two of them may be scaled to the same.
@@ -81,7 +84,7 @@ def resnet(
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm)
+    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
 
 
@@ -109,7 +112,7 @@ class Residual(nn.Module):
         return self.skip(x) + self.branch(x)
 
 
-class ResNet(nn.Module):
+class ResNet(Pretrained):
     """A lifting layer, stages of residual blocks, and a head, or a norm for the output of every stage."""
 
     def __init__(self, stem: nn.Module, stages: list[nn.Sequential], norms: list[nn.Module], head: nn.Module) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -10,13 +10,15 @@ from torch import Tensor, nn
 
 from .._check import Size, sizes
 from ..grids import Grid
-from ..nn import Downsample, Upsample
+from ..nn import Downsample, Restrict, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kit import Kit, Layers, finished
-from .widths import VERSION, build, checked
+from .pretrained import Pretrained, ready
+from .widths import VERSION, build, checked, restrictions
 
 
+@ready
 def unet(
     in_channels: int,
     out_channels: int,
@@ -34,11 +36,12 @@ def unet(
     smooth: bool = False,
     norm: str = "batch",
     breaking: bool = False,
+    restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     checkpoint: bool = False,
     deep_supervision: bool = False,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """Two group correlations at every size, down by halves and up again, with skips between equal sizes.
 
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
@@ -47,7 +50,9 @@ def unet(
     `kernel_size` and `factor`, of down- and up-sampling, are one number or one per axis: (3, 5, 5) and (1, 2, 2) for
     thick slices; or a list of these, a window for each size and a factor for each step between sizes. `field_dropout`
     acts on whole fields; `separable` takes layers of `SeparableGConv`; `activation`, `norm`, `smooth=True` and
-    `breaking=True` are as in `classifier`, but without a disc: corners are drawn too. `parameters` scales all widths to
+    `breaking=True` are as in `classifier`, but without a disc: corners are drawn too. `restrict={2: grid}` goes on from
+    size 2, counted from 0, on the elements of a subgroup (`nn.Restrict`): small structures are found by all of the
+    group, large ones and the way up by less; the output follows the subgroup. `parameters` scales all widths to
     about that many numbers to learn, by multiples of eight where these come within 3 %; `version=1` does without, as
     liespline 0.2 did. `checkpoint` computes every stage again in the backward pass instead of keeping what its layers
     made: less memory, for volumes, at a third more time. With `deep_supervision` there is a map of every size but the
@@ -62,24 +67,34 @@ def unet(
     if deep_supervision and len(widths) < 2:
         raise ValueError(f"unet: deep_supervision = True with widths = {widths}: needs two sizes or more")
 
-    def network(kit: Kit, widths: Sequence[int]) -> nn.Module:
+    def network(kit: Kit, widths: Sequence[int]) -> Pretrained:
         def pair(first: nn.Module, width: int, window: int | Size) -> nn.Sequential:
             second = kit.conv(width, width, size=window)
             return nn.Sequential(first, kit.norm(width), second, kit.norm(width, field_dropout))
 
-        down = [pair(kit.lift(in_channels, widths[0]), widths[0], windows[0])]
-        for (fine, coarse), window, step in zip(pairwise(widths), windows[1:], factors, strict=True):
-            first = kit.conv(fine, coarse, size=window)
-            down.append(nn.Sequential(Downsample(step), pair(first, coarse, window)))
-        up = []
-        for (fine, coarse), window in zip(pairwise(widths), windows, strict=False):
-            up.append(pair(kit.conv(fine + coarse, fine, size=window), fine, window))
+        left = restrictions("unet", restrict, range(1, len(widths)))
+        down, grids = [pair(kit.lift(in_channels, widths[0]), widths[0], windows[0])], [kit.grid]
+        for stage, (fine, coarse) in enumerate(pairwise(widths), 1):
+            smaller: list[nn.Module] = [Downsample(factors[stage - 1])]
+            if subgrid := left.pop(stage, None):
+                smaller.append(restriction := kit.restrict(subgrid))
+                fine *= restriction.factor
+            first = kit.conv(fine, coarse, size=windows[stage])
+            down.append(nn.Sequential(*smaller, pair(first, coarse, windows[stage])))
+            grids.append(kit.grid)
+        up: list[nn.Sequential] = []
+        skips: list[nn.Module] = []
+        for (fine, coarse), own, window in zip(pairwise(widths), grids, windows, strict=False):
+            # What comes up is a function on the last of the subgroups, and what it meets has to be one too.
+            skips.append(Restrict(own, kit.grid) if len(own) > len(kit.grid) else nn.Identity())
+            first = kit.conv(len(own) // len(kit.grid) * fine + coarse, fine, size=window)
+            up.append(pair(first, fine, window))
         heads = [
-            nn.Sequential() if features else nn.Sequential(kit.project(), kit.points(width, out_channels))
+            nn.Sequential() if features else nn.Sequential(kit.project(width)[0], kit.points(width, out_channels))
             for width in (widths[:-1] if deep_supervision else widths[:1])
         ]
         finer = [Upsample(step) for step in factors]
-        return UNet(down, up[::-1], heads, finer[::-1], checkpoint, deep_supervision)
+        return UNet(down, skips[::-1], up[::-1], heads, finer[::-1], checkpoint, deep_supervision)
 
     if breaking and checkpoint:
         raise ValueError("unet: checkpoint = True with breaking = True: what is computed again would see no frame")
@@ -99,12 +114,13 @@ def _each(name: str, value: int | Sequence[int | Sequence[int]], count: int, of:
     return [sizes("unet", name, one, d) for one in (value if own else [value] * count)]  # type: ignore[arg-type]
 
 
-class UNet(nn.Module):
+class UNet(Pretrained):
     """Stages that go down, stages that come up and take the skip of their own size along, and heads."""
 
     def __init__(
         self,
         down: list[nn.Sequential],
+        skips: list[nn.Module],
         up: list[nn.Sequential],
         heads: list[nn.Sequential],
         finer: list[Upsample],
@@ -114,6 +130,7 @@ class UNet(nn.Module):
         super().__init__()
         self.checkpoint, self.deep_supervision = checkpoint, deep_supervision
         self.down, self.up, self.finer = nn.ModuleList(down), nn.ModuleList(up), nn.ModuleList(finer)
+        self.skips = nn.ModuleList(skips)
         if deep_supervision:
             self.seg_layers = nn.ModuleList(heads)  # nnU-Net's name: these it leaves out of pretrained parameters
         else:
@@ -127,9 +144,11 @@ class UNet(nn.Module):
             skips.append(x)
         skips.pop()
         maps = [x]
-        for stage, finer in zip(self.up, self.finer, strict=True):
+        for stage, skip, finer in zip(self.up, self.skips, self.finer, strict=True):
             x = self._run(
-                lambda skip, x, stage=stage, finer=finer: stage(_joined(skip, finer(x, skip.shape[3:]))), skips.pop(), x
+                lambda skip, x, stage=stage, finer=finer: stage(_joined(skip, finer(x, skip.shape[3:]))),
+                skip(skips.pop()),
+                x,
             )
             maps.insert(0, x)
         if self.deep_supervision:

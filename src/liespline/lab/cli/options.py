@@ -32,6 +32,7 @@ AnySize = Annotated[
 Largest = Annotated[
     bool, typer.Option("--largest-component", help="For masks: keep the largest component of each class.")
 ]
+Engine = Annotated[str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Checkpoint = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, or its model.safetensors.", show_default=False)

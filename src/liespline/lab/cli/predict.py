@@ -58,6 +58,8 @@ def predict(
     part: Annotated[
         str | None, typer.Option(metavar="K/N", help="Only every N-th file, from the K-th: N calls share the work.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="So many parts side by side, then what they left over.", min=1)] = 1,
+    engine: opt.Engine = "processes",
     quiet: opt.Quiet = False,
 ) -> None:
     """Predict class, confidence and the probability of every class; a network of task segment writes masks to --out.
@@ -70,6 +72,8 @@ def predict(
 
     if out is not None and out.suffix.lower() == ".csv" and as_json:
         raise ConfigError(f"--json prints, --out {out} writes CSV; leave one of them out")
+    if jobs > 1:
+        in_parts(jobs, engine, checkpoint, out)
     found = predict_files(
         checkpoint, images, opt.other_sizes(resize, any_size), out=out, tile=tile, level=level,
         how=Whole(probabilities, largest), tta=tta, part=part_of(part, out),
@@ -108,6 +112,20 @@ def part_of(text: str | None, out: Path | None) -> tuple[int, int] | None:
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)) or out is None:
         raise ConfigError(f"--part {text}: expected K/N with K from 1 to N, such as 2/4, and --out")
     return int(number), int(count)
+
+
+def in_parts(jobs: int, engine: str, checkpoint: Path, out: Path | None) -> None:
+    """Carry out this command in so many parts; what one of them could not do, the whole command meets again."""
+    from ..runs.trained import load
+    from ..sweep.jobs import Job, carried_out
+
+    if out is None:
+        raise ConfigError(f"--jobs {jobs}: predictions of several processes need --out")
+    gpus, parts = int(load(checkpoint).config.training.accelerator != "cpu"), []
+    for number in range(1, jobs + 1):
+        words = (*sys.argv[1:], "--jobs", "1", "--part", f"{number}/{jobs}", "--quiet")
+        parts.append(Job(f"part {number} of {jobs}", words, out.parent / "slurm", gpus=gpus))
+    carried_out(parts, lambda name, what: show([f"{name}: {what}"]), engine, jobs)
 
 
 def written(kept: Kept, rows: Iterable[Row]) -> int:

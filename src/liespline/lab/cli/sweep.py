@@ -28,9 +28,7 @@ def sweep(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs of each network, with seeds 0, 1, …; default as the study says.")
     ] = None,
-    engine: Annotated[
-        str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")
-    ] = "processes",
+    engine: opt.Engine = "processes",
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Runs at the same time; by default one here, and as many as fit on a cluster."),

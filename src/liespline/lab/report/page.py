@@ -23,6 +23,7 @@ Rows = Sequence[Mapping[str, Any]]
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
 WORDS |= {"o2": "rotations and reflections", "o3": "3-D rotations and reflections"}
 WORDS |= {"sim2": "rotations and scales", "gl2": "rotations, zooms and squeezes"}
+WORDS |= {"axial": "rotations about one axis", "axial-o2": "rotations and reflections about one axis"}
 
 
 def report_run(session: Session) -> None:
@@ -74,6 +75,8 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
         f"{what} {results['parameters']:,} parameters for images of {size} and {len(trained.classes)} "
         f"classes, tested on {results['images']:,} images that it was not trained on."
     )
+    for stage, group in (pair.split("=") for pair in (trained.config.network.restrict or "").split(",") if pair):
+        text += f" From stage {stage} on it is equivariant to {WORDS.get(group, 'translations')} alone."
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."
     if trained.config.training.train_on_val:

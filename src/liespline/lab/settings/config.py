@@ -22,6 +22,8 @@ Defaults = Callable[[str, str | None], "Config"]
 USUAL: dict[str, dict[str, Any]] = {
     "sim2": {"elements": (8, 3), "kernel": "local"},
     "gl2": {"elements": (8, 1, 3, 3), "kernel": "local"},
+    "axial": {"elements": 8, "kernel": "local", "basis": 3},
+    "axial-o2": {"elements": 16, "kernel": "local", "basis": 3},
 }
 """What a user gets who asks for a large group and nothing else: dense kernels would be slow."""
 
@@ -123,7 +125,7 @@ class Config:
     def given(self, **options: Any) -> Config:
         """A checked copy with what a user asked for; an option that does nothing beside others is refused."""
         config = self.updated(**self._usual(options) | options)
-        for name in {"elements", "kernel", "basis"} & options.keys():
+        for name in {"elements", "kernel", "basis", "restrict"} & options.keys():
             if config.network.group == "none" and options[name] not in (1, "dense"):
                 raise ConfigError(f"{SETTINGS[name].option} does nothing with --group none; leave out {name}")
         if config.network.network == "resnet" and "stride" in options:

@@ -25,6 +25,9 @@ LATER = "later"
 """May change when a run is resumed: how long it trains, and where it computes."""
 MOST_ELEMENTS = 1000
 MOST_SIDE = 8192
+SUBGROUPS = ("so2", "o2", "so3", "axial", "scale", "none")
+"""What a network may be restricted to: those elements of its group that are in this one."""
+_STAGES = r"\d{1,3}=(GROUP)(,\d{1,3}=(GROUP))*".replace("GROUP", "|".join(SUBGROUPS))
 
 
 def setting(default: Any, about: str, *marks: str, metavar: str | None = None, **limits: Any) -> Any:
@@ -167,6 +170,15 @@ def _shares(value: object) -> object:
     return tuple(map(float, found))  # type: ignore[arg-type]
 
 
+def _stages(value: object) -> object:
+    """`3=none`, or `2=so2,4=none`: from which stage on, what is left of the group."""
+    if isinstance(value, str) and not re.fullmatch(_STAGES, value):
+        raise ConfigError(
+            f"restrict = {shown(value)}: expected STAGE=GROUP, such as 3=none, the group one of {', '.join(SUBGROUPS)}"
+        )
+    return value
+
+
 Number = Annotated[float, BeforeValidator(_number)]
 
 
@@ -184,6 +196,10 @@ Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
 
 
 Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
+
+
+Stages = Annotated[str | None, BeforeValidator(_stages)]
+"""From which stages on a network is restricted, and to what: `2=so2,4=none`."""
 
 
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_widths)]

@@ -13,6 +13,7 @@ from .definition import (
     Counts,
     Number,
     Shares,
+    Stages,
     Widths,
     checked_settings,
     setting,
@@ -28,8 +29,8 @@ MOST_PAIRS = 2 * 10**7
 class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
-    group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "none"] = setting(
-        "so2", "Group that the network is equivariant to."
+    group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "axial", "axial-o2", "none"] = setting(
+        "so2", "Group that the network is equivariant to; axial: rotations of volumes about one axis."
     )
     network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
         "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
@@ -41,6 +42,7 @@ class Network:
         8, "Elements of the group, N_h; half of o2 and o3 are reflections. sim2: rotations x scales, such as 8x4; "
         "gl2: rotations x zooms x stretches x stretches, 8x1x3x3.", metavar="N|NxN",
     )  # fmt: skip
+    axis: int = setting(2, "Of axial groups: the axis that stays as it is.", SPECIAL, ADVANCED, ge=0, le=2)
     max_angle: Number | None = setting(
         None, "Only rotations of at most so many degrees; of sim2 and gl2 also only scales and stretches near 1.",
         SPECIAL, ADVANCED, gt=0, le=180, metavar="DEGREES",
@@ -81,6 +83,14 @@ class Network:
         "orientations, an interpolated maximum.", SPECIAL, ADVANCED,
     )  # fmt: skip
     breaking: bool = setting(False, "Let every layer learn how far to use the image's own orientation.", SPECIAL)
+    restrict: Stages = setting(
+        None, "From a stage on, counted from 0, only so much of the group: so2, o2, so3, axial, scale or none.",
+        SPECIAL, metavar="STAGE=GROUP",
+    )  # fmt: skip
+    project: Literal["max", "bispectrum"] = setting(
+        "max", "What is kept of the group in the end; bispectrum, of so2: all but the orientation of each channel.",
+        SPECIAL, ADVANCED,
+    )  # fmt: skip
     tta_grids: int = setting(
         1, "Average predictions over N offsets of the grid: N times slower.",
         SPECIAL, ge=1, le=16, metavar="N",

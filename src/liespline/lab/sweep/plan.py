@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +11,11 @@ from ..data import DataError
 from ..runs.folder import Run, check_same_settings, differing
 from ..runs.line import append, line_of, read
 from ..session import Session
-from ..settings import SETTINGS, Config, ConfigError, one_of
+from ..settings import SETTINGS, Config, ConfigError
 from ..training.train import preflight
+from .jobs import Job, Report, carried_out, find_engine
 from .study import Found, Study
 
-Report = Callable[[str, str], None]
-NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
-"""The engines, and the library that each needs (extra `cluster`)."""
-POLL = 0.2  # seconds between two looks
 MAY_DIFFER = [name for name, setting in SETTINGS.items() if setting.later and name not in ("epochs", "patience")]
 """What a sweep that is resumed may change: where data are, and what the machine is like."""
 
@@ -33,6 +27,19 @@ class Planned:
     name: str
     config: Config
     run: Run
+
+    @property
+    def job(self) -> Job:
+        """The command that resumes the run, on the cores and GPUs that it trains on."""
+        training, folder = self.config.training, self.run.path
+        return Job(
+            self.name,
+            ("train", "--resume", str(folder.resolve()), "--quiet"),
+            folder / "slurm",
+            cpus=1 + training.workers,
+            gpus=training.devices if training.accelerator != "cpu" else 0,
+            begins="resumes" if self.run.last_checkpoint.exists() else "begins",
+        )
 
 
 def plan(study: Study, out: Path, seeds: int, changes: Mapping[str, Any]) -> list[Planned]:
@@ -52,56 +59,19 @@ def plan(study: Study, out: Path, seeds: int, changes: Mapping[str, Any]) -> lis
 
 
 def sweep(planned: list[Planned], report: Report, jobs: int | None = None, engine: str = "processes") -> list[str]:
-    """Do what is left of the runs, `jobs` at a time; the names of those that failed.
-
-    Every engine trains a run by `liespline train --resume FOLDER` in a process of its own, so that one that dies
-    leaves the others alone. Folders must be on a disk that all machines see. An engine is a module: `submit(planned)`
-    gives a job with `done()`, `cancel()` and `result()`, which is what went wrong with a run that has ended, or None.
-    """
-    submit, at_once = find_engine(engine).submit, jobs or (1 if engine == "processes" else len(planned))
+    """Do what is left of the runs, `jobs` at a time; the names of those that failed."""
+    find_engine(engine)
     left = [entry for entry in planned if not entry.run.complete]
     for entry in planned:
         if entry.run.complete:
             report(entry.name, "done before")
     if left:
         preflight(Session(left[0].config))
-    waiting = [entry for entry in left if begun(entry, report)]
-    failed = {entry.name for entry in left} - {entry.name for entry in waiting}
-    running: dict[str, Any] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < at_once:
-                entry = waiting.pop(0)
-                running[entry.name] = submit(entry)
-                report(entry.name, "resumes" if entry.run.last_checkpoint.exists() else "begins")
-            time.sleep(POLL)
-            for name in [name for name, job in running.items() if job.done()]:
-                problem = problem_of(running.pop(name))
-                failed |= {name} if problem else set()
-                report(name, f"failed: {problem}" if problem else "done")
-    except BaseException:  # Ctrl-C, or the end of a batch job's time
-        for name, job in running.items():
-            job.cancel()
-            report(name, "stopped; start the sweep again to resume it")
-        raise
+    ready = [entry for entry in left if begun(entry, report)]
+    at_once = jobs or (1 if engine == "processes" else len(planned))
+    failed = carried_out([entry.job for entry in ready], report, engine, at_once)
+    failed |= {entry.name for entry in left} - {entry.name for entry in ready}
     return [entry.name for entry in planned if entry.name in failed]
-
-
-def problem_of(job: Any) -> str | None:
-    """What went wrong with a run that has ended, if anything; its machine may have gone away."""
-    try:
-        problem: str | None = job.result()
-    except Exception as error:
-        problem = " ".join(str(error).split())[-500:]
-    return problem
-
-
-def find_engine(name: str) -> Any:
-    """The module of an engine; its library is imported only now."""
-    library = NEEDED[one_of("engine", name, NEEDED)]
-    if library is not None and importlib.util.find_spec(library) is None:
-        raise ConfigError(f"engine {name} needs {library}: pip install 'liespline[cluster]'")
-    return importlib.import_module(f".{name}_engine", __package__)
 
 
 def begun(entry: Planned, report: Report) -> bool:

@@ -1,23 +1,31 @@
-"""Runs as processes of this machine: the default."""
+"""Jobs as processes of this machine: the default."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
-from ..runs.folder import Run
-from .plan import POLL, Planned
+from .jobs import POLL, Job
 
-PATIENCE = 20  # seconds that a run has to end
+PATIENCE = 20  # seconds that a job has to end
+COMMAND = (sys.executable, "-m", "liespline.lab.cli")
 
 
 class Process:
-    """The run in a folder, trained by a process of its own; one that dies is begun again once."""
+    """`liespline WORDS` as a process of its own; one that dies is begun again once."""
 
-    def __init__(self, run: Run) -> None:
-        self.run, self.process, self._again, self._errors = run, begin(run), True, ""
+    def __init__(self, words: Sequence[str], folder: str | None = None) -> None:
+        self.words, self.folder, self._again, self._errors = words, folder, True, ""
+        self.process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[str]:
+        """What it says of errors is kept."""
+        return subprocess.Popen(
+            [*COMMAND, *self.words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+            cwd=self.folder,
+        )  # fmt: skip
 
     def done(self) -> bool:
         """Whether it has come to an end; of status 2, a clear error, trying again would not help."""
@@ -25,17 +33,15 @@ class Process:
             _, self._errors = self.process.communicate(timeout=0.01)
         except subprocess.TimeoutExpired:
             return False
-        if self._again and self.result() and self.process.returncode != 2:
-            self.process, self._again = begin(self.run), False
+        if self._again and self.process.returncode not in (0, 2):
+            self.process, self._again = self._begun(), False
             return False
         return True
 
     def result(self) -> str | None:
-        """What went wrong with the run, if anything."""
+        """What went wrong with it, if anything."""
         status = self.process.returncode
-        if status == 0 and self.run.complete:
-            return None
-        return " ".join(self._errors.split())[-500:] or f"exit status {status}"
+        return (" ".join(self._errors.split())[-500:] or f"exit status {status}") if status else None
 
     def cancel(self) -> None:
         """End it: a run that went on alone would keep its folder from the next sweep."""
@@ -47,26 +53,14 @@ class Process:
             self.process.communicate()
 
 
-def submit(entry: Planned) -> Process:
-    """Begin a run, or resume it."""
-    return Process(entry.run)
+def submit(job: Job) -> Process:
+    """Begin a job."""
+    return Process(job.words)
 
 
-def begin(run: Run) -> subprocess.Popen[str]:
-    """A process that resumes a run; what it says of errors is kept."""
-    return subprocess.Popen(
-        command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
-
-
-def command(run: Run) -> list[str]:
-    """The command that resumes a run."""
-    return [sys.executable, "-m", "liespline.lab.cli", "train", "--resume", str(run.path), "--quiet"]
-
-
-def train_run(folder: str) -> str | None:
-    """What a cluster's machine does: train the run in a folder to its end; what went wrong, or None."""
-    process = Process(Run(Path(folder)))
+def carry_out(words: Sequence[str], folder: str) -> str | None:
+    """What a cluster's machine does: `liespline WORDS` in a folder, to its end; what went wrong, or None."""
+    process = Process(words, folder)
     try:
         while not process.done():
             time.sleep(POLL)

@@ -4,18 +4,18 @@ from ..settings import Config
 
 SIZED = (
     "max_angle", "separable", "kernel_size", "widths", "parameters", "tta_grids", "label_smoothing", "class_weights",
-    "activation", "smooth", "breaking", "norm",
+    "activation", "smooth", "breaking", "restrict", "norm",
 )  # fmt: skip
 """Settings of the general classifiers and the U-Net."""
-SORTED = (*SIZED, "network", "circular_mask", "dropout", "train_fraction", "train_on_val")
+SORTED = (*SIZED, "project", "network", "circular_mask", "dropout", "train_fraction", "train_on_val")
 """Those of the general classifiers."""
 GENERAL = (*SORTED, "stride")
 _FOLDER = ("labels", "folds", "fold")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "digits": GENERAL,
     "images": (*GENERAL, *_FOLDER, "size", "label_type"),
-    "volumes": (*GENERAL, *_FOLDER, "size", "label_type", "intensity_range", "spacing"),
-    "segment": (*SIZED, *_FOLDER, "patch", "intensity_range", "spacing"),
+    "volumes": (*GENERAL, *_FOLDER, "axis", "size", "label_type", "intensity_range", "spacing"),
+    "segment": (*SIZED, *_FOLDER, "axis", "patch", "intensity_range", "spacing"),
     "landmarks": (*_FOLDER, "scale"),
 }
 """The settings that each takes beyond those that all tasks take."""

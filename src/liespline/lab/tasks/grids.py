@@ -7,14 +7,14 @@ import math
 import torch
 
 from ...grids import Grid, local, repulsion, uniform
-from ...groups import GL2, O2, O3, SO2, SO3, Product, Scale, Trivial
+from ...groups import GL2, O2, O3, SO2, SO3, Axial, Product, Scale, Trivial
 from ..settings import ConfigError, Network, written
 
 SCALE_STEP = 0.5 * math.log(2)
 SQUEEZE_STEP = 0.3
 NEAR_STEP = 0.2
 """Of the logarithms of scales and squeezes in a network that is only equivariant near the identity."""
-ACTS_ON = {"so2": 2, "o2": 2, "sim2": 2, "gl2": 2, "so3": 3, "o3": 3}
+ACTS_ON = {"so2": 2, "o2": 2, "sim2": 2, "gl2": 2, "so3": 3, "o3": 3, "axial": 3, "axial-o2": 3}
 FACTORS = {
     "sim2": ("rotations x scales, such as 8x4", 2),
     "gl2": ("rotations x zooms x squeezes along the axes x squeezes along the diagonals, such as 8x1x3x3", 4),
@@ -26,7 +26,7 @@ def make_grid(network: Network, space_dim: int) -> Grid:
     group = network.group
     if ACTS_ON.get(group, space_dim) != space_dim:
         what = "images" if ACTS_ON[group] == 2 else "volumes"
-        others = "so2, o2, scale or none, sim2 and gl2 too" if space_dim == 2 else "so3, o3, scale or none"
+        others = "so2, o2, scale or none, sim2 and gl2 too" if space_dim == 2 else "so3, o3, axial, scale or none"
         raise ConfigError(f"group {group!r} acts on {what}; for data of {space_dim} dimensions choose {others}")
     if network.max_angle is not None:
         return near(network)
@@ -38,6 +38,8 @@ def make_grid(network: Network, space_dim: int) -> Grid:
             return uniform(SO2(), *counts)
         case "o2":
             return uniform(O2(), *counts)
+        case "axial" | "axial-o2":
+            return uniform(Axial(O2() if group == "axial-o2" else SO2(), network.axis), *counts)
         case "scale":
             return uniform(Scale(space_dim), *counts, spacing=SCALE_STEP)
         case "sim2":  # every rotation with every scale 1, √2, 2, …
@@ -49,6 +51,36 @@ def make_grid(network: Network, space_dim: int) -> Grid:
             compact, (n,) = SO3() if group == "so3" else O3(), counts
             exact = n in ((12, 24, 60) if group == "so3" else (24, 48, 120))
             return uniform(compact, n) if exact else repulsion(compact, n)
+
+
+def restrictions(network: Network, grid: Grid) -> dict[int, Grid]:
+    """From which stage on the network sees which elements of its grid alone."""
+    pairs = [pair.split("=") for pair in network.restrict.split(",")] if network.restrict else []
+    return {int(stage): within(grid, group) for stage, group in pairs}
+
+
+def within(grid: Grid, group: str) -> Grid:
+    """The elements of a grid that act on space as some of this group do; `axial`: that leave the last axis alone."""
+    matrices = grid.group.matrix(grid.elements)
+    eye = torch.eye(matrices.shape[-1], dtype=matrices.dtype)
+    rigid = _equal(matrices.mT @ matrices, eye)
+    if group == "none":
+        kept = _equal(matrices, eye)
+    elif group == "scale":
+        kept = _equal(matrices, matrices[:, :1, :1] * eye) & (matrices[:, 0, 0] > 0)
+    else:
+        kept = rigid if group == "o2" else rigid & (torch.linalg.det(matrices) > 0)
+        if group == "axial":
+            kept = kept & _equal(matrices[:, -1], eye[-1])
+    if not kept.any() or kept.all():
+        some = "all of its elements are" if kept.any() else "none of its elements is"
+        raise ConfigError(f"restrict to {group}: {some} in it, of {grid!r}; leave it out, or name another group")
+    return Grid(grid.group, grid.elements[kept], grid.weights[kept], grid.spacing)
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Which of a batch are the same but for rounding: (N,)."""
+    return (a - b).abs().flatten(1).amax(1) < 1e-6
 
 
 def near(network: Network) -> Grid:
@@ -91,7 +123,7 @@ def elements(network: Network) -> tuple[int, ...]:
         raise ConfigError(
             f"elements = {written(n_h)}: {group} takes one number, such as {counts[0]}; several are for sim2 and gl2"
         )
-    if group in ("o2", "o3"):
+    if group in ("o2", "o3", "axial-o2"):
         _require_even("elements", counts[0], group)
     return counts
 
@@ -99,8 +131,8 @@ def elements(network: Network) -> tuple[int, ...]:
 def splines(network: Network) -> int | tuple[int, ...] | None:
     """N_k as the library takes it."""
     n_k = None if network.group == "none" else network.basis
-    if network.group == "o2" and network.kernel in ("dense", "atrous") and isinstance(n_k, int):
-        _require_even("basis", n_k, "o2")
+    if network.group in ("o2", "axial-o2") and network.kernel in ("dense", "atrous") and isinstance(n_k, int):
+        _require_even("basis", n_k, network.group)
     return n_k
 
 
