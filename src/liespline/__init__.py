@@ -69,6 +69,7 @@ __version__ = "0.3.0"
 def load(run: str | Path, device: str | torch.device = "cpu") -> Trained:
     """Return a trained network from the folder of its run or from its `model.safetensors` (needs the extra `lab`).
 
+    Or from `"zoo:NAME"`, which comes with liespline, or OWNER/NAME on the Hugging Face Hub (needs the extra `hub`).
     It is an `nn.Module`: `net(images)` gives logits, `net.probabilities(images)` probabilities,
     `net.in_tiles(images)` maps of images of any size.
     """

@@ -3,7 +3,8 @@
 from .celeba import celeba
 from .classifier import classifier
 from .pcam import pcam
+from .pretrained import from_pretrained
 from .resnet import resnet
 from .unet import unet
 
-__all__ = ["celeba", "classifier", "pcam", "resnet", "unet"]
+__all__ = ["celeba", "classifier", "from_pretrained", "pcam", "resnet", "unet"]

@@ -14,6 +14,7 @@ from ..groups import Scale
 from ..nn import GConv, Lift, NormReLU, Project, Upsample
 from ..splines import SplineBasis
 from .kernels import h_basis
+from .pretrained import Pretrained, ready
 
 _CHANNELS = {1: 27, 2: 21, 3: 17, 4: 15, 5: 14}
 _STEP = 0.5 * math.log(2)
@@ -21,6 +22,7 @@ _RANGES = {1: 1.0, 2: 1.6, 3: 2.0, 4: 2.8, 5: 4.0}
 """Largest over smallest scale in the released scripts, by the number of scales."""
 
 
+@ready
 def celeba(
     n_h: int = 5,
     n_k: int = 3,
@@ -31,7 +33,7 @@ def celeba(
     preset: str = "paper",
     in_channels: int = 3,
     landmarks: int = 5,
-) -> nn.Module:
+) -> Pretrained:
     """Return the paper's CelebA network: images `(B, 3, H, W)` to logits of five heatmaps `(B, 5, H, W)`, H and W even.
 
     Other data have other numbers of channels and landmarks.
@@ -79,7 +81,7 @@ def scale_grid(n_h: int, scale: float = 1.0, preset: str = "paper") -> Grid:
     return Grid(Scale(2), scales, torch.full((n_h,), step, dtype=torch.float64), step)
 
 
-class _Landmarks(nn.Module):
+class _Landmarks(Pretrained):
     """Two blocks of lifting, two correlations and a mean over scale, at full and half resolution, then plain layers.
 
     The paper's weight counts hold only if both blocks' outputs go into layer 7, a skip connection it does not mention.

@@ -11,9 +11,11 @@ from .._check import sizes
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kit import Kit, Layers, finished
+from .pretrained import Chain, Pretrained, ready
 from .widths import VERSION, build, checked, restrictions
 
 
+@ready
 def classifier(
     in_channels: int,
     classes: int,
@@ -36,7 +38,7 @@ def classifier(
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """A lifting layer, group correlations with halvings between them, the maximum over the group, a mean over space.
 
     The size is halved, with smoothing, after every second layer; all layers pad but the last, whose windows see whole
@@ -77,4 +79,4 @@ def classifier(
 
     window = sizes("classifier", "kernel_size", kernel_size, grid.group.space_dim)
     layers = Layers(window, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
-    return finished(nn.Sequential(*build(network, widths, parameters, grid, layers, version)), layers)
+    return finished(Chain(*build(network, widths, parameters, grid, layers, version)), layers)

@@ -21,7 +21,6 @@ from ..nn import (
     FieldDropout,
     FrameBias,
     GConv,
-    InFrame,
     Lift,
     NormAct,
     Oversampled,
@@ -33,6 +32,7 @@ from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis
 from .precise import PreciseConv1d, PreciseConv2d, PreciseConv3d, PreciseLinear
+from .pretrained import Framed, Pretrained
 
 _POINTS = (PreciseConv1d, PreciseConv2d, PreciseConv3d)
 _AVERAGE = (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d)
@@ -250,6 +250,6 @@ def _splines(window: int | Size, grid: Grid) -> int:
         return Lift(1, 1, window, grid).weight.shape[-1]
 
 
-def finished(network: nn.Module, layers: Layers) -> nn.Module:
+def finished(network: Pretrained, layers: Layers) -> Pretrained:
     """The network as its user gets it."""
-    return guarded(InFrame(network) if layers.breaking else network)
+    return guarded(Framed(network) if layers.breaking else network)

@@ -11,14 +11,14 @@ from ..groups import SO2
 from ..nn import Downsample, GConv, Lift, NormReLU, Project
 from ..splines import SplineBasis
 from .kernels import h_basis
+from .pretrained import Chain, ready
 
 # Channels for each number of splines on H, chosen by the paper to keep the number of weights near 107,000.
 _CHANNELS = {1: 40, 3: 23, 4: 20, 5: 18, 8: 14, 12: 11, 16: 10}
 
 
-def pcam(
-    n_h: int = 12, n_k: int = 12, kernel: str = "dense", *, degree: int = 2, kernel_size: int = 5
-) -> nn.Sequential:
+@ready
+def pcam(n_h: int = 12, n_k: int = 12, kernel: str = "dense", *, degree: int = 2, kernel_size: int = 5) -> Chain:
     """Return the paper's PCam network: 88×88 RGB patches `(B, 3, 88, 88)` to logits of two classes `(B, 2)`.
 
     n_h orientations, n_k splines on them, kernel "dense", "local" or "atrous"; n_h = n_k = 1 is the 2-D baseline. The
@@ -48,7 +48,7 @@ def pcam(
     last = nn.Conv2d(16, 2, 1)
     nn.init.constant_(last.bias, 0.01)  # type: ignore[arg-type]
     # The paper's sizes, and those of whole windows, which all lie about the centre of the patch.
-    return nn.Sequential(
+    return Chain(
         Lift(3, width, kernel_size, grid, x_basis=x_basis, bias=False, **border),  # 88 → 84 or 88
         *norm(2),  # 42 or 44
         correlation(),  # 38

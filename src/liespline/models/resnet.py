@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..grids import Grid
 from ..nn import Downsample
 from .kit import Kit, Layers, finished
+from .pretrained import Pretrained, ready
 from .widths import build, checked, known, restrictions
 
 WIDTHS = {1: (24, 24, 48, 48), 2: (8, 8, 16, 16, 32, 32, 64, 64)}
@@ -17,6 +18,7 @@ KERNELS = {1: "dense", 2: "local"}
 """The defaults of each version."""
 
 
+@ready
 def resnet(
     in_channels: int,
     classes: int,
@@ -39,7 +41,7 @@ def resnet(
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
     version: int = 1,
-) -> nn.Module:
+) -> Pretrained:
     """A residual block for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
 
     The first layer lifts the image at its full size, which is halved once before the blocks; where the width changes a
@@ -61,7 +63,7 @@ def resnet(
     widths = checked("resnet", WIDTHS[known(version)] if widths is None else widths, least=1)
     kernel = KERNELS[known(version)] if kernel is None else kernel
 
-    def network(kit: Kit, candidate: Sequence[int]) -> nn.Module:
+    def network(kit: Kit, candidate: Sequence[int]) -> Pretrained:
         stages: list[list[nn.Module]] = []
         left = restrictions("resnet", restrict, range(1 + sum(a != b for a, b in pairwise(widths))))
         # A stage begins where the widths asked for change: two of them may be scaled to the same.
@@ -110,7 +112,7 @@ class Residual(nn.Module):
         return self.skip(x) + self.branch(x)
 
 
-class ResNet(nn.Module):
+class ResNet(Pretrained):
     """A lifting layer, stages of residual blocks, and a head, or a norm for the output of every stage."""
 
     def __init__(self, stem: nn.Module, stages: list[nn.Sequential], norms: list[nn.Module], head: nn.Module) -> None:

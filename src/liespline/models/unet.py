@@ -14,9 +14,11 @@ from ..nn import Downsample, Restrict, Upsample
 from ..nn.norm import recomputed
 from ..ops.layout import Order, fields_first, fields_last, order_of
 from .kit import Kit, Layers, finished
+from .pretrained import Pretrained, ready
 from .widths import VERSION, build, checked, restrictions
 
 
+@ready
 def unet(
     in_channels: int,
     out_channels: int,
@@ -39,7 +41,7 @@ def unet(
     checkpoint: bool = False,
     deep_supervision: bool = False,
     version: int = VERSION,
-) -> nn.Module:
+) -> Pretrained:
     """Two group correlations at every size, down by halves and up again, with skips between equal sizes.
 
     One size for each width. Down- and up-sampling share one centre, so that what the network draws moves with the image
@@ -65,7 +67,7 @@ def unet(
     if deep_supervision and len(widths) < 2:
         raise ValueError(f"unet: deep_supervision = True with widths = {widths}: needs two sizes or more")
 
-    def network(kit: Kit, widths: Sequence[int]) -> nn.Module:
+    def network(kit: Kit, widths: Sequence[int]) -> Pretrained:
         def pair(first: nn.Module, width: int, window: int | Size) -> nn.Sequential:
             second = kit.conv(width, width, size=window)
             return nn.Sequential(first, kit.norm(width), second, kit.norm(width, field_dropout))
@@ -112,7 +114,7 @@ def _each(name: str, value: int | Sequence[int | Sequence[int]], count: int, of:
     return [sizes("unet", name, one, d) for one in (value if own else [value] * count)]  # type: ignore[arg-type]
 
 
-class UNet(nn.Module):
+class UNet(Pretrained):
     """Stages that go down, stages that come up and take the skip of their own size along, and heads."""
 
     def __init__(

@@ -156,17 +156,37 @@ def evaluate(
 @app.command()
 def export(
     checkpoint: opt.Checkpoint,
-    onnx: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the ONNX file.", show_default=False)],
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write an ONNX file.")] = None,
     compact: Annotated[
         bool,
         typer.Option("--compact", help="Sample the kernels in the graph: a file about as large as the parameters."),
     ] = False,
+    wsinfer: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write for WSInfer and QuPath.")] = None,
+    spacing_um: Annotated[
+        float | None,
+        typer.Option(help="For WSInfer: micrometres per pixel of the network's input."),
+    ] = None,
 ) -> None:
-    """Write a trained network as a plain convolutional one, for ONNX runtimes."""
-    from ..evaluation.onnx_file import export_onnx
+    """Write a trained network as a plain convolutional one, for ONNX runtimes, or for WSInfer and QuPath."""
+    if (onnx is None) == (wsinfer is None) or (spacing_um is None) != (wsinfer is None) or (compact and onnx is None):
+        raise ConfigError("say --onnx FILE, --compact if it is to be small, or --wsinfer DIR --spacing-um 0.5")
+    if onnx is not None:
+        from ..evaluation.onnx_file import export_onnx
 
-    size = export_onnx(checkpoint, onnx, compact=compact)
-    console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+        size = export_onnx(checkpoint, onnx, compact=compact)
+        console.print(f"{onnx}: {size:,} bytes; input 'images', output 'logits', any batch size")
+    if wsinfer is not None and spacing_um is not None:
+        from ...integrations.wsinfer import write_wsinfer
+        from ..runs.trained import load
+
+        trained = load(checkpoint)
+        shape, kind = (trained.signature.in_channels, *trained.signature.space), trained.signature.kind
+        if kind != "classes" or shape != (3, shape[-1], shape[-1]):
+            raise ConfigError(
+                f"{checkpoint}: takes {shape}, gives {kind}; WSInfer takes square patches in colour, and gives classes"
+            )
+        write_wsinfer(trained.network, wsinfer, trained.classes, shape[-1], spacing_um)
+        console.print(f"{wsinfer}: torchscript_model.pt and config.json, for patches of {shape[-1]} pixels")
 
 
 def show_folds(found: dict[str, Any], folder: Path) -> None:

@@ -15,7 +15,8 @@ from ..data import DataError
 from ..data.files import grouped
 from ..data.samples import Comparison, statistics
 from ..data.store import file_key
-from ..runs.trained import Trained, load, model_files
+from ..runs.trained import Trained, load
+from ..runs.where import model_files
 from ..settings import ConfigError
 from .inputs import Input, OtherSizes, Prediction, find_inputs, read_inputs
 from .kept import Kept

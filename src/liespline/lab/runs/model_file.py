@@ -33,7 +33,10 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}
             if "liespline" not in metadata:
-                raise DataError(f"{path}: holds tensors, but not of a network trained by `liespline train`")
+                raise DataError(
+                    f"{path}: holds tensors, but not of a network trained by `liespline train`; "
+                    "`liespline.models.from_pretrained` loads ready networks"
+                )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         digest, _, text = metadata["liespline"].partition(" ")
         if _digest(tensors, text) != digest:

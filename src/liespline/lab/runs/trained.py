@@ -10,33 +10,39 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...models.pretrained import About, Saved
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
 from ..data.pictures import scaled, scaling
 from ..data.samples import ValueRange
 from ..networks import Signature, build, multiple_of
+from ..screen import rows_of
 from ..settings import Config
 from ..tiles import Tiling, halo_of, in_tiles
-from .folder import Run, folds_in
+from .folder import Run
 from .model_file import check_fit, read_weights, save_weights
 from .old import metric_of, renewed
+from .sharing import command, results_beside, write_folder
+from .where import located, model_file, model_files
 
 TILE = {1: 65536, 2: 512, 3: 96}
 ONE_OUTPUT = ("classes", "tags", "numbers")
 """What comes out once per image; points and masks are maps, of any size."""
 
 
-class Trained(nn.Module):
+class Trained(Saved):
     """A trained network with what it needs to be used: `net(images)` gives logits, `net.predict` classes.
 
     `metric` is the validation score whose best epoch it is; None for the last epoch of a run that picked none.
+    `results` are the final numbers of its run, if they lie beside its file.
     """
 
     def __init__(self, network: nn.Module, config: Config, signature: Signature, metric: str | None = None) -> None:
         super().__init__()
         self.network, self.config, self.signature = network, config, signature
         self.classes, self.checkpoint_metric = signature.classes, metric
+        self.results: dict[str, Any] = {}
         self._halos: dict[int, int | None] = {}
 
     def forward(self, images: Tensor) -> Tensor:
@@ -148,6 +154,14 @@ class Trained(nn.Module):
         confidence, index = self.probabilities(images).max(-1)
         return [(self.classes[int(i)], float(c)) for i, c in zip(index, confidence, strict=True)]
 
+    def _write(self, folder: Path) -> None:
+        network = self.network.networks[0] if isinstance(self.network, GridAverage) else self.network
+        write_folder(folder, network, self.config, self.signature, self.checkpoint_metric, self.results)
+
+    def _about(self, name: str) -> About:
+        scores = dict(rows_of(self.results)) if self.results else {}
+        return About(f"liespline.load({name!r})", f"`{command(self.config)}`", scores)
+
 
 def _size(space: tuple[int, ...]) -> str:
     """Width by height for images, as people say it."""
@@ -172,32 +186,18 @@ def save_trained(
 def load(path: str | Path, device: str | torch.device = "cpu") -> Trained:
     """A trained network from the folder of its run or from its `model.safetensors`, ready to be called.
 
-    From a folder of `--folds`, the mean of the networks of all folds.
+    Or from `zoo:NAME` or OWNER/NAME on the Hugging Face Hub; from a folder of `--folds`, the mean of all its networks.
     """
-    each = []
-    for file in model_files(Path(path)):
+    each, files = [], model_files(Path(path))
+    for file in files:
         parameters, about = read_weights(file)
         each.append(described_network(about, parameters, str(file)))
     network, config, signature = each[0]
     if len(each) > 1:
         network = Ensemble(other for other, _, _ in each)
-    return ready(network, config, signature, metric_of(about, config, signature)).to(device)
-
-
-def model_files(path: Path) -> list[Path]:
-    """The file of a trained network, or those of all folds."""
-    return [_model_file(folder) for folder in folds_in(path)] or [_model_file(path)]
-
-
-def _model_file(path: Path) -> Path:
-    if path.suffix == ".ckpt":
-        raise DataError(f"{path}: is a checkpoint to resume; name the run's folder or its model.safetensors")
-    run = Run(path)
-    if folds := folds_in(path):
-        raise DataError(f"{path}: holds {len(folds)} runs; name one of them, such as {folds[0]}")
-    if run.config_file.is_file() and not run.model_file.is_file():
-        raise DataError(f"{path}: holds a run that is not finished; resume it with `liespline train --resume {path}`")
-    return run.model_file if path.is_dir() else path
+    trained = ready(network, config, signature, metric_of(about, config, signature)).to(device)
+    trained.results = results_beside(files[0]) if len(files) == 1 else {}
+    return trained
 
 
 def warm_start(network: nn.Module, config: Config) -> list[str]:
@@ -207,7 +207,7 @@ def warm_start(network: nn.Module, config: Config) -> list[str]:
     """
     if config.training.init_from is None:
         return []
-    file, own = _model_file(Path(config.training.init_from)), network.state_dict()
+    file, own = model_file(located(Path(config.training.init_from))), network.state_dict()
     parameters, about = read_weights(file)
     # Its own network says how wide its splines are, which no shape does.
     parameters = described_network(about, parameters, str(file))[0].state_dict()
