@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.matrix_sets import same_sets
+from lab.data_files import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Lift, Product, Project, Scale, SplineBasis, local, uniform
 from liespline.lab.networks import Signature, build
 from liespline.lab.settings import Config, ConfigError, Network
