@@ -116,9 +116,9 @@ _PATHS = [
           "kernels are off on the oldest Triton that has all they need",
           "core/test_versions::test_kernels_say_what_the_installed_triton_lacks"),
     Fault("testing/engine.py::_hook", "latest = asked.pop()", "latest = asked[0]",
-          "the engine's report shows the first layer's path for all", "core/test_engine_report"),
+          "the engine's report shows the first layer's path for all", "core/test_cudnn_search"),
     Fault("ops/decide.py::prices", "_of_fields(changed(q, forced=path.name), plan)", "_of_fields(q, plan)",
-          "the price of the cheapest path is shown for all", "core/test_engine_report"),
+          "the price of the cheapest path is shown for all", "core/test_cudnn_search"),
 ]  # fmt: skip
 
 _ABOVE = [
