@@ -38,7 +38,7 @@ EXPLAINED = {
     "ops/correlate/cudnn.py: if not compiling:": (
         "an operator and an autograd function of the same convolution; only tracers on a GPU need the one"
     ),
-    "_convert.py: pass": ("what lies in a replaced layer is looked at once more, to no effect"),
+    "_convert/__init__.py: pass": ("what lies in a replaced layer is looked at once more, to no effect"),
     "ops/correlate/triton.py: _STAGE_BYTES = 63 * 1024  # shared memory for the loads in flight, so that two "
     "programs fit a multiprocessor": ("how much is loaded ahead on a GPU, not what"),
     "ops/choose.py: hopper: bool = True  # whether the kernels for Hopper GPUs take such numbers": (
@@ -108,9 +108,8 @@ SEEN = {
         "core/test_equivariance_measure::test_answers_to_scaled_copies_are_compared_with_those_to_the_images"
     ),
     "splines.py: pass": ("core/test_splines::test_modules_show_what_users_call_and_no_more"),
-    "_convert.py: if layer.size is not None or not isinstance(factor, int | float) and factor != int(factor):": (
-        "core/test_converting_own::test_maps_grow_by_whole_factors_alone"
-    ),
+    "_convert/__init__.py: if layer.size is not None or not isinstance(factor, int | float) and factor != "
+    "int(factor):": ("core/test_converting_own::test_maps_grow_by_whole_factors_alone"),
     "groups/matrixgroup.py: return ~(rest.abs().amax(-1) > tolerance % size)": (
         "core/test_matrix_groups::test_generators_of_any_size_close"
     ),

@@ -23,7 +23,7 @@ FAULTS = [
           "layer norm of single channels", _LOOPS),
     Fault("nn/norm.py::BatchNorm.forward", "and input.numel() > 0", "", "an empty batch spoils what norms remember",
           "core/test_norms::test_recomputed_and_empty_batches_of_a_crowded_grid"),
-    Fault("_convert.py::_Converter._group_norm", "layer.num_groups, layer.num_channels",
+    Fault("_convert/__init__.py::_Converter._group_norm", "layer.num_groups, layer.num_channels",
           "layer.num_channels, layer.num_channels", "convert: group norms become instance norms",
           "core/test_converting::test_norms_of_one_image_keep_their_options"),
     Fault("functional/correlation.py::against", "against(widened(x), weights)", "against(x, weights)",

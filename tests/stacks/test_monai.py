@@ -1,9 +1,11 @@
-"""MONAI: its sliding windows, losses and configurations take our networks as they are."""
+"""MONAI: its sliding windows, losses and configurations take our networks as they are, and `convert` takes its own."""
 
+import pytest
 import torch
 from monai.bundle import ConfigParser
 from monai.inferers import SlidingWindowInferer
 from monai.losses import DiceCELoss
+from monai.networks.nets import DynUNet, UNet
 
 import liespline as ls
 
@@ -51,3 +53,40 @@ def test_a_step_of_training() -> None:
         optimiser.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0]
+
+
+def spread_of_change(net: torch.nn.Module, volume: torch.Tensor) -> float:
+    """By how much output changes, beyond rotating, when a volume is rotated; over its spread."""
+    with torch.no_grad():
+        upright, rotated = net(volume), net(volume.rot90(2, (2, 3)))
+    return float((rotated - upright.rot90(2, (2, 3))).abs().max() / upright.std())
+
+
+@pytest.mark.parametrize("norm", ["instance", "batch"])
+def test_its_unet_is_converted(norm: str) -> None:
+    plain = UNet(3, 1, 2, channels=(4, 6, 8), strides=(2, 2), norm=norm, act="PRELU")
+    net, volume = ls.convert(plain, GRID).eval(), torch.randn(1, 1, 16, 16, 16)
+    assert net(volume).shape == plain(volume).shape
+    assert spread_of_change(net, volume) < 1e-4
+    assert spread_of_change(plain.eval(), volume) > 0.1
+
+
+def test_its_residual_unet_is_converted_behind_a_convolution() -> None:
+    plain = UNet(3, 4, 2, channels=(4, 6, 8), strides=(2, 2), num_res_units=2)
+    net = ls.convert(torch.nn.Sequential(torch.nn.Conv3d(1, 4, 3, padding=1), plain), GRID).eval()
+    assert spread_of_change(net, torch.randn(1, 1, 16, 16, 16)) < 1e-4
+
+
+def test_dynunet_is_converted() -> None:
+    """Without its deep supervision, which resizes feature maps in its own `forward`."""
+    options = {
+        "kernel_size": [3] * 4,
+        "strides": [1, 2, 2, 2],
+        "upsample_kernel_size": [2] * 3,
+        "filters": [4, 6, 8, 8],
+    }
+    plain = DynUNet(3, 1, 2, **options)
+    net, volume = ls.convert(plain, GRID), torch.randn(1, 1, 16, 16, 16)
+    net.train()(volume).sum().backward()
+    assert net.eval()(volume).shape == plain.eval()(volume).shape
+    assert spread_of_change(net, volume) < 1e-4

@@ -19,9 +19,11 @@ from .._torch import full_precision, is_autocast, real, recorded, widened
 from ..grids import Grid
 from ..ops import blur, choose
 from ..ops.correlate import fields, reference, whole
+from ..ops.mix import blocks
 from ..ops.path import Choice
 from ..ops.plan import kept
 from ..splines import SplineBasis
+from . import translations
 from .bispectrum import bispectrum
 from .border import Padding, check_room, disc_pad, spread
 from .sampling import Window, group_samples, space_samples
@@ -102,7 +104,10 @@ def correlate(
         if choice.blurred:
             x, x_samples, sizes, zeros, plan = _blurred(x, plan, zeros, choice, keep)
         weight, x_samples, h_samples = choose.exact(weight, x_samples, h_samples)
-        if plan is None or choice.whole:
+        if choice.paths[0] is blocks.PATH:
+            assert plan is not None
+            out = blocks.correlate(x, weight, x_samples, h_samples, plan, partial(kept, plan) if keep else fields.made)
+        elif plan is None or choice.whole:
             if plan is not None and keep:
                 sampled = whole.kept_kernel(weight, x_samples, h_samples, plan, "whole", x.is_cuda)
             else:
@@ -194,11 +199,13 @@ def plan(
             made = home.moved()
         else:
             x_samples = None if x_basis.trainable else space_samples(x_basis, space_grid, window)
+            single = max(window.largest, default=1) == 1 and grid == out_grid
+            cut = translations.blocks(grid) if single else None
             with real():
                 h_samples = torch.ones(len(out_grid), 1, 1, 1)
                 if h_basis is not None:
                     h_samples = group_samples(h_basis, grid, out_grid, boundary=boundary)
-                made = ops.plan_of(h_samples, window.sizes, x_samples).on(device)
+                made = ops.plan_of(h_samples, window.sizes, x_samples, cut).on(device)
         with _lock:
             found = _plans.setdefault(key, made)
     return found

@@ -4,7 +4,7 @@ from .centre import Centre
 from .dropout import FieldDropout
 from .ensemble import Ensemble
 from .frame import FrameBias, InFrame, in_frame
-from .group_norm import GroupNorm, InstanceNorm, LayerNorm
+from .group_norm import ChannelNorm, GroupNorm, InstanceNorm, LayerNorm
 from .irreps import FromIrreps, ToIrreps
 from .layers import GConv, Lift, Project
 from .norm import BatchNorm, NormAct, NormReLU
@@ -18,6 +18,7 @@ from .shift import GridAverage, shift
 __all__ = [
     "BatchNorm",
     "Centre",
+    "ChannelNorm",
     "Depthwise",
     "Downsample",
     "Ensemble",

@@ -69,3 +69,21 @@ class LayerNorm(GroupNorm):
 
     def __init__(self, num_channels: int, eps: float = 1e-5, affine: bool = True, **options: Any) -> None:
         super().__init__(1, num_channels, eps, affine, **options)
+
+
+class ChannelNorm(nn.Module):
+    """`nn.LayerNorm` over the channels of every position and element by itself, as ConvNeXt has it."""
+
+    def __init__(
+        self, num_channels: int, eps: float = 1e-6, affine: bool = True, *,
+        device: torch.device | str | None = None, dtype: torch.dtype | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.norm = nn.LayerNorm(num_channels, eps, affine, device=device, dtype=dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise `(B, C, N_h, *space)`."""
+        (channels,) = self.norm.normalized_shape
+        if x.ndim < 2 or x.shape[1] != channels:
+            raise ValueError(f"ChannelNorm: x has shape {tuple(x.shape)}; expected (B, {channels}, ...)")
+        return self.norm(x.movedim(1, -1)).movedim(-1, 1)

@@ -21,6 +21,7 @@ from .correlate.hopper import operators as hopper
 from .depthwise import hopper as depthwise_hopper
 from .depthwise import reference as depthwise_plain
 from .layout import Order, order_of, output_size
+from .mix import blocks
 from .mix import reference as mix
 from .norm import available as norms_run
 from .path import Choice, Path, Question, changed
@@ -36,8 +37,8 @@ _FORCED = {  # paths in the order in which they are tried, where one name alone 
     "separable": (separable.PATH, banded.PATH),
 }
 # Of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower.
-_WORTH = {"fourier": 0.55, "blurred": 0.7}
-_NAMES = ("auto", "dense", "fourier", "blurred", *(path.name for path in _OF_FIELDS))
+_WORTH = {"fourier": 0.55, "blurred": 0.7, "blocks": 0.8}
+_NAMES = ("auto", "dense", "fourier", "blurred", "blocks", *(path.name for path in _OF_FIELDS))
 
 
 Made = TypeVar("Made")
@@ -67,8 +68,8 @@ def use(name: str) -> Iterator[None]:
     """Compute by one path inside the block and in this thread ("auto" chooses by cost): `with ops.use("dense"): …`.
 
     "separable" is "banded" for layers whose kernels do not separate, "fourier" is "dense" for those it does not take,
-    and "blurred" is "auto"; "triton" and "hopper" raise for inputs they do not take. A compiled network is compiled
-    once for each path.
+    and "blurred" and "blocks" are "auto"; "triton" and "hopper" raise for inputs they do not take. A compiled network
+    is compiled once for each path.
     """
     before, _forced.path = _forced.path, _known(name)
     try:
@@ -165,9 +166,10 @@ def prices(asked: Asked) -> dict[str, float]:
         choice, price = _whole(changed(q, forced=name))
         if name == "dense" or "fourier" in choice.methods:
             found[name] = price
-    blurred, price = _blurred(changed(q, forced="auto"), plan)
-    if blurred is not None:
-        found["blurred"] = price
+    for name, way in _RARE.items():
+        some, price = way(changed(q, forced="auto"), plan)
+        if some is not None:
+            found[name] = price
     if plan is None or len(q.inputs) == 1:
         return found
     for path in _OF_FIELDS:
@@ -223,14 +225,17 @@ def _question(
 
 def _decide(q: Question, plan: Plan | None) -> Choice:
     """Return the cheapest way, or that of the forced path."""
-    if q.forced not in ("auto", "blurred"):
+    if q.forced != "auto" and q.forced not in _RARE:
         return _direct(q, plan)[0]
     free = changed(q, forced="auto")
-    direct, lowest = _direct(free, plan)
-    blurred, price = _blurred(free, plan)
-    if blurred is None or (q.forced == "auto" and price >= _WORTH["blurred"] * lowest):
-        return direct
-    return blurred
+    best, lowest = _direct(free, plan)
+    for name, way in _RARE.items():
+        found, price = way(free, plan)
+        if found is not None and q.forced == name:
+            return found
+        if found is not None and price < _WORTH[name] * lowest:
+            best, lowest = found, price
+    return best
 
 
 def _blurred(q: Question, plan: Plan | None) -> tuple[Choice | None, float]:
@@ -239,6 +244,15 @@ def _blurred(q: Question, plan: Plan | None) -> tuple[Choice | None, float]:
         return None, math.inf
     found, rest = _direct(blur.question(q, plan.blur), plan.centres)
     return Choice(found.whole, found.paths, found.group, found.order, found.dtype, blurred=True), rest + blur.price(q)
+
+
+def _in_blocks(q: Question, plan: Plan | None) -> tuple[Choice | None, float]:
+    """How a finite group is mixed by its irreps, and the price."""
+    price = None if plan is None or len(q.inputs) == 1 else blocks.price(q, plan)
+    return (None, math.inf) if price is None else (Choice(False, (blocks.PATH,), dtype=q.dtype), price)
+
+
+_RARE = {"blurred": _blurred, "blocks": _in_blocks}  # ways that few layers have
 
 
 def _direct(q: Question, plan: Plan | None) -> tuple[Choice, float]:

@@ -69,6 +69,8 @@ class Plan:
     home: Plan | None = None  # whose tables these are, if the samples in space were moved since
     blur: Blur | None = None  # what the input may meet once for all elements,
     centres: Plan | None = None  # and then the same plan in the window of the centres
+    waves: Tensor | None = None  # (N, N) orthonormal columns in which samples on H have blocks alone,
+    blocks: Size = ()  # of these sizes
 
     def on(self, device: torch.device) -> Plan:
         """Return the same plan with its tables on a device."""
@@ -88,10 +90,13 @@ class Plan:
         return self
 
 
-def plan_of(h_samples: Tensor, sizes: Sequence[Size], x_samples: Tensor | None = None) -> Plan:
+def plan_of(
+    h_samples: Tensor, sizes: Sequence[Size], x_samples: Tensor | None = None, blocks: tuple[Tensor, Size] | None = None
+) -> Plan:
     """Return the plan of fixed samples on H; `sizes` are the windows of the A elements.
 
-    With x_samples (A, 1, *W, N_x), which then are fixed too, it also finds their rank along the first axis.
+    With x_samples (A, 1, *W, N_x), which then are fixed too, it also finds their rank along the first axis, and what
+    they have in common. `blocks` are columns that may cut the samples on H into blocks, and the sizes of these.
     """
     samples = h_samples.detach()[:, 0].cpu()  # (A, N_in, N_k)
     rows, labels, fields = _fields(samples)
@@ -111,7 +116,19 @@ def plan_of(h_samples: Tensor, sizes: Sequence[Size], x_samples: Tensor | None =
         blur = blur_of(x_samples.detach()[:, 0].cpu().double())
         if blur is not None:
             plan = replace(plan, blur=blur, centres=replace(plan, parts=_full_rank(plan.parts, blur.window)))
+    if blocks is not None and x_samples is not None and _cut(samples, x_samples.detach().cpu(), *blocks):
+        plan = replace(plan, waves=blocks[0], blocks=blocks[1])
     return _moved(plan, labels.device)
+
+
+def _cut(h_samples: Tensor, x_samples: Tensor, waves: Tensor, blocks: Size) -> bool:
+    """Whether samples on H (A, N_in, N_k) have these blocks alone, and those in space are one number for all of H."""
+    points = x_samples.flatten(1)
+    if points.shape[1] != x_samples.shape[-1] or not bool((points == points[0]).all()):
+        return False
+    outside = 1 - torch.block_diag(*[waves.new_ones(size, size) for size in blocks])
+    found = torch.einsum("ap,abj,bq->pqj", waves, h_samples.to(waves), waves) * outside[..., None]
+    return bool((found.abs() < 1e-10 * h_samples.abs().max()).all())
 
 
 def _full_rank(parts: Sequence[Part], window: Size | None = None) -> tuple[Part, ...]:
@@ -175,7 +192,7 @@ def _mapped(plan: Plan, change: Callable[[Tensor], Tensor]) -> Plan:
     blur = plan.blur and replace(plan.blur, spline=move(plan.blur.spline), centres=move(plan.blur.centres))
     return replace(
         plan, labels=move(plan.labels), rows=move(plan.rows), parts=tuple(parts), order=move(plan.order), blur=blur,
-        centres=plan.centres and _mapped(plan.centres, change),
+        centres=plan.centres and _mapped(plan.centres, change), waves=move(plan.waves),
     )  # fmt: skip
 
 

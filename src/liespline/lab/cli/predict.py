@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -67,6 +68,9 @@ def predict(
     What an earlier call has written to --out is not predicted again. A file that cannot be read is left out and named
     at the end; the exit code is then 1.
     """
+    # Else a kernel is kept in memory for each of up to 1,024 shapes, and volumes have as many.
+    for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(cache, "16")
     from ..evaluation.mask_files import Whole
     from ..evaluation.predict import predict_files
 

@@ -25,7 +25,7 @@ def correlate(
     x (B, C, N_in, *space), weight (O, C, N_x, N_k), x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k)
     -> (B, O, A, *space). A path for each part of the plan; `keep` what is made of the samples for the next time.
     """
-    keeping: Keep = partial(kept, plan) if keep else _made
+    keeping: Keep = partial(kept, plan) if keep else made
     fields = x
     if plan.rows is not None:
         wide, order, dtype = x.shape[1], choice.order, x.dtype
@@ -40,7 +40,8 @@ def correlate(
     return out if plan.order is None else out.index_select(2, plan.order)
 
 
-def _made(key: object, make: Callable[[], Tensor]) -> Tensor:
+def made(key: object, make: Callable[[], Tensor]) -> Tensor:
+    """Keep nothing."""
     return make()
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from .grids import Grid
-from .nn import (
+from ..grids import Grid
+from ..nn import (
     BatchNorm,
+    ChannelNorm,
     Depthwise,
     Downsample,
     FieldDropout,
@@ -25,9 +25,10 @@ from .nn import (
     Project,
     Upsample,
 )  # fmt: skip
-from .nn.pool import OverSpace
+from .behaviour import WholeWindows, over_channels, pools_all, treats_all_alike
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 _MAX = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
 _MEAN = (nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 _TO_ONE = (
@@ -50,12 +51,12 @@ class _Cannot(Exception):
 def convert(module: nn.Module, grid: Grid) -> nn.Module:
     """Return a network like `module` that is equivariant to the group of `grid`, with new weights; `module` stays.
 
-    The first convolution becomes `Lift`, the others `GConv`; 3-wide windows become 5 wide, where turned kernels fit,
-    with as many weights for each pair of elements. Strides and pooling keep their sizes but are taken about the
-    image's centre, by `Downsample`; what pooling leaves out, it leaves out on both sides alike. Norms and dropout
-    act on whole fields. The pooling of all positions to one takes the maximum over the group first; a network without
-    one gets it at its end. Your own `forward` functions stay, and so do layers of your own that have no weights and
-    treat every number alike, such as activations or dropped paths.
+    The first convolution becomes `Lift`, the others `GConv`, transposed ones `Upsample` and `GConv`; 3-wide windows
+    become 5 wide, where turned kernels fit, with as many weights for each pair of elements. Strides and pooling keep
+    their sizes but are taken about the image's centre, by `Downsample`; what pooling leaves out, it leaves out on both
+    sides alike. Norms and dropout act on whole fields. The pooling of all positions to one takes the maximum over the
+    group first; a network without one gets it at its end. Your own `forward` functions stay, and so do layers of your
+    own that have no weights and treat every number alike, such as activations or dropped paths.
 
     Raises ValueError with a list of all layers that have no counterpart.
     """
@@ -95,10 +96,10 @@ class _Converter:
 
     def __call__(self, layer: nn.Module) -> nn.Module | None:
         rules: list[tuple[type | tuple[type, ...], Callable[..., nn.Module | None]]] = [
-            (_CONV, self._conv), (_BatchNorm, self._norm), (_InstanceNorm, self._instance_norm),
-            (nn.GroupNorm, self._group_norm), (_MAX, self._max),
-            (_MEAN, self._mean), (_TO_ONE, self._to_one), (_FIELDS, lambda layer: FieldDropout(layer.p)),
-            (nn.Upsample, self._up), (_KEPT, lambda layer: None),
+            (_CONV, self._conv), (_TRANSPOSED, self._transposed), (_BatchNorm, self._norm),
+            (_InstanceNorm, self._instance_norm), (nn.GroupNorm, self._group_norm), (nn.LayerNorm, self._layer_norm),
+            (_MAX, self._max), (_MEAN, self._mean), (_TO_ONE, self._to_one),
+            (_FIELDS, lambda layer: FieldDropout(layer.p)), (nn.Upsample, self._up), (_KEPT, lambda layer: None),
         ]  # fmt: skip
         own = next(layer.parameters(recurse=False), None) is not None
         if next(layer.children(), None) is not None and not isinstance(layer, _BatchNorm):
@@ -108,33 +109,11 @@ class _Converter:
         for kinds, rule in rules:
             if isinstance(layer, kinds):
                 return rule(layer)
-        if not own and self._treats_all_alike(layer):
+        if not own and treats_all_alike(layer, len(self.grid), self.d):
             return None
-        if not own and self._pools_all(layer):
+        if not own and pools_all(layer, self.d):
             return self._behind_projection(layer)
         raise _Cannot("is unknown")
-
-    def _treats_all_alike(self, layer: nn.Module) -> bool:
-        """Whether a layer takes features on the group and does the same to every number of an image, in any order."""
-        drawn = torch.Generator().manual_seed(0)
-        x = torch.randn(2, 4, len(self.grid), *(6,) * self.d, generator=drawn)
-        order = torch.randperm(x[0].numel(), generator=drawn)
-        tried = _outputs(layer, x, x.flatten(1)[:, order].view_as(x))
-        if tried is None or any(out.shape != x.shape for out in tried):
-            return False
-        _, out, mixed = tried
-        return torch.equal(mixed.flatten(1), out.flatten(1)[:, order])
-
-    def _pools_all(self, layer: nn.Module) -> bool:
-        """Whether a layer makes one position of all, whatever their order."""
-        drawn = torch.Generator().manual_seed(0)
-        x = torch.randn(2, 4, *(6,) * self.d, generator=drawn)
-        order = torch.randperm(6**self.d, generator=drawn)
-        tried = _outputs(layer, x, x.flatten(2)[..., order].view_as(x))
-        if tried is None or any(out.shape[:1] != x.shape[:1] or set(out.shape[2:]) > {1} for out in tried):
-            return False
-        _, out, mixed = tried
-        return torch.allclose(mixed, out, rtol=1e-4, atol=1e-5)
 
     def _conv(self, layer: _ConvNd) -> nn.Module:
         self._dimension(len(layer.kernel_size))
@@ -165,6 +144,31 @@ class _Converter:
         # A window of one sample commutes with down-sampling: fewer samples first.
         return nn.Sequential(Downsample(factor), conv) if points else nn.Sequential(conv, Downsample(factor))
 
+    def _transposed(self, layer: _ConvTransposeNd) -> nn.Module:
+        """Up-sampling about the centre and a convolution, or the other way round where its windows do not overlap."""
+        self._dimension(len(layer.kernel_size))
+        if type(layer).forward not in [kind.forward for kind in _TRANSPOSED]:
+            raise _Cannot("is a convolution with a forward of its own")
+        if not self._on_group:
+            raise _Cannot("comes before the first convolution or behind the pooling to one position")
+        if any(step != 1 for step in layer.dilation):
+            raise _Cannot("is dilated: leave that out")
+        factor = _one("stride", layer.stride)
+        sides = zip(layer.kernel_size, layer.output_padding, map(int, layer.padding), strict=True)
+        if {side + more - 2 * padding for side, more, padding in sides} != {factor}:
+            raise _Cannot(
+                f"does not make sizes {factor} times as large: kernel_size + output_padding - 2 padding must be its "
+                "stride"
+            )
+        apart = set(layer.kernel_size) == {factor}
+        size = tuple(1 if apart else 5 if side in (3, 4) else side + 1 - side % 2 for side in layer.kernel_size)
+        options = {"groups": layer.groups, "bias": layer.bias is not None, "padding": "same"}
+        conv = GConv(layer.in_channels, layer.out_channels, size, self.grid, **options)  # type: ignore[arg-type]
+        if factor == 1:
+            return conv
+        # A window of one sample commutes with up-sampling: fewer samples first.
+        return nn.Sequential(conv, Upsample(factor)) if apart else nn.Sequential(Upsample(factor), conv)
+
     def _norm(self, layer: _BatchNorm) -> nn.Module | None:
         if isinstance(layer, nn.SyncBatchNorm):  # takes any number of axes
             return None
@@ -186,6 +190,15 @@ class _Converter:
         own = self._on_group
         return GroupNorm(layer.num_groups, layer.num_channels, layer.eps, layer.affine, grid=self.grid) if own else None
 
+    def _layer_norm(self, layer: nn.LayerNorm) -> nn.Module | None:
+        if not self._on_group:
+            return None
+        if len(layer.normalized_shape) > 1 or not over_channels(layer, self.d):
+            raise _Cannot(
+                "normalises the last axes, which are space here: take one over channels, as timm's LayerNorm2d"
+            )
+        return ChannelNorm(layer.normalized_shape[0], layer.eps, layer.elementwise_affine)
+
     @property
     def _on_group(self) -> bool:
         """Whether features have an axis of H where the network is now."""
@@ -206,7 +219,7 @@ class _Converter:
         if getattr(layer, "divisor_override", None) is not None:
             raise _Cannot("has a divisor_override, so it is no mean: leave it out")
         # Downsample rounds up; to round down, it gets no more than whole windows.
-        return Downsample(factor) if layer.ceil_mode else nn.Sequential(_WholeWindows(factor), Downsample(factor))
+        return Downsample(factor) if layer.ceil_mode else nn.Sequential(WholeWindows(factor), Downsample(factor))
 
     def _to_one(self, layer: nn.Module) -> nn.Module:
         if _one("output_size", layer.output_size) != 1:  # type: ignore[arg-type]
@@ -226,39 +239,6 @@ class _Converter:
     def _dimension(self, d: int) -> None:
         if d != self.d:
             raise _Cannot(f"has {d} space axes, but {self.grid.group!r} acts on {self.d}")
-
-
-class _WholeWindows(OverSpace):
-    """Leave out the border, equally on both sides, where windows do not fill the image: ⌊n/size⌋ of them stay."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def space(self, x: Tensor) -> Tensor:
-        """Crop the space axes of `(B, channels, *space)`."""
-        if min(x.shape[2:]) < self.size:
-            raise ValueError(f"average pooling: x has space {tuple(x.shape[2:])}, smaller than a window of {self.size}")
-        for axis in range(2, x.ndim):
-            out = (x.shape[axis] % self.size + 1) // 2
-            x = x.narrow(axis, out, x.shape[axis] - 2 * out)
-        return x
-
-    def extra_repr(self) -> str:
-        """Show the window."""
-        return str(self.size)
-
-
-@torch.random.fork_rng(devices=())
-@torch.no_grad()
-def _outputs(layer: nn.Module, x: Tensor, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """What a layer makes of x in training, and of x and its mixed numbers in evaluation; None where it fails."""
-    layer = copy.deepcopy(layer)
-    try:
-        found = layer.train()(x.clone()), layer.eval()(x.clone()), layer(mixed.clone())
-    except Exception:
-        return None
-    return found if all(isinstance(out, Tensor) for out in found) else None
 
 
 def _shown(layer: nn.Module) -> str:
