@@ -13,8 +13,7 @@ from record import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is
-from lab.damaged import DAMAGES, judge
-from lab.kinds_of_files import KINDS
+from lab.damaged import DAMAGES, KINDS, judge
 
 
 def main() -> None:

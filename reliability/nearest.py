@@ -73,7 +73,7 @@ NEAREST = {  # by how the file's name begins, first match first
     ],
     "lab/runs/": ["lab/test_scores", "lab/test_invariance"],
     "lab/tasks/images": ["lab/test_data_images", "lab/test_data_check", "lab/test_labelled"],
-    "lab/tasks/volumes": ["lab/test_data_scans", "lab/test_volume_reading", "lab/test_volume_folders"],
+    "lab/tasks/volumes": ["lab/test_data_scans", "lab/test_data_volumes", "lab/test_volume_folders"],
     "lab/tasks/segment": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
     "lab/tasks/": ["lab/test_scores", "lab/test_groups_cli"],
     "lab/evaluation/scores": ["lab/test_scores", "lab/test_elements", "lab/test_invariance"],
@@ -104,12 +104,12 @@ NEAREST = {  # by how the file's name begins, first match first
         "lab/test_data_pairs",
     ],
     "lab/data/table": ["lab/test_data_table", "lab/test_labelled"],
-    "lab/data/volumes": ["lab/test_data_volumes", "lab/test_volume_reading"],
-    "lab/data/scan": ["lab/test_data_scans", "lab/test_volume_reading", "lab/test_volume_folders"],
+    "lab/data/volumes": ["lab/test_data_volumes", "lab/test_data_volumes"],
+    "lab/data/scan": ["lab/test_data_scans", "lab/test_data_volumes", "lab/test_volume_folders"],
     "lab/data/large/": ["lab/test_large"],
     "lab/data/": ["lab/test_data_check", "lab/test_data_pairs", "lab/test_segment"],
     "../../studies/data/": ["studies/test_data_mnist", "studies/test_data_pcam_augment"],
-    "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_intervals"],
+    "../../studies/": ["studies/test_tables", "studies/test_claims", "studies/test_paired"],
     "integrations/nnunet": ["core/test_nnunet"],
     "_convert": ["core/test_converting_own", "core/test_converting"],
     "testing/breaking": ["core/test_frames"],
@@ -120,4 +120,4 @@ LAB = ["lab/test_learned", "lab/test_scores", "lab/test_invariance", "lab/test_r
 LAB += ["lab/test_data_check", "lab/test_augment", "lab/test_small_folders", "studies/test_paper_tasks"]
 # All that a run writes, again from the files.
 LAB += ["truth/test_images", "truth/test_table_order", "truth/test_segmentation", "truth/test_image_and_mask"]
-LAB += ["truth/test_foreign_volumes", "truth/test_picked_epoch"]
+LAB += ["truth/test_unlike", "truth/test_picked_epoch"]

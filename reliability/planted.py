@@ -131,7 +131,7 @@ _FUNCTIONAL = [
     Fault("functional/correlation.py::project", "out = x.max(2).values if",
           "out = x.amax(1, keepdim=True).max(2).values if", "maximum over channels too"),
     Fault("functional/correlation.py::project", "out = x.max(2).values if", "out = x.amax(2) if",
-          "gradient of the maximum compiled: NaN", "core/test_compiled_rounding"),
+          "gradient of the maximum compiled: NaN", "core/test_mixed_precision"),
     Fault("functional/regular.py::left_regular", "group.pull(h, points - x)", "group.pull(h, points) - x",
           "L_g: order of x and h"),
     Fault("functional/regular.py::left_regular", "(source / half).flip(-1)", "(source / half)",

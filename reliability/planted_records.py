@@ -250,7 +250,7 @@ TESTS = {
     "generated images moved by the network's group": "lab/test_elements",
     "tissue turned by numbers that no seed gives": "studies/test_data_pcam_augment",
     "cut images scored whole": TABLES + "networks_have_mean_deviation_and_students_interval",
-    "compiled anew at every step": "lab/test_near_grids",
+    "compiled anew at every step": "lab/test_elements",
     "generated digits turn clockwise": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
     "one stretch is a slant": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
     "affine digits leave the view": AFFINE + "affine_digits_stay_in_view",

@@ -1,4 +1,4 @@
-"""The site builds with warnings as errors, needs nothing from elsewhere, and its tutorials run."""
+"""The site builds with warnings as errors and runs its tutorials; its numbers are those of the result files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -120,3 +121,30 @@ def test_a_broken_link_fails_the_build(tmp_path: Path) -> None:
 def test_tutorials_run(script: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(script), run_name="__main__")
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    """benchmarks/page.py, which writes them."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import page
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    return page
+
+
+def test_pages_hold_what_was_measured(page: ModuleType) -> None:
+    documents, marks = page.measured(), 0
+    for file in page.PAGES:
+        text = file.read_text(encoding="utf-8")
+        marks += len(re.findall(r"<!-- [\w -]+ -->", text))
+        assert page.filled(text, documents) == text, f"{file}: run python benchmarks/page.py"
+    assert marks >= 16
+
+
+def test_another_number_on_a_page_is_noticed(page: ModuleType) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    wrong = re.sub(r"\d\.\d %", "0.1 %", text, count=1)
+    assert wrong != text
+    assert page.filled(wrong, page.measured()) == text

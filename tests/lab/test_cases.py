@@ -11,8 +11,7 @@ import tifffile
 import torch
 from PIL import Image
 
-from lab.scan_files import nifti
-from lab.segment_folder import discs
+from lab.data_files import discs, nifti
 from lab.small_runs import new_run
 from liespline import SO2, uniform
 from liespline.lab.data.samples import IGNORE

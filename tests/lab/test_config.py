@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.kinds_of_files import CONFIG
+from lab.damaged import CONFIG
 from liespline.lab.data import DataError
 from liespline.lab.runs.folder import Run
 from liespline.lab.settings import SETTINGS, Config, ConfigError, Network, Training

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lab.damaged import DAMAGES, Bomb, judge
-from lab.kinds_of_files import KINDS
+from lab.damaged import DAMAGES, KINDS, Bomb, judge
 from liespline.lab.runs.checkpoint import SafeCheckpoints
 from liespline.lab.runs.folder import Run
 from truth.shell import fails

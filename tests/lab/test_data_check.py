@@ -6,7 +6,7 @@ import tifffile
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
-from lab.segment_folder import discs
+from lab.data_files import discs
 from lab.test_data_volumes import VOLUMES, archive
 from liespline.lab.data import DataError
 from liespline.lab.data.pictures import read_array, read_picture, strict_pillow

@@ -6,7 +6,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from lab.scan_files import dicom_series, nifti
+from lab.data_files import dicom_series, nifti
 from liespline.lab.data import DataError
 from liespline.lab.data.patches import RandomPatches
 from liespline.lab.data.samples import IGNORE

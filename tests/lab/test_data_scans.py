@@ -8,7 +8,7 @@ import pydicom
 import pytest
 from scipy import ndimage
 
-from lab.scan_files import dicom_series, height_field, nifti
+from lab.data_files import dicom_series, height_field, nifti
 from liespline.lab.data import DataError
 from liespline.lab.data.scans import Reading, Scan, cube_side, resample
 from liespline.lab.data.scans.read import read_scan

@@ -13,7 +13,7 @@ from PIL import Image
 from sklearn.metrics import f1_score
 
 import liespline as liespline_package
-from lab.segment_folder import discs
+from lab.data_files import discs
 from lab.small_runs import new_run
 from lab.test_large import pyramid
 from liespline.lab.data import DataError

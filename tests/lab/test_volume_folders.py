@@ -9,8 +9,7 @@ import pytest
 import torch
 
 import liespline as liespline_package
-from lab.blob_scans import CT, blob_dicom, blob_nifti
-from lab.scan_files import dicom_series, nifti
+from lab.data_files import CT, blob_dicom, blob_nifti, dicom_series, nifti
 from lab.small_runs import new_run
 from liespline.lab.data import DataError
 from liespline.lab.evaluation.external import score_file

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.official_celeba import Official, official, size_of, table
+from lab.data_files import Official, official, size_of, table
 from liespline.lab.data import DataError
 from studies.data import celeba, celeba_prepare
 from studies.data.synthetic import faces

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab.official_celeba import LIST, WHO, edit, official, table
+from lab.data_files import LIST, WHO, edit, official, table
 from liespline.lab.data import DataError
 from studies.data import celeba
 

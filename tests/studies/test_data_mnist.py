@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from lab.mnist_files import idx, small_mnist
+from lab.data_files import idx, small_mnist
 from liespline.lab.data import DataError, Split
 from liespline.lab.tasks import find_task
 from studies.data import mnist

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 from scipy import ndimage
 
-from lab.scan_files import nifti
+from lab.data_files import nifti
 from liespline.lab.data.augment import Augmentation, Draws, words_of
 from liespline.lab.data.samples import IGNORE
 from liespline.lab.settings import ConfigError

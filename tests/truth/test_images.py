@@ -1,4 +1,4 @@
-"""A run on class folders, and one on a table: every number that they write, again from the files; and its interval."""
+"""Runs on class folders, tables and images of any channels: every number that they write, again from the files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+import tifffile
 import torch
 from safetensors import safe_open
 from scipy.optimize import brentq
@@ -14,6 +15,7 @@ from scipy.special import softmax
 from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+from liespline.lab import load
 from liespline.lab.evaluation.evaluate import success_interval
 from truth.road import NEAR, Road, answered, ended, of_classes
 
@@ -191,3 +193,39 @@ def test_the_interval_of_a_run_is_over_its_images(points):
     limits = bootstrap((rates,), np.mean, method="percentile", n_resamples=20_000, rng=1).confidence_interval
     step = 1 / rates.size / 2  # means of so few images lie on a lattice
     assert points.results()["interval"]["success"] == pytest.approx([limits.low, limits.high], abs=step)
+
+
+SMALL = tuple("--elements 2 --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split())
+
+
+@pytest.mark.parametrize(("channels", "dtype"), [(2, np.uint8), (5, np.uint16), (3, np.float32), (1, np.float32)])
+def test_images_take_tiff_of_any_channels(tmp_path, channels, dtype):
+    """What `predict` says of a file is what the network says of its samples by numpy."""
+    draw, root = np.random.default_rng(channels), tmp_path / "set"
+    for name, bright in (("dark", 60), ("light", 120)):
+        (root / name).mkdir(parents=True)
+        for i in np.random.default_rng(0).permutation(8):
+            values = (draw.random((17, 19, channels)) * bright).astype(dtype)
+            plan = None if channels == 1 else "contig"
+            stored = values[..., 0] if channels == 1 else values
+            tifffile.imwrite(root / name / f"{i}.tif", stored, photometric="minisblack", planarconfig=plan)
+    ended(0, "train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)
+    net, file = load(tmp_path / "run"), root / "light" / "3.tif"
+    assert net.signature.in_channels == channels
+    samples = np.atleast_3d(tifffile.imread(file)).astype(np.float32)
+    samples = samples if dtype == np.float32 else samples / np.float32(np.iinfo(dtype).max)
+    with torch.no_grad():
+        shares = net(torch.from_numpy(samples).movedim(-1, 0)[None])[0].double().softmax(0).numpy()
+    out = ended(0, "predict", tmp_path / "run", file, "--json")[0]
+    assert list(json.loads(out)[0]["probabilities"].values()) == pytest.approx(shares, abs=1e-6)
+
+
+def test_odd_ones_are_named(tmp_path):
+    root = tmp_path / "set"
+    for name in ("a", "b"):
+        (root / name).mkdir(parents=True)
+        for i in range(4):
+            values = np.full((16, 16, 4 if (name, i) == ("b", 2) else 5), i, np.uint8)
+            tifffile.imwrite(root / name / f"{i}.tif", values, photometric="minisblack", planarconfig="contig")
+    said = ended(2, "train", "images", "--data", root, "--out", tmp_path / "run", *SMALL)[1]
+    assert "b/2.tif: has 4 channels of uint8 where 7 images have 5 channels of uint8; save all alike" in said
