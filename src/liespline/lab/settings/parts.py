@@ -88,8 +88,9 @@ class Network:
         None, "From a stage on, counted from 0, only so much of the group: so2, o2, so3, axial, scale or none.",
         SPECIAL, metavar="STAGE=GROUP",
     )  # fmt: skip
-    project: Literal["max", "bispectrum"] = setting(
-        "max", "What is kept of the group in the end; bispectrum, of so2: all but the orientation of each channel.",
+    project: Literal["max", "bispectrum", "joint-bispectrum"] = setting(
+        "max", "What is kept of the group in the end; bispectrum, of so2: all but the orientation, of each channel by "
+        "itself or of all together.",
         SPECIAL, ADVANCED,
     )  # fmt: skip
     tta_grids: int = setting(
