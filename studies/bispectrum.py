@@ -1,4 +1,4 @@
-"""Rotated digits: what is kept of 16 orientations in the end, the maximum or the bispectrum, of each channel or of all together."""
+"""Rotated digits: of 16 orientations, the maximum is kept in the end, or the bispectrum of each channel, or of all."""
 
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import RECIPE
@@ -17,6 +17,7 @@ STUDY = Study(
     },
     seeds=5,
     rows=[
-        Row("bispectrum", "max"), Row("joint", "max"), Row("bispectrum-half", "max"), Row("bispectrum-half", "max-half"),
+        Row("bispectrum", "max"), Row("joint", "max"), Row("bispectrum-half", "max"),
+        Row("bispectrum-half", "max-half"),
     ],
 )  # fmt: skip
