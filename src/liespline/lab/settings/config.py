@@ -66,7 +66,7 @@ class Config:
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", SPECIAL, ge=4, le=4096, metavar="N"
     )
     intensity_range: Interval = setting(
-        None, "Intensities of volumes that become 0 to 1; else each volume is normalised by itself.",
+        None, "Intensities that become 0 to 1; else normalised per volume.",
         SPECIAL, metavar="LOW,HIGH",
     )  # fmt: skip
     spacing: Number | None = setting(
