@@ -17,6 +17,8 @@ from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
+PRODUCTS = ("elements", "basis", "size", "kernel_size")
+"""Settings of several numbers that are written as 8x4."""
 Defaults = Callable[[str, str | None], "Config"]
 """The defaults of a task, from its name and the folder of its module."""
 USUAL: dict[str, dict[str, Any]] = {
@@ -161,9 +163,7 @@ class Config:
             if name in left_out:
                 del part[name]
             elif isinstance(part[name], tuple):
-                part[name] = (
-                    written(part[name]) if name in ("elements", "basis", "size", "kernel_size") else list(part[name])
-                )
+                part[name] = written(part[name]) if name in PRODUCTS else list(part[name])
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 
