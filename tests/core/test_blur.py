@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import liespline as ls
 from liespline import functional, ops, testing
@@ -170,3 +171,18 @@ def test_compilers_and_transforms_follow(grid: ls.Grid, side: int) -> None:
             torch.func.jvp(layer, (x,), (x,))[1] + layer.bias.view(-1, *(1,) * (x.ndim - 2)), right
         )
     torch.compiler.reset()
+
+
+@pytest.mark.parametrize("path", ["blurred", "blocks"])
+def test_layers_without_numbers_know_their_shapes(path: str) -> None:
+    def run() -> Tensor:
+        lift, first, last = ls.Lift(1, 2, 5, CUBE), ls.GConv(2, 2, 5, CUBE, padding=2), ls.GConv(2, 3, 1, CUBE)
+        return last(first(lift(torch.randn(2, 1, 6, 6, 6))))
+
+    with ops.use(path):
+        with FakeTensorMode():
+            out = run()
+            out.sum().backward()
+        assert out.shape == (2, 3, 24, 2, 2, 2)
+        with torch.device("meta"):
+            assert run().shape == out.shape
