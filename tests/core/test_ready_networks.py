@@ -205,6 +205,23 @@ def test_checkpoints_are_the_same_when_compiled() -> None:
         assert torch.allclose(one.grad, other.grad)
 
 
+class Labelled(torch.Tensor):
+    """As MONAI's: a tensor that carries something, and computes as any other."""
+
+
+def test_checkpoints_take_tensors_of_other_classes() -> None:
+    net = models.unet(1, 2, CUBE, widths=(2, 3), kernel_size=3, checkpoint=True)
+    x = torch.randn(1, 1, 16, 16, 16)
+    net(x).square().sum().backward()
+    expected = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    net(x.as_subclass(Labelled)).square().sum().backward()
+    for p, grad in zip(net.parameters(), expected, strict=True):
+        assert torch.allclose(p.grad, grad, atol=1e-5)
+    with torch.no_grad():
+        assert type(net(x.as_subclass(Labelled))) is Labelled
+
+
 def test_a_checkpointed_resnet_learns_the_same_and_keeps_less() -> None:
     """Gradients, what batch norm remembers of one batch, and the bytes that wait for the backward pass."""
     net, same = (
