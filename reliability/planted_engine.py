@@ -87,7 +87,7 @@ _PATHS = [
           "splines that differ are blurred as one", "core/test_blur::test_samples_that_are_no_one_spline_have_none"),
     Fault("ops/blur.py::blur_of", "(size != size[0]).any() or size[0] < 1", "size[0] < 1",
           "splines that are cut off are placed as if whole",
-          "core/test_blur::test_it_is_found_where_centres_keep_their_lattice"),
+          "core/test_blur::test_samples_that_are_no_one_spline_have_none"),
     Fault("ops/blur.py::factors", "toeplitz(line[None, :, None], n, 1, border)",
           "toeplitz(line[None, :, None], n, 1, padding[0])", "blurred with the first axis' zeros around all",
           "core/test_blur::test_products_along_axes_keep_the_order_in_memory"),

@@ -97,6 +97,10 @@ def test_samples_that_are_no_one_spline_have_none() -> None:
     assert blur.blur_of(samples) is None
     samples[0, :2, :2, 0] = samples[0, 2:, 1:3, 1] = torch.eye(2).double() + 1  # no product
     assert blur.blur_of(samples) is None
+    samples[0, :2, :2, 0] = spline
+    samples[0, :, :, 1] = 0
+    samples[0, 3, 3, 1] = 1  # cut off to a single sample
+    assert blur.blur_of(samples) is None
 
 
 @pytest.mark.parametrize("order", list(Order))
