@@ -82,6 +82,7 @@ kernels: .venv/ready
 
 # Other people's tools with our networks in them, each in an environment of its own: build/stacks/NAME, of what
 # tests/stacks/NAME.txt asks for, runs tests/stacks/test_NAME.py. `make stacks STACKS=monai` runs that one.
+# Where such a file names a torch, for torchvision's sake, that one is taken in place of ours.
 STACKS ?= $(patsubst tests/stacks/%.txt,%,$(wildcard tests/stacks/*.txt))
 .PRECIOUS: build/stacks/%/ready
 stacks: $(STACKS:%=stack-%)
@@ -92,8 +93,8 @@ stack-%: build/stacks/%/ready
 
 build/stacks/%/ready: tests/stacks/%.txt constraints.txt
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
-	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)" -r $< -e .
+	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(cat $^ | grep -m 1 '^torch==')"
+	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(cat $^ | grep -m 1 '^torch==')" -r $< -e .
 	touch $@
 
 # Reports and pages are tested in a real browser; without one, and without root to install one, those tests are left out.

@@ -6,7 +6,7 @@ EXPLAINED = {
     "grids/repulsion.py: steepest = 7 if points.shape[1] < 256 else 2": (
         "a border between few points and many: 256 themselves are spread well either way"
     ),
-    "ops/plan.py: direction = torch.linspace(1.0, 3.0, rows.shape[1], dtype=rows.dtype).sqrt()": (
+    "ops/tables.py: direction = torch.linspace(1.0, 3.0, rows.shape[1], dtype=rows.dtype).sqrt()": (
         "any direction that tells rows apart will do; the comparison behind it is exact"
     ),
     "ops/correlate/fourier.py: "

@@ -3,13 +3,13 @@
 from fault import Fault
 
 _PATHS = [
-    Fault("ops/plan.py::_fields", "int(used.sum(1).max()) <= 1", "int(used.sum(1).max()) <= 2",
+    Fault("ops/tables.py::fields_of", "int(used.sum(1).max()) <= 1", "int(used.sum(1).max()) <= 2",
           "plan drops fields that count"),
-    Fault("ops/plan.py::_table", "append((group, group * width + place))", "append((group, group * width))",
+    Fault("ops/tables.py::table_of", "append((group, group * width + place))", "append((group, group * width))",
           "gradient reads other blocks"),
-    Fault("ops/plan.py::_table", "if label >= 0}) for line", "if label > 0}) for line",
+    Fault("ops/tables.py::table_of", "if label >= 0}) for line", "if label > 0}) for line",
           "plan forgets the first field"),
-    Fault("ops/plan.py::_table", "min(lines[0]) if together else None", "min(lines[0])",
+    Fault("ops/tables.py::table_of", "min(lines[0]) if together else None", "min(lines[0])",
           "fields apart from each other read as neighbours"),
     Fault("ops/plan.py::kept", "torch.inference_mode(False), torch.no_grad():  # a later",
           "torch.no_grad():  # a later", "what evaluation keeps cannot train"),
@@ -54,7 +54,7 @@ _PATHS = [
           "what a transform saw is kept", "core/test_decide::test_nothing_is_kept_of_what_a_transform_saw"),
     Fault("ops/correlate/whole.py::kernel_at_once", "movedim((2, -1), (1, 3))", "movedim((2, -1), (1, 4))",
           "a kernel by one product in another order", "core/test_decide::test_one_product_is_the_kernel"),
-    Fault("ops/choose.py::_pick", "worth < least", "worth > least", "the dearest path is taken"),
+    Fault("ops/decide.py::_pick", "worth < least", "worth > least", "the dearest path is taken"),
     Fault("ops/choose.py::fuses", "and not transformed()", "", "the fused norm under transforms",
           "core/test_versions::test_interpreted_kernels"),
     Fault("ops/operator.py::Differentiable.__call__", "if transformed():", "if False:",
@@ -108,7 +108,7 @@ _PATHS = [
     Fault("ops/plan.py::Plan.moved", "home=self, blur=None, centres=None", "home=self",
           "a layer that was moved reads centres on the old samples",
           "core/test_blur::test_a_layer_that_was_moved_between_samples_is_not_blurred"),
-    Fault("ops/choose.py::_decide", "price < _WORTH[name] * lowest", "True", "small layers are blurred",
+    Fault("ops/decide.py::decide", "price < _WORTH[name] * lowest", "True", "small layers are blurred",
           "core/test_blur::test_large_layers_are_blurred_and_small_ones_are_not"),
     Fault("ops/trust.py::_wrong", "version is None or version in RAN or", "True or",
           "kernels on a Triton they never ran with are trusted", "core/test_versions::test_interpreted_kernels"),
@@ -117,7 +117,7 @@ _PATHS = [
           "core/test_versions::test_kernels_say_what_the_installed_triton_lacks"),
     Fault("testing/engine.py::_hook", "latest = asked.pop()", "latest = asked[0]",
           "the engine's report shows the first layer's path for all", "core/test_cudnn_search"),
-    Fault("ops/choose.py::prices", "_of_fields(changed(q, forced=path.name), plan)", "_of_fields(q, plan)",
+    Fault("ops/decide.py::prices", "_of_fields(changed(q, forced=path.name), plan)", "_of_fields(q, plan)",
           "the price of the cheapest path is shown for all", "core/test_cudnn_search"),
 ]  # fmt: skip
 

@@ -39,6 +39,11 @@ def plain(x: Tensor) -> bool:
     return type(x) is Tensor or type(x) is torch.nn.Parameter
 
 
+def unlabelled(x: Tensor) -> Tensor:
+    """A tensor of a class that computes as torch's own, such as MONAI's `MetaTensor`, as one of torch's own."""
+    return x.as_subclass(Tensor) if type(x).__torch_dispatch__ is Tensor.__torch_dispatch__ else x
+
+
 def recorded() -> bool:
     """Say whether torch.jit.trace is at work."""
     return torch._C._get_tracing_state() is not None

@@ -103,3 +103,20 @@ def test_a_unet_of_thick_slices() -> None:
             close(net(x.rot90(1, (-2, -1))), net(x).rot90(1, (-2, -1)), 1e-10)
     with pytest.raises(ValueError, match=r"unet: kernel_size = \(5, 5\) has 2 numbers, must have 3"):
         ls.models.unet(1, 2, grid, kernel_size=(5, 5))
+
+
+@pytest.mark.parametrize("window", [(1, 3, 3), (3, 5, 5)])
+def test_a_classifier_of_thick_slices(window: tuple[int, ...]) -> None:
+    """Quarter turns about the axis change nothing, about another one something."""
+    net = ls.models.classifier(
+        1, 2, ls.uniform(Axial(ls.SO2(), 0), 4), widths=(2, 3, 3), kernel_size=window, activation="silu", dropout=0.0
+    ).double()
+    x = torch.randn(2, 1, 8, 8, 8, dtype=X64)
+    net(x)  # in training: statistics of the norms
+    net.eval()
+    assert {layer.kernel_size for layer in net.modules() if isinstance(layer, Lift | GConv)} == {window}
+    with torch.no_grad():
+        close(net(x.rot90(1, (-2, -1))), net(x), 1e-10)
+        assert (net(x.rot90(1, (-3, -1))) - net(x)).abs().max() > 1e-4
+    with pytest.raises(ValueError, match=r"classifier: kernel_size = \(3, 3\) has 2 numbers, must have 3"):
+        ls.models.classifier(1, 2, ls.uniform(ls.SO3(), 12), kernel_size=(3, 3))

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 import liespline as ls
 from liespline import ops
 from liespline.models.kernels import h_basis
-from liespline.ops import choose, plan
+from liespline.ops import choose, decide, plan
 from liespline.ops.correlate import cudnn, reference, triton, whole
 from liespline.ops.layout import Order
 from liespline.ops.path import Choice, Question
@@ -44,7 +44,7 @@ def on_a_gpu(layer: ls.GConv, **changes: Any) -> Choice:
         "auto", torch.device("cuda"), True, torch.bfloat16, False, 64, (layer.in_channels, len(layer.grid)),
         layer.out_channels, (42,) * d, (38,) * d, layer.window.sizes, (1,) * d, (0,) * d, Order.CHANNELS, False, False,
     )  # fmt: skip
-    return choose._decide(question._replace(**changes), layer.plan)
+    return decide.decide(question._replace(**changes), layer.plan)
 
 
 def test_a_gpu_takes_our_kernels_where_they_pay_and_only_where_nobody_transforms_them(kernels: None) -> None:

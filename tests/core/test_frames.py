@@ -252,8 +252,9 @@ def test_ready_networks_are_restricted():
         READY["resnet"](restrict={2: TURNS})
     with pytest.raises(ValueError, match="restrict names stage 0, must be a whole number from 1 to 2"):
         READY["classifier"](restrict={0: TURNS})
-    with pytest.raises(ValueError, match="checkpoint = True with breaking"):
-        READY["unet"](breaking=True, checkpoint=True)
+    for name in ("unet", "resnet"):
+        with pytest.raises(ValueError, match="checkpoint = True with breaking"):
+            READY[name](breaking=True, checkpoint=True)
 
 
 @pytest.mark.parametrize("kernel", ["dense", "local", "pointwise"])

@@ -8,7 +8,7 @@ import torch
 
 import liespline as ls
 from liespline.models.kernels import h_basis
-from liespline.ops import choose
+from liespline.ops import decide
 from liespline.ops.correlate import cudnn, triton
 from liespline.ops.correlate.hopper import operators, tiles
 from liespline.ops.layout import Order, output_size
@@ -34,7 +34,7 @@ def test_one_window_is_chosen_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> 
 
     def chosen(channels: int, **changes: Any) -> Path:
         own = ls.GConv(channels, channels, 5, SIXTEEN, h_basis=h_basis(SIXTEEN, "local", 3, degree=1))
-        (path,) = choose._decide(question(own, **changes), own.plan).paths
+        (path,) = decide.decide(question(own, **changes), own.plan).paths
         return path
 
     ours, whole = operators.PATH, cudnn.PATH

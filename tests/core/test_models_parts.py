@@ -94,7 +94,7 @@ def test_windows_of_the_papers_network_pool_by_two_two_and_three():
 
 def test_only_what_is_smaller_than_a_window_is_padded():
     x = torch.rand(1, 1, 2, 4, 9, 3)
-    padded = AtLeast(5)(x)
+    padded = AtLeast((5, 5, 5))(x)
     assert padded.shape == (1, 1, 2, 6, 9, 5)
     assert torch.equal(padded[..., 1:5, :, 1:4], x)
-    assert AtLeast(3)(x) is x
+    assert AtLeast((3, 3, 3))(x) is x

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 import liespline as ls
 from liespline.models.celeba import scale_grid
 from liespline.models.kernels import h_basis
-from liespline.ops import plan
+from liespline.ops import plan, tables
 from liespline.ops.correlate import banded, cudnn, fields, whole
 
 from .path_cases import assert_same
@@ -155,5 +155,5 @@ def test_a_scale_reads_its_neighbours_as_a_view() -> None:
 
 def test_only_neighbours_are_a_view() -> None:
     reads = torch.tensor([[0, 1], [0, 2], [2, 3]])
-    assert [plan._table(line[None], 4).start for line in reads] == [0, None, 2]
-    assert plan._table(reads, 4).start is None  # several groups
+    assert [tables.table_of(line[None], 4).start for line in reads] == [0, None, 2]
+    assert tables.table_of(reads, 4).start is None  # several groups

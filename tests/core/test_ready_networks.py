@@ -205,6 +205,45 @@ def test_checkpoints_are_the_same_when_compiled() -> None:
         assert torch.allclose(one.grad, other.grad)
 
 
+class Labelled(torch.Tensor):
+    """As MONAI's: a tensor that carries something, and computes as any other."""
+
+
+def test_checkpoints_take_tensors_of_other_classes() -> None:
+    net = models.unet(1, 2, CUBE, widths=(2, 3), kernel_size=3, checkpoint=True)
+    x = torch.randn(1, 1, 16, 16, 16)
+    net(x).square().sum().backward()
+    expected = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    net(x.as_subclass(Labelled)).square().sum().backward()
+    for p, grad in zip(net.parameters(), expected, strict=True):
+        assert torch.allclose(p.grad, grad, atol=1e-5)
+    with torch.no_grad():
+        assert type(net(x.as_subclass(Labelled))) is Labelled
+
+
+def test_a_checkpointed_resnet_learns_the_same_and_keeps_less() -> None:
+    """Gradients, what batch norm remembers of one batch, and the bytes that wait for the backward pass."""
+    net, same = (
+        ready("resnet", widths=(2, 3), dropout=0.0, checkpoint=checkpoint).double() for checkpoint in (True, False)
+    )
+    same.load_state_dict(net.state_dict())
+    x, kept = torch.randn(2, 2, 20, 20).double(), []
+    for run in (net, same):
+        sizes: dict[int, int] = {}
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda t, sizes=sizes: sizes.update({t.data_ptr(): t.nbytes}) or t, lambda t: t
+        ):
+            out = run(x).square().sum()
+        kept.append(sum(sizes.values()))
+        out.backward()
+    for one, other in zip(net.state_dict().values(), same.state_dict().values(), strict=True):
+        assert torch.equal(one, other)
+    for one, other in zip(net.parameters(), same.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad)
+    assert kept[0] < 0.8 * kept[1]
+
+
 def test_field_dropout_drops_whole_fields_in_training_only() -> None:
     layer, x = FieldDropout(0.4), torch.ones(400, 5, 3, 4, 4)
     fields = layer(x).flatten(2)

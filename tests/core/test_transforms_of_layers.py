@@ -18,7 +18,7 @@ from torch.torch_version import TorchVersion
 
 import liespline as ls
 from liespline import ops
-from liespline.ops import choose
+from liespline.ops import choose, decide
 from liespline.ops.correlate import cudnn, triton
 from liespline.ops.correlate.hopper import operators as hopper
 from liespline.ops.depthwise import hopper as depthwise
@@ -30,9 +30,9 @@ X64 = torch.float64
 @pytest.fixture
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose what a GPU would: its convolution by cuDNN is made of torch's operators, which run on a CPU too."""
-    ordinary = choose._decide
+    ordinary = decide.decide
     gpu = torch.device("cuda")
-    monkeypatch.setattr(choose, "_decide", lambda q, plan: ordinary(changed(q, device=gpu, cuda=True), plan))
+    monkeypatch.setattr(decide, "decide", lambda q, plan: ordinary(changed(q, device=gpu, cuda=True), plan))
     monkeypatch.setattr(choose, "traced", lambda x: True)  # what is traced is remembered nowhere
     torch.compiler.reset()
 

@@ -10,7 +10,7 @@ import torch
 
 from lab.data_files import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Lift, Product, Project, Scale, SplineBasis, local, uniform
-from liespline.lab.networks import Signature
+from liespline.lab.networks import Signature, build
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
@@ -137,6 +137,27 @@ def test_axial_groups_leave_their_axis_alone(axis):
         grid = make_grid(Network(group=group, elements=count, axis=axis), 3)
         assert len(grid) == count
         assert torch.equal(grid.group.matrix(grid.elements)[:, :, axis], torch.eye(3)[axis].expand(count, 3).double())
+
+
+def test_windows_of_thick_slices_are_settings():
+    signature = Signature(1, (16, 16, 16), ("a", "b"))
+    for name in ("volumes", "segment"):
+        config = find_task(name).configured(DEFAULTS[name], group="axial", axis=0, kernel_size="1x5x5", widths=(2, 3))
+        assert config.network.kernel_size == (1, 5, 5)
+        assert (config.network.elements, config.network.kernel, config.network.basis) == (8, "local", 3)
+        assert Config.from_yaml(config.to_yaml(), "here") == config
+        made = build(config, signature)
+        lifts = [layer for layer in made.modules() if isinstance(layer, Lift)]
+        assert [(layer.kernel_size, layer.out_grid.group.axis) for layer in lifts] == [((1, 5, 5), 0)]
+    resnet = DEFAULTS["volumes"].updated(group="axial", elements=8, network="resnet", kernel_size=(1, 5, 5))
+    with pytest.raises(ConfigError, match="kernel_size = 1x5x5: --network resnet takes one number"):
+        build(resnet, signature)
+    with pytest.raises(ValueError, match=r"kernel_size = \(1, 5, 5\) has 3 numbers, must have 2"):
+        build(DEFAULTS["images"].updated(kernel_size=(1, 5, 5)), Signature(1, (32, 32), ("a", "b")))
+    with pytest.raises(
+        ConfigError, match=r"kernel_size = \(5, 5\): must be from 1 to 101, or three of them for volumes"
+    ):
+        DEFAULTS["segment"].updated(kernel_size="5x5")
 
 
 def test_other_wrong_groups_are_named():

@@ -1,5 +1,12 @@
 """MONAI: its sliding windows, losses and configurations take our networks as they are, and `convert` takes its own."""
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nibabel
+import numpy as np
 import pytest
 import torch
 from monai.bundle import ConfigParser
@@ -90,3 +97,32 @@ def test_dynunet_is_converted() -> None:
     net.train()(volume).sum().backward()
     assert net.eval()(volume).shape == plain.eval()(volume).shape
     assert spread_of_change(net, volume) < 1e-4
+
+
+def test_the_bundle_trains_and_predicts(tmp_path: Path) -> None:
+    """docs/monai_bundle, by MONAI's own command; its masks are those of the network it kept."""
+    for folder in ("images", "labels"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    affine = np.diag([1.0, 1.0, 2.0, 1.0])
+    for i in range(6):
+        ball = (np.linalg.norm(np.indices((14, 12, 13)).T - (6, 5 + i % 3, 6), axis=-1).T < 4).astype(np.float32)
+        image = ball + 0.3 * np.random.default_rng(i).normal(size=ball.shape).astype(np.float32)
+        for folder, values in (("images", image), ("labels", ball.astype(np.uint8))):
+            nibabel.save(nibabel.Nifti1Image(values, affine), tmp_path / "data" / folder / f"{i}.nii.gz")
+    bundle = tmp_path / "bundle"
+    shutil.copytree(Path(__file__).parents[2] / "docs" / "monai_bundle", bundle)
+    options = ["--dataset_dir", tmp_path / "data", "--patch", "[12,12,12]", "--network_def#widths", "[2,3]"]
+    both = "['configs/train.yaml','configs/inference.yaml']"
+    for config, more in (("configs/train.yaml", ("--epochs", "2")), (both, ())):
+        run = [sys.executable, "-m", "monai.bundle", "run", "--config_file", config, *options, *more]
+        found = subprocess.run(run, cwd=bundle, capture_output=True, text=True)
+        assert found.returncode == 0, found.stderr[-3000:]
+    net = ls.models.unet(1, 3, GRID, widths=(2, 3), norm="instance").eval()
+    net.load_state_dict(torch.load(bundle / "models" / "model.pt", weights_only=True))
+    mask = nibabel.load(bundle / "masks" / "0.nii.gz")
+    image = torch.tensor(nibabel.load(tmp_path / "data" / "images" / "0.nii.gz").get_fdata(dtype=np.float32))
+    image = ((image - image.mean()) / image.std(correction=0))[None, None]
+    with torch.no_grad():
+        logits = SlidingWindowInferer((12, 12, 12), 4, 0.5, "gaussian")(image, net)
+    assert (logits.argmax(1)[0].numpy() == mask.get_fdata()).mean() > 0.999
+    assert np.array_equal(mask.affine, affine)

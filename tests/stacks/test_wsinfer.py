@@ -43,10 +43,10 @@ def test_wsinfer_gives_the_probabilities_of_the_network(tmp_path: Path) -> None:
 
     # Without a network WSInfer cannot fetch its list of models, which it wants to see even where none is asked for.
     (tmp_path / REGISTRY.parent).mkdir()
-    (tmp_path / REGISTRY).write_text(json.dumps({"spec_version": "1.0", "models": {}}))
+    (tmp_path / REGISTRY).write_text(json.dumps({"models": {}}))
     told = {"HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "WSINFER_FORCE_CPU": "1", "TQDM_DISABLE": "1"}
     command = [Path(sys.executable).with_name("wsinfer"), "run", "--wsi-dir", "slides", "--results-dir", "found"]
-    command += ["--config", "net/config.json", "--model-path", "net/torchscript_model.pt", "--num-workers", "0"]
+    command += ["--config", "net/config.json", "--model-path", "net/torchscript_model.pt", "--num-workers", "1"]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | told, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     with (tmp_path / "found" / "model-outputs-csv" / "made-up.csv").open() as stream:

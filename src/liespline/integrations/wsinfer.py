@@ -41,7 +41,8 @@ def write_wsinfer(
         warnings.simplefilter("ignore")  # that TorchScript is old: WSInfer reads nothing else; sizes are constants
         if (found := tuple(plain(patches).shape)) != (2, len(classes)):
             raise ValueError(f"write_wsinfer: patches {tuple(patches.shape)} give {found}, not a logit per {classes}")
-        traced = torch.jit.trace(plain, patches, check_trace=False)
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.jit.save(torch.jit.trace(plain, patches, check_trace=False), os.fspath(folder / "torchscript_model.pt"))
     config = {
         "spec_version": "1.0",
         "architecture": "liespline",
@@ -51,6 +52,4 @@ def write_wsinfer(
         "class_names": classes,
         "transform": [{"name": "Resize", "arguments": {"size": side}}, {"name": "ToTensor"}],
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.jit.save(traced, os.fspath(folder / "torchscript_model.pt"))
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

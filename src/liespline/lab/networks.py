@@ -5,6 +5,7 @@ The configuration and the signature say all there is to know: a trained network 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from torch import Tensor, nn
 
 from .. import models
+from .._check import sizes
 from ..grids import Grid
 from ..models.classifier import classifier
 from ..models.kit import wide
@@ -138,15 +140,20 @@ def _general(config: Config, signature: Signature) -> nn.Module:
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
     grid = make_grid(network, len(signature.space))
-    if (network.kernel_size ** len(signature.space)) ** 2 * len(grid) > MOST_SAMPLES:
+    if (
+        math.prod(sizes("network", "kernel_size", network.kernel_size, len(signature.space))) ** 2 * len(grid)
+        > MOST_SAMPLES
+    ):
         raise ConfigError(
-            f"kernel_size = {network.kernel_size} with elements = {written(network.elements)}: windows this large are "
-            "not made"
+            f"kernel_size = {written(network.kernel_size)} with elements = {written(network.elements)}: "
+            "windows this large are not made"
         )
     options = _sizes(network, grid) | {"dropout": network.dropout, "disc": network.circular_mask}
     options["project"] = network.project
     shape = signature.in_channels, len(signature.classes), grid
     if network.network == "resnet":
+        if isinstance(network.kernel_size, tuple):
+            raise ConfigError(f"kernel_size = {written(network.kernel_size)}: --network resnet takes one number")
         made = resnet(*shape, **options)
     else:
         made = classifier(*shape, stride=network.stride, **options)
@@ -185,7 +192,9 @@ def _pcam(config: Config, signature: Signature) -> nn.Module:
     """
     choice = config.network
     if choice.kernel_size not in (5, 7):
-        raise ConfigError(f"kernel_size = {choice.kernel_size}: the paper's network has 5, or 7 to hold splines whole")
+        raise ConfigError(
+            f"kernel_size = {written(choice.kernel_size)}: the paper's network has 5, or 7 to hold splines whole"
+        )
     shape = ("separable", "widths", "parameters", "circular_mask")
     for name in (*shape, "dropout", "activation", "smooth", "breaking", "restrict", "project", "norm"):
         if config[name] != SETTINGS[name].default:
@@ -210,9 +219,10 @@ def fitting_widths(defaults: Network, network: Network, space: tuple[int, ...]) 
 
     The size is halved after every second layer, and only the last one does not pad.
     """
-    side, last = (min(space) - 1) // network.stride + 1, wide(network.kernel_size, len(space))
+    windows = [wide(side, len(space)) for side in sizes("network", "kernel_size", network.kernel_size, len(space))]
+    axes = [((side - 1) // network.stride + 1, window) for side, window in zip(space, windows, strict=True)]
     layers = 2
-    while kept(side, 2 ** (layers // 2)) >= last and layers < len(network.widths):
+    while all(kept(n, 2 ** (layers // 2)) >= last for n, last in axes) and layers < len(network.widths):
         layers += 1
     return network.widths[:layers] if network.widths == defaults.widths else network.widths
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from torch import nn
 
+from .._check import sizes
 from ..grids import Grid
 from ..nn import Centre, Downsample
 from .kit import Kit, Layers, finished
@@ -21,7 +22,7 @@ def classifier(
     grid: Grid,
     *,
     widths: Sequence[int] = (24, 32, 36, 36, 48, 64),
-    kernel_size: int = 5,
+    kernel_size: int | Sequence[int] = 5,
     kernel: str = "dense",
     n_k: int | Sequence[int] | None = None,
     separable: bool = False,
@@ -76,5 +77,6 @@ def classifier(
                 factor = 1
         return [*layers, *kit.head(factor * widths[-2], widths[-1], classes, dropout)]
 
-    layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
+    window = sizes("classifier", "kernel_size", kernel_size, grid.group.space_dim)
+    layers = Layers(window, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
     return finished(Chain(*build(network, widths, parameters, grid, layers, version)), layers)

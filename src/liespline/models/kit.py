@@ -42,7 +42,7 @@ class Layers(NamedTuple):
     """What all layers of a network have in common, as its user asked for it."""
 
     size: int | Size
-    """Of the windows in samples; one per axis only in U-Nets."""
+    """Of the windows in samples; one per axis not in ResNets."""
     kind: str
     n_k: int | Sequence[int] | None
     separable: bool
@@ -89,7 +89,7 @@ class Kit:
     def lift(self, inputs: int, outputs: int, *, stride: int = 1) -> nn.Module:
         """From an image to the group, in a wide window."""
         size = self._wide
-        padding = "same" if stride == 1 else (size - 1) // 2
+        padding = "same" if stride == 1 else tuple((side - 1) // 2 for side in size)
         return self._framed(
             self.first,
             outputs,
@@ -103,7 +103,7 @@ class Kit:
         Splines twice as wide hold little that every second sample cannot show. So it is as equivariant between the
         angles of the grid as a layer of common splines with `Downsample` behind it, and a stride alone is not.
         """
-        window = self._wide
+        window = self._wide[0]
         inner = window - 2 if window > 3 else window  # as many splines as the window would have
         size, basis = 2 * inner + 1, _twice_as_wide(inner, self.d)
         options = {"stride": 2, "padding": inner, "x_basis": basis, **self._options(size)}
@@ -173,10 +173,10 @@ class Kit:
         return self._make((inputs + 1) * outputs, lambda: _POINTS[self.d - 1](inputs, outputs, 1))
 
     @property
-    def _wide(self) -> Any:
-        """The window of the first and last layers, one number or one per axis."""
-        sides = self.kernel_size
-        return wide(sides, self.d) if isinstance(sides, int) else tuple(wide(side, self.d) for side in sides)
+    def _wide(self) -> Size:
+        """The window of the first and last layers."""
+        sides = (self.kernel_size,) * self.d if isinstance(self.kernel_size, int) else self.kernel_size
+        return tuple(wide(side, self.d) for side in sides)
 
     def _options(self, window: int | Size) -> dict[str, Any]:
         """What all layers share: no bias, since norms follow; a window of one sample sees no border."""
@@ -209,13 +209,13 @@ def _sees_around(window: int | Size) -> bool:
 class AtLeast(nn.Module):
     """Pad space, equally on both sides, where it is smaller than a window: with zeros, or about a disc."""
 
-    def __init__(self, size: int, mode: str = "zeros") -> None:
+    def __init__(self, size: Size, mode: str = "zeros") -> None:
         super().__init__()
         self.size, self.mode = size, mode
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return `(B, C, N_h, *space)` with at least `size` samples along each space axis."""
-        missing = tuple(max(0, (self.size - n + 1) // 2) for n in x.shape[3:])
+        """Return `(B, C, N_h, *space)` with at least as many samples along each space axis as `size` says."""
+        missing = tuple(max(0, (size - n + 1) // 2) for size, n in zip(self.size, x.shape[3:], strict=True))
         if not any(missing):
             return x
         padding = Padding(missing, missing)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
 from ..nn import Downsample
+from ..nn.norm import recomputed
 from .kit import Kit, Layers, finished
 from .pretrained import Pretrained, ready
 from .widths import build, checked, known, restrictions
@@ -40,6 +42,7 @@ def resnet(
     breaking: bool = False,
     restrict: Mapping[int, Grid] | None = None,
     parameters: int | None = None,
+    checkpoint: bool = False,
     version: int = 1,
 ) -> Pretrained:
     """A residual block for each width: x + conv(relu(norm(conv(relu(norm(x)))))).
@@ -52,7 +55,8 @@ def resnet(
     tuple of `(B, width, N_h, *space)`, one per stage, finest first. `field_dropout` acts in the blocks, `dropout`
     between the linear layers; `separable` takes layers of `SeparableGConv`; `activation`, `norm`, `project`,
     `smooth=True` and `breaking=True` are as in `classifier`. `restrict={2: grid}` goes on from stage 2, counted from 0,
-    on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn.
+    on the elements of a subgroup (`nn.Restrict`). `parameters` scales all widths to about that many numbers to learn;
+    `checkpoint` computes stages again in the backward pass instead of keeping them, as in `unet`.
 
     `version=2` is ResNet-18's plan: the first layer halves the image about its centre, and there are four stages of
     local kernels, whose widths are multiples of eight where these come within 3 % of `parameters`. A step takes less
@@ -82,7 +86,10 @@ def resnet(
         stem = first(in_channels, candidate[0])
         head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
-        return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head)
+        return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head, checkpoint)
+
+    if breaking and checkpoint:
+        raise ValueError("resnet: checkpoint = True with breaking = True: what is computed again would see no frame")
 
     layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
@@ -115,8 +122,16 @@ class Residual(nn.Module):
 class ResNet(Pretrained):
     """A lifting layer, stages of residual blocks, and a head, or a norm for the output of every stage."""
 
-    def __init__(self, stem: nn.Module, stages: list[nn.Sequential], norms: list[nn.Module], head: nn.Module) -> None:
+    def __init__(
+        self,
+        stem: nn.Module,
+        stages: list[nn.Sequential],
+        norms: list[nn.Module],
+        head: nn.Module,
+        checkpoint: bool = False,
+    ) -> None:
         super().__init__()
+        self.checkpoint = checkpoint
         self.stem, self.stages, self.norms, self.head = stem, nn.ModuleList(stages), nn.ModuleList(norms), head
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, ...]:
@@ -124,7 +139,7 @@ class ResNet(Pretrained):
         x = self.stem(x)
         pyramid = []
         for stage in self.stages:
-            x = stage(x)
+            x = recomputed(stage, x) if self.checkpoint and torch.is_grad_enabled() else stage(x)
             pyramid.append(x)
         if self.norms:
             return tuple(norm(feature) for norm, feature in zip(self.norms, pyramid, strict=True))

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from .._torch import traced, widened
+from .._torch import traced, unlabelled, widened
 from ..grids import Grid
 from ..ops import choose
 from .group_norm import InstanceNorm, LayerNorm
@@ -37,6 +37,8 @@ def recomputed(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
     options: dict[str, Any] = {"use_reentrant": False}
     if not torch.compiler.is_compiling():  # which follows no contexts, and itself computes again what reads, not writes
         options["context_fn"] = lambda: (nullcontext(), _seen_before())
+        # As they are in the backward pass, where torch leaves other classes out.
+        tensors = tuple(map(unlabelled, tensors))
     out: Tensor = checkpoint(function, *tensors, **options)
     return out
 

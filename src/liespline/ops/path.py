@@ -35,6 +35,7 @@ class Question(NamedTuple):
     order: Order  # of the input
     traced: bool  # by a compiler, which has no cost of launches, or by a tracer that follows shapes alone
     transformed: bool
+    alone: bool = False  # each field has a window of its own
     window: Size = ()
     elements: int = 1
     group: int = 1  # neighbouring elements that share the union of their fields

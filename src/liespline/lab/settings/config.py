@@ -161,7 +161,9 @@ class Config:
             if name in left_out:
                 del part[name]
             elif isinstance(part[name], tuple):
-                part[name] = written(part[name]) if name in ("elements", "basis", "size") else list(part[name])
+                part[name] = (
+                    written(part[name]) if name in ("elements", "basis", "size", "kernel_size") else list(part[name])
+                )
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

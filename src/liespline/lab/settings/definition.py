@@ -24,7 +24,7 @@ ADVANCED = "advanced"
 LATER = "later"
 """May change when a run is resumed: how long it trains, and where it computes."""
 MOST_ELEMENTS = 1000
-MOST_SIDE = 8192
+MOST_SIDES = {"size": 8192, "kernel_size": 101}
 SUBGROUPS = ("so2", "o2", "so3", "axial", "scale", "none")
 """What a network may be restricted to: those elements of its group that are in this one."""
 _STAGES = r"\d{1,3}=(GROUP)(,\d{1,3}=(GROUP))*".replace("GROUP", "|".join(SUBGROUPS))
@@ -136,10 +136,12 @@ def _counts(value: object, info: ValidationInfo) -> object:
 
 
 def _size(value: object, info: ValidationInfo) -> object:
-    value = _numbers(value, info)
+    value, most = _numbers(value, info), MOST_SIDES[str(info.field_name)]
     sides = value if isinstance(value, tuple) else (value,)
-    if len(sides) not in (1, 3) or any(isinstance(n, int) and not 1 <= n <= MOST_SIDE for n in sides):
-        raise ConfigError(f"size = {shown(value)}: must be from 1 to {MOST_SIDE:,}, or three of them for volumes")
+    if len(sides) not in (1, 3) or any(isinstance(n, int) and not 1 <= n <= most for n in sides):
+        raise ConfigError(
+            f"{info.field_name} = {shown(value)}: must be from 1 to {most:,}, or three of them for volumes"
+        )
     return value
 
 
@@ -191,8 +193,12 @@ Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ..
 """How many elements of a group: a whole number, or of a product one per factor."""
 
 
-Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
+Sides = Annotated[int | tuple[int, int, int], BeforeValidator(_size)]
 """One side, or three of a volume."""
+
+
+Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
+"""The same, or none."""
 
 
 Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]

@@ -13,6 +13,7 @@ from .definition import (
     Counts,
     Number,
     Shares,
+    Sides,
     Stages,
     Widths,
     checked_settings,
@@ -58,7 +59,7 @@ class Network:
         False, "Kernels that are products of one in space and one on the group: faster, with fewer parameters.",
         SPECIAL, ADVANCED,
     )  # fmt: skip
-    kernel_size: int = setting(5, "Side of the kernels in samples.", SPECIAL, ADVANCED, ge=1, le=101)
+    kernel_size: Sides = setting(5, "Side of the kernels in samples, or three for volumes: 1x5x5.", SPECIAL, ADVANCED)
     stride: int = setting(
         1, "Keep every n-th sample in the first layer, for large images.", SPECIAL, ADVANCED, ge=1, le=16
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from ..._check import sizes
 from ...models.resnet import WIDTHS
 from ...nn.resample import kept
 from ..data import Split, as_float
@@ -51,8 +52,11 @@ def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
     """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
     widths = WIDTHS[network.architecture]
     if network.architecture > 1:
-        stages = range(1, len(widths) // 2)
-        room = sum(kept(min(space), 2 ** (stage + 1)) >= network.kernel_size for stage in stages)
+        stages, window = (
+            range(1, len(widths) // 2),
+            max(sizes("network", "kernel_size", network.kernel_size, len(space))),
+        )
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in stages)
         widths = widths[: 2 * (1 + room)]
     return widths
 

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from ..._check import Size
 from ..layout import fields_last
 from ..path import Path, Question, lanes, move
-from ..plan import Keep, Part, Table
+from ..plan import Keep, Part
+from ..tables import Table
 from . import cudnn
 from .reference import doubled, volumes
 
