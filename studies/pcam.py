@@ -5,7 +5,8 @@ from typing import Any
 
 from liespline.lab.sweep.study import Row, Study
 from studies.networks import RELATIVE
-from studies.recipes import FAST, IN_DISC, LOCAL, OLD, PCAM, PLAIN, SEALED, SUBSET, TISSUE, VALID_AUC, shares
+from studies.recipes import FAST, IN_DISC, LOCAL, OLD, PCAM, PLAIN, SUBSET, TISSUE, VALID_AUC, shares
+from studies.recipes import SEALED as SEALED_DATA
 
 STUDY = Study(
     task="pcam",
@@ -97,7 +98,7 @@ NEW = {**RESNET_O2, "architecture": 2, "kernel": "local", "basis": 3}
 # ResNet-18's plan beside the ready ResNet of 0.2, at equal parameters, on PCam patches that no table scores.
 RESNET = Study(
     task="studies.paper.pcam:PCAM",
-    data=SEALED,
+    data=SEALED_DATA,
     protocol="117,000 parameters, in the largest disc alone. `new` has four stages, `three` the same without the last: "
     "their first stages are 2 and 4 channels wide. `even` and `mild` have three stages of equal and of slowly growing "
     "widths, `two` those of the old one.",
@@ -119,7 +120,7 @@ SMOOTH_O2 = {**IN_DISC["o2-12"], "architecture": 2, "kernel": "local", "basis": 
 # ReLU, SiLU and smooth networks on PCam patches that no table scores: how steady and how accurate they are.
 SMOOTH = Study(
     task="studies.paper.pcam:PCAM",
-    data=SEALED,
+    data=SEALED_DATA,
     protocol="The same network and recipe, activations alone differ; `smooth` also interpolates along H.",
     recipe={**TISSUE, "epochs": 8},
     networks={"relu": SMOOTH_O2, "silu": {**SMOOTH_O2, "activation": "silu"}, "smooth": {**SMOOTH_O2, "smooth": True}},
