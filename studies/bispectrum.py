@@ -1,4 +1,4 @@
-"""Rotated digits: what is kept of 16 orientations in the end, the maximum or the bispectrum."""
+"""Rotated digits: of 16 orientations, the maximum is kept in the end, or the bispectrum of each channel, or of all."""
 
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import RECIPE
@@ -12,11 +12,12 @@ STUDY = Study(
     recipe={**RECIPE, "elements": 16, "kernel": "local", "parameters": 200_000, "epochs": 20, "train_on_val": True,
             "widths": (12, 16, 18, 18, 24, 32)},
     networks={
-        "max": {}, "bispectrum": BISPECTRUM,
+        "max": {}, "bispectrum": BISPECTRUM, "joint": {"project": "joint-bispectrum"},
         "max-half": {"parameters": 50_000}, "bispectrum-half": {**BISPECTRUM, "parameters": 60_000},
     },
     seeds=5,
     rows=[
-        Row("bispectrum", "max"), Row("bispectrum-half", "max"), Row("bispectrum-half", "max-half"),
+        Row("bispectrum", "max"), Row("joint", "max"), Row("bispectrum-half", "max"),
+        Row("bispectrum-half", "max-half"),
     ],
 )  # fmt: skip

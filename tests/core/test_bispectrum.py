@@ -3,6 +3,7 @@
 import cmath
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -78,6 +79,26 @@ def test_near_misses_are_told_apart(n: int) -> None:
     assert torch.equal(feature.amax(), shuffled.amax())  # what "max" would take for the same
 
 
+@pytest.mark.parametrize("n", [n for n in SIZES if n > 1])
+def test_joint_is_complete_for_all_channels_together(n: int) -> None:
+    """The sum over Fourier coefficients in numpy; equal for one rotation of all, unlike for each rotation of one."""
+    grid, features = ls.uniform(ls.SO2(), n), torch.randn(1, 3, n, dtype=X64)
+    alone, joint = Project("bispectrum", grid).double(), Project("joint-bispectrum", grid).double()
+    found = joint(features).unflatten(1, (3, -1))
+    assert found.shape[2] == joint.per_channel == alone.per_channel + 2
+    close(found[:, :, :-2].flatten(1), alone(features))
+    hat, power = np.fft.fft(features[0].numpy())[:, 1] / n, features[0].square().mean(1).numpy()
+    first = hat[0] / np.sqrt(abs(hat[0]) ** 2 + SOFT * power[0])
+    close(torch.view_as_complex(found[0, :, -2:].contiguous()), torch.from_numpy(hat * first.conj()), 1e-9)
+    close(joint(features.roll(1, 2)).unflatten(1, (3, -1)), found, 1e-9)
+    for channel in range(3):
+        for s in range(1, n):
+            rotated = features.clone()
+            rotated[:, channel] = features[:, channel].roll(s, 1)
+            close(alone(rotated), alone(features), 1e-9)
+            assert (joint(rotated).unflatten(1, (3, -1)) - found).abs().max() > 1e-4
+
+
 def test_other_shapes_grids_and_dtypes() -> None:
     grid = ls.uniform(ls.SO2(), 6)
     layer, x = Project("bispectrum", grid), torch.randn(2, 3, 6, 4, 5)
@@ -106,3 +127,4 @@ def test_other_shapes_grids_and_dtypes() -> None:
     with pytest.raises(ValueError, match="'median'"):
         Project("median", grid)
     assert functional.per_channel(8) == 9
+    assert functional.per_channel(8, joint=True) == 11

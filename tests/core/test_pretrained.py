@@ -138,6 +138,6 @@ def test_the_card_says_scores_data_licence_and_symmetry(tmp_path) -> None:
     for words in ("# me/net", "| Dice | 0.5 |", "30 slides", "Grid(O2(), 8 elements", f"{count} parameters"):
         assert words in card
     assert "models.from_pretrained('me/net')" in card
-    assert "break" not in card
+    assert "biases" not in card
     models.unet(1, 1, SO2_4, widths=(2,), breaking=True).save_pretrained(tmp_path / "broken")
-    assert "may break this" in (tmp_path / "broken" / "README.md").read_text()
+    assert "but for learned biases" in (tmp_path / "broken" / "README.md").read_text()

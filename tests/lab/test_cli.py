@@ -89,7 +89,14 @@ def test_every_command_has_a_manual(liespline):
     for command in commands:
         assert "Usage" in succeeds(command, "--help")
     manual = succeeds("train", "--help")
-    for words in ("--group", "so2, o2, scale, sim2, gl2, so3, o3, none", "--kernel", "--elements", "--resume", "--set"):
+    for words in (
+        "--group",
+        "so2, o2, scale, sim2, gl2, so3, o3, axial, axial-o2, none",
+        "--kernel",
+        "--elements",
+        "--resume",
+        "--set",
+    ):
         assert words in manual
 
 

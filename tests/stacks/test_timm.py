@@ -92,7 +92,7 @@ def test_a_plain_decoder_breaks_equivariance_and_ours_does_not() -> None:
 
 
 def test_stages_it_does_not_have_are_refused() -> None:
-    with pytest.raises(ValueError, match="all must"):
+    with pytest.raises(ValueError, match="a new width halves"):
         timm.create_model(NAMES[0], widths=(4, 6, 6, 8, 12))
     with pytest.raises(ValueError, match="output_stride = 16"):
         timm.create_model(NAMES[0], output_stride=16)

@@ -17,6 +17,9 @@ from lab.data_files import discs
 from liespline.lab import load
 from liespline.lab.evaluation.onnx_file import about
 from liespline.lab.runs.model_file import read_weights
+from liespline.lab.runs.sharing import command as command_of
+from liespline.lab.settings import SETTINGS
+from liespline.lab.tasks.defaults import DEFAULTS
 from truth.new_images import rows_of, shares
 from truth.road import liespline
 from truth.shell import fails, succeeds
@@ -69,6 +72,31 @@ def test_the_command_on_the_card_trains_the_same_network(run, tmp_path) -> None:
     assert all(torch.equal(own[name], other[name]) for name in own)
     assert f"{100 * ls.load(run).results['scores']['dice']:.1f} %" in card
     assert "liespline.load('someone/net')" in card
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"task": "segment", "grid_jitter": (0.0, 0.0, 1.0), "group": "so3", "intensity_range": (-160.0, 240.0)},
+        {"task": "volumes", "elements": (8, 4), "group": "sim2", "widths": (4, 6), "kernel_size": (1, 5, 5)},
+        {"task": "images", "size": 48, "breaking": True, "smooth": True, "restrict": "2=so2,4=none", "lr": 0.5},
+        {"task": "images", "label_type": "tags", "labels": "my labels.csv", "dropout": 0.25, "parameters": 10_000},
+    ],
+)
+def test_a_command_says_every_setting(given) -> None:
+    config = DEFAULTS[task := given.pop("task")].updated(**given)
+    start, *words = shlex.split(command_of(config))[1:]
+    assert [start, words.pop(0)] == ["train", task]
+    found = {}
+    while words:
+        name = words.pop(0)
+        if name == "--set":
+            name, _, text = words.pop(0).partition("=")
+        else:
+            name = name.removeprefix("--").replace("-", "_")
+            text = True if SETTINGS[name].kind is bool else words.pop(0)
+        found[name] = SETTINGS[name].read(text)
+    assert DEFAULTS[task].updated(**found) == config
 
 
 def test_a_name_that_nothing_has_is_refused_in_words(run, tmp_path, monkeypatch) -> None:

@@ -25,12 +25,12 @@ def fourier_rows(grid: Grid) -> Tensor:
     return torch.stack(((k * angles).cos(), -(k * angles).sin())) / n
 
 
-def per_channel(n: int) -> int:
-    """How many numbers the bispectrum of a function on C_n has: n + 1 of even n, n + 2 of odd, 2 of a single one."""
-    return 2 if n == 1 else 3 + 2 * ((n - 1) // 2)
+def per_channel(n: int, joint: bool = False) -> int:
+    """How many numbers the bispectrum on C_n has: n + 1 of even n, n + 2 of odd, joint 2 more; 2 of a single one."""
+    return 2 if n == 1 else 3 + 2 * ((n - 1) // 2 + joint)
 
 
-def bispectrum(x: Tensor, rows: Tensor) -> Tensor:
+def bispectrum(x: Tensor, rows: Tensor, joint: bool = False) -> Tensor:
     """Return the selective bispectrum over C_n, `(B, C, n, *space)` → `(B, C · q, *space)` with q = `per_channel(n)`.
 
     With Fourier coefficients F̂_k, power P and u(z) = z / √(|z|² + SOFT · P) these are the mean F̂_0, √P, |F̂_1|, and real
@@ -39,13 +39,16 @@ def bispectrum(x: Tensor, rows: Tensor) -> Tensor:
     |F̂_1| say what u does, each product gives F̂_{k+1} from F̂_k, up to the phase of F̂_1, and that is known up to n-th
     roots of 1, for F̂_{n/2} is real, and of odd n the last F̂_{k+1} is the conjugate of F̂_k. |u| ≤ 1, so that nothing is
     larger than the coefficients themselves. Computed in float32 at least.
+
+    So each channel is known up to a rotation of its own. `joint` adds F̂_1 u*(R̂_1) with the first channel R: its phase
+    says how a channel is rotated against R, and all channels together are known up to one rotation.
     """
     dtype = torch.float32 if is_autocast(x.device) else x.dtype
     with full_precision(x.device):
-        return _of(widened(x), rows).to(dtype)
+        return _of(widened(x), rows, joint).to(dtype)
 
 
-def _of(x: Tensor, rows: Tensor) -> Tensor:
+def _of(x: Tensor, rows: Tensor, joint: bool) -> Tensor:
     n, last = x.shape[2], (x.shape[2] - 1) // 2
     flat = x.reshape(*x.shape[:3], -1)
     re, im = (row.to(flat) @ flat for row in rows)  # (B, C, ⌊n/2⌋ + 1, positions)
@@ -62,5 +65,8 @@ def _of(x: Tensor, rows: Tensor) -> Tensor:
         if n % 2:
             e, f = torch.cat((e, re[:, :, -1:]), 2), torch.cat((f, im[:, :, -1:]), 2)
         found += [*(c * e - d * f).unbind(2), *(c * f + d * e).unbind(2)]
+        if joint:
+            own, first = (re[:, :, 1], im[:, :, 1]), (a[:, :1, 1], b[:, :1, 1])
+            found += [own[0] * first[0] + own[1] * first[1], own[1] * first[0] - own[0] * first[1]]
     out = torch.stack(found, 2).flatten(1, 2)
     return out.reshape(*out.shape[:-1], *x.shape[3:])

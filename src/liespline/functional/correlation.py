@@ -124,16 +124,17 @@ def project(x: Tensor, reduce: str, weights: Tensor) -> Tensor:
     """Return the projection over H (eq. projection), `(B, C, N, *space)` → `(B, C, *space)`.
 
     "sum" is the integral with the Haar weights of the grid, "mean" the same over its volume, "max" the maximum;
-    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`; "bispectrum" is
-    `bispectrum`, weights `fourier_rows`. Under autocast it is computed, and leaves, in float32.
+    "vector" is the integral of F(h) h·e₀ over the volume, weights `(d, N)`, → `(B, C, d, *space)`; "bispectrum"
+    and "joint-bispectrum" are `bispectrum`, weights `fourier_rows`.
+    Under autocast it is computed, and leaves, in float32.
     """
     if reduce == "max":
         # The gradient of amax looks for the maximum again: among what a compiler recomputed unrounded there is none.
         # torch.jit.trace traces twice, with and without gradients, and wants to find the same.
         out = x.max(2).values if torch.is_grad_enabled() or recorded() else x.amax(2)
         return widened(out) if is_autocast(x.device) else out
-    if reduce == "bispectrum":
-        return bispectrum(x, weights)
+    if reduce.endswith("bispectrum"):
+        return bispectrum(x, weights, joint=reduce == "joint-bispectrum")
     return against(x, weights / weights.sum() if reduce == "mean" else weights)
 
 

@@ -39,20 +39,15 @@ class LieResNet(nn.Module):
         widths: Sequence[int] = (8, 12, 16, 24, 32), output_stride: int = 32,
     ) -> None:  # fmt: skip
         super().__init__()
-        if output_stride != 2 ** len(widths):
-            raise ValueError(
-                f"lie_resnet: output_stride = {output_stride}; with widths {widths} it is {2 ** len(widths)}"
-            )
-        if any(before == after for before, after in pairwise(widths)):
-            raise ValueError(f"lie_resnet: widths = {widths}; a stage begins where the width changes: all must")
+        if output_stride != 2 ** len(widths) or any(a == b for a, b in pairwise(widths)):
+            raise ValueError(f"lie_resnet: output_stride = {output_stride}, widths = {widths}: a new width halves")
         self.net = resnet(in_chans, 0, grid, widths=(widths[0], *widths), kernel="local", features=True)
         for i in range(len(widths) - 1):  # what a classifier does not use must not wait for gradients
             self.net.norms[i] = nn.Identity()
         self.project = Project("max", grid)
         self.num_features = self.head_hidden_size = widths[-1]
-        self.feature_info = [
-            {"num_chs": width, "reduction": 2 ** (i + 1), "module": f"net.norms.{i}"} for i, width in enumerate(widths)
-        ]
+        stages = [{"num_chs": width, "reduction": 2**i} for i, width in enumerate(widths, 1)]
+        self.feature_info = [stage | {"module": f"net.norms.{i}"} for i, stage in enumerate(stages)]
         self.drop_rate = drop_rate
         self.reset_classifier(num_classes, global_pool)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from torch import nn
 
@@ -47,26 +47,13 @@ net = {usage}
 {scores}"""
 
 
-class About(NamedTuple):
-    """What a network knows of itself: the expression that loads it, how it was trained, its scores."""
-
-    usage: str
-    training: str = "not said"
-    scores: Mapping[str, str] = {}
-
-
 class Saved(nn.Module):
     """A network that can be saved as a folder of three files, and from there on the Hub."""
 
     def save_pretrained(
-        self,
-        folder: str | Path,
-        *,
-        scores: Mapping[str, Any] | None = None,
-        data: str = "",
-        license: str = "",
-        name: str = "",
-    ) -> Path:
+        self, folder: str | Path, *, scores: Mapping[str, Any] | None = None, data: str = "not said",
+        license: str = "", name: str = "",
+    ) -> Path:  # fmt: skip
         """Write config.json, model.safetensors and README.md, a card that says scores, data, licence and symmetry.
 
         `name` is what the card calls it, by default the folder's own.
@@ -74,9 +61,16 @@ class Saved(nn.Module):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._write(folder)
-        about = self._about(name or str(folder))
-        known = {**about.scores, **(scores or {})}
-        text = _card(self, name or folder.name, about._replace(scores=known), data, license)
+        usage, training, known = self._about(name or str(folder))
+        rows = [f"| {key} | {value} |\n" for key, value in {**known, **(scores or {})}.items()]
+        text = _CARD.format(
+            name=name or folder.name, version=VERSION, usage=usage, data=data, training=training,
+            front=f"license: {license}\n" if license else "", license=license or "not said",
+            parameters=sum(parameter.numel() for parameter in self.parameters()),
+            grid=next(layer.out_grid for layer in self.modules() if isinstance(layer, Lift)),
+            broken=", but for learned biases" if any(isinstance(one, FrameBias) for one in self.modules()) else "",
+            scores="".join(["| score | value |\n| --- | --- |\n", *rows] if rows else []),
+        )  # fmt: skip
         (folder / CARD).write_text(text, encoding="utf-8")
         return folder
 
@@ -93,8 +87,8 @@ class Saved(nn.Module):
         """Write configuration and parameters."""
         raise NotImplementedError
 
-    def _about(self, name: str) -> About:
-        """What the card says of it under this name."""
+    def _about(self, name: str) -> tuple[str, str, dict[str, str]]:
+        """What the card says of it under this name: how to load it, how it was trained, its scores."""
         raise NotImplementedError
 
 
@@ -116,8 +110,8 @@ class Pretrained(Saved):
         needed("safetensors.torch").save_file(tensors, folder / WEIGHTS, {"format": "pt"})
         (folder / CONFIG).write_text(json.dumps(config) + "\n", encoding="utf-8")
 
-    def _about(self, name: str) -> About:
-        return About(f"liespline.models.from_pretrained({name!r})")
+    def _about(self, name: str) -> tuple[str, str, dict[str, str]]:
+        return f"liespline.models.from_pretrained({name!r})", "not said", {}
 
 
 class Chain(Pretrained, nn.Sequential):
@@ -186,22 +180,3 @@ def needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"{module.partition('.')[0]} is not here: pip install 'liespline[hub]'") from error
-
-
-def _card(network: Saved, name: str, about: About, data: str, license: str) -> str:
-    grid = next(layer.out_grid for layer in network.modules() if isinstance(layer, Lift))
-    breaks = any(isinstance(layer, FrameBias) for layer in network.modules())
-    rows = [("score", "value"), ("---", "---"), *about.scores.items()] if about.scores else []
-    return _CARD.format(
-        name=name,
-        front=f"license: {license}\n" if license else "",
-        parameters=sum(parameter.numel() for parameter in network.parameters()),
-        version=VERSION,
-        usage=about.usage,
-        grid=grid,
-        broken=", but for learned biases that may break this" if breaks else "",
-        data=data or "not said",
-        training=about.training,
-        license=license or "not said",
-        scores="".join(f"| {key} | {value} |\n" for key, value in rows),
-    )

@@ -19,6 +19,8 @@ from .oversampled import OverH
 from .shift import Shiftable, renew
 from .spec import checked
 
+REDUCTIONS = ("max", "mean", "sum", "vector", "bispectrum", "joint-bispectrum")
+
 
 class Lift(Correlation):
     """Lifting correlation (eq. liftingcor): an image `(B, in, *space)` to a feature map `(B, out, N_h, *space)`.
@@ -145,7 +147,7 @@ class Project(Shiftable):
 
     "bispectrum", on `uniform(SO2(), n)`, keeps all of a channel but its orientation, in `per_channel` numbers for each:
     `(B, C · per_channel, *space)` (`functional.bispectrum`). How channels are rotated against each other is lost, and
-    so it is by "max".
+    so it is by "max"; "joint-bispectrum" keeps it, in two numbers more.
 
     "sum" is the integral with the grid's Haar weights, "mean" the same over its volume, "max" the maximum. "vector"
     reads a vector off every channel, `(B, C, d, *space)`: v = Σ_h w(h) F(h) h·e₀ over the volume, which turns, and for
@@ -158,8 +160,8 @@ class Project(Shiftable):
 
     def __init__(self, reduce: str, grid: Grid, *, interpolate: int = 1) -> None:
         super().__init__()
-        if reduce not in ("max", "mean", "sum", "vector", "bispectrum"):
-            raise ValueError(f'Project: reduce = {reduce!r}, must be "max", "mean", "sum", "vector" or "bispectrum"')
+        if reduce not in REDUCTIONS:
+            raise ValueError(f"Project: reduce = {reduce!r}, must be one of {', '.join(REDUCTIONS)}")
         self.reduce = reduce
         self.grid = arguments.grid("Project", "grid", grid)
         if whole("Project", "interpolate", interpolate) > 1 and reduce != "max":
@@ -170,12 +172,14 @@ class Project(Shiftable):
     @property
     def per_channel(self) -> int:
         """How many channels come out for each that goes in."""
-        return functional.per_channel(len(self.grid)) if self.reduce == "bispectrum" else 1
+        if not self.reduce.endswith("bispectrum"):
+            return 1
+        return functional.per_channel(len(self.grid), joint=self.reduce == "joint-bispectrum")
 
     @on_cpu
     def _exact_weights(self) -> Tensor:
         """Return the Haar weights `(N,)`, for vectors times h·e₀ over the volume `(d, N)`, or rows of a DFT."""
-        if self.reduce == "bispectrum":
+        if self.reduce.endswith("bispectrum"):
             return functional.fourier_rows(self.grid)
         if self.reduce != "vector":
             return self.grid.weights

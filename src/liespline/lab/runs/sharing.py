@@ -16,6 +16,7 @@ from ..data import DataError
 from ..data.files import write_text
 from ..networks import Signature
 from ..settings import SETTINGS, Config, written
+from ..settings.config import PRODUCTS
 from ..tasks.defaults import DEFAULTS
 from .folder import Run
 from .model_file import save_weights
@@ -39,7 +40,7 @@ def command(config: Config) -> str:
         value = config[name]
         if value == usual[name] or value is None or name in ELSEWHERE:
             continue
-        text = written(value) if name in ("elements", "basis", "size") else _plain(value)
+        text = written(value) if name in PRODUCTS else _plain(value)
         if one.advanced:
             words += ["--set", f"{name}={text}"]
         else:
@@ -48,8 +49,6 @@ def command(config: Config) -> str:
 
 
 def _plain(value: Any) -> str:
-    if value is True:
-        return "true"
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

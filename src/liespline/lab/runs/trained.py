@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...models.pretrained import About, Saved
+from ...models.pretrained import Saved
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
@@ -158,9 +158,9 @@ class Trained(Saved):
         network = self.network.networks[0] if isinstance(self.network, GridAverage) else self.network
         write_folder(folder, network, self.config, self.signature, self.checkpoint_metric, self.results)
 
-    def _about(self, name: str) -> About:
+    def _about(self, name: str) -> tuple[str, str, dict[str, str]]:
         scores = dict(rows_of(self.results)) if self.results else {}
-        return About(f"liespline.load({name!r})", f"`{command(self.config)}`", scores)
+        return f"liespline.load({name!r})", f"`{command(self.config)}`", scores
 
 
 def _size(space: tuple[int, ...]) -> str:

@@ -17,6 +17,8 @@ from .words import ConfigError, shown
 
 # A configuration can come inside a file from somewhere else: no setting may ask for all memory there is.
 MOST_CHARACTERS = 100_000
+PRODUCTS = ("elements", "basis", "size", "kernel_size")
+"""Settings of several numbers that are written as 8x4."""
 Defaults = Callable[[str, str | None], "Config"]
 """The defaults of a task, from its name and the folder of its module."""
 USUAL: dict[str, dict[str, Any]] = {
@@ -64,7 +66,7 @@ class Config:
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", SPECIAL, ge=4, le=4096, metavar="N"
     )
     intensity_range: Interval = setting(
-        None, "Intensities of volumes that become 0 to 1; else each volume is normalised by itself.",
+        None, "Intensities that become 0 to 1; else normalised per volume.",
         SPECIAL, metavar="LOW,HIGH",
     )  # fmt: skip
     spacing: Number | None = setting(
@@ -161,9 +163,7 @@ class Config:
             if name in left_out:
                 del part[name]
             elif isinstance(part[name], tuple):
-                part[name] = (
-                    written(part[name]) if name in ("elements", "basis", "size", "kernel_size") else list(part[name])
-                )
+                part[name] = written(part[name]) if name in PRODUCTS else list(part[name])
         text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         return text
 

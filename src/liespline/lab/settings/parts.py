@@ -31,7 +31,7 @@ class Network:
     """Which network: the group, how finely it is sampled, and the kernels on it."""
 
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "axial", "axial-o2", "none"] = setting(
-        "so2", "Group that the network is equivariant to; axial: rotations of volumes about one axis."
+        "so2", "Group of transformations; axial: about one axis."
     )
     network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
         "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
@@ -85,11 +85,12 @@ class Network:
     )  # fmt: skip
     breaking: bool = setting(False, "Let every layer learn how far to use the image's own orientation.", SPECIAL)
     restrict: Stages = setting(
-        None, "From a stage on, counted from 0, only so much of the group: so2, o2, so3, axial, scale or none.",
-        SPECIAL, metavar="STAGE=GROUP",
+        None, "STAGE=GROUP: from a stage on, counted from 0, only what is in so2, o2, so3, axial, scale or none.",
+        SPECIAL, ADVANCED,
     )  # fmt: skip
-    project: Literal["max", "bispectrum"] = setting(
-        "max", "What is kept of the group in the end; bispectrum, of so2: all but the orientation of each channel.",
+    project: Literal["max", "bispectrum", "joint-bispectrum"] = setting(
+        "max", "What is kept of the group in the end; bispectrum, of so2: all but the orientation, of each channel by "
+        "itself or of all together.",
         SPECIAL, ADVANCED,
     )  # fmt: skip
     tta_grids: int = setting(
