@@ -7,7 +7,7 @@ NETWORKS: dict[str, Changes] = {
     "breaking": {**SO3, "breaking": True},
     "plain": PLAIN,
     "axial": {"group": "axial", "elements": 8, "kernel": "local", "basis": 3},
-    "plain-rotated": {**PLAIN, "augment": "rotate"},
+    "plain-rotated": {**PLAIN, "augment": "rotate+intensity"},
     "so3": SO3,
     "restricted": {**SO3, "restrict": "3=axial"},
 }
