@@ -108,6 +108,8 @@ def check(case: Case, device: str, training: bool, kind: str, backend: str, fold
         module, x = drawn(case, training)
         moved = copy.deepcopy(module).to(device)
         try:
+            with torch.device(device):  # it can be made there too
+                case.make()
             with precision(kind, device):
                 found = run(moved, x.to(device), case.path, backend)
                 for index, error in enumerate(distances(found, right)):

@@ -170,3 +170,19 @@ def test_compilers_and_transforms_follow(grid: ls.Grid, side: int) -> None:
             torch.func.jvp(layer, (x,), (x,))[1] + layer.bias.view(-1, *(1,) * (x.ndim - 2)), right
         )
     torch.compiler.reset()
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("inputs", [(2,), (2, 5)], ids=["image", "on H"])
+@pytest.mark.parametrize("products", [False, True])
+def test_every_order_in_memory(
+    order: Order, inputs: tuple[int, ...], products: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a GPU products along each axis are faster than one convolution, in two dimensions too.
+    monkeypatch.setattr(blur, "_convolved", lambda cuda, d: not products)
+    x = torch.randn(3, *inputs, 7, 8, dtype=torch.float64)
+    spline = torch.outer(*torch.rand(2, 3, dtype=torch.float64))
+    filters = spline.expand(inputs[0] * (5 if len(inputs) > 1 else 1), 1, 3, 3)
+    expected = torch.nn.functional.conv2d(x.flatten(1, -3), filters, padding=(1, 0), groups=len(filters))
+    found = blur.blurred(x, blur.factors(x, spline, (1, 0)), (1, 0), order)
+    torch.testing.assert_close(found, expected.view(3, *inputs, 7, 6), rtol=0, atol=1e-13)

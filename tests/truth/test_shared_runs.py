@@ -171,3 +171,17 @@ def test_the_metadata_say_all_of_it(mixed, spots, balls, tmp_path):
         assert "lowest value" in found["box"]
         assert "RAS" in found["axes"]
     assert "training_range" not in alone
+
+
+def test_a_run_goes_to_wsinfer(mixed, run, tmp_path):
+    liespline("export", mixed / "colour", "--wsinfer", tmp_path / "net", "--spacing-um", 0.5)
+    trained, x = load(mixed / "colour"), torch.rand(3, 3, 17, 17)
+    with torch.no_grad():
+        found = torch.jit.load(tmp_path / "net" / "torchscript_model.pt")(x)
+        torch.testing.assert_close(found, trained(x), atol=1e-4, rtol=1e-4)
+    config = json.loads((tmp_path / "net" / "config.json").read_text())
+    assert (config["patch_size_pixels"], config["spacing_um_px"]) == (17, 0.5)
+    assert tuple(config["class_names"]) == trained.classes
+    assert "WSInfer takes square patches in colour" in fails("export", run, "--wsinfer", tmp_path, "--spacing-um", 1)
+    for words in ((), ("--wsinfer", tmp_path), ("--onnx", tmp_path / "a.onnx", "--spacing-um", 1), ("--compact",)):
+        assert "say --onnx FILE" in fails("export", mixed / "colour", *words)

@@ -83,7 +83,8 @@ class Correlation(Shiftable):
             return
         with torch.no_grad(), torch.device("cpu"):
             weight = self.weight
-            drawn = weight.to(_sample_dtype(weight))  # half precision has no orthogonal matrices
+            # On the CPU, whose draws are the same everywhere; half precision has no orthogonal matrices.
+            drawn = torch.empty(weight.shape, dtype=_sample_dtype(weight))
             if self.in_type != "scalar":  # components are drawn like so many channels
                 drawn = drawn.new_empty(len(weight), math.prod(self._axes) // self.groups, len(self.x_basis))
             bases = self.x_basis, self.h_basis, self.grid, self.out_grid, self.window, self.axial

@@ -105,10 +105,10 @@ def blurred(x: Tensor, by: list[Tensor], padding: Size, order: Order) -> Tensor:
             return _CONVOLUTIONS[d](images, spline.expand(fields, 1, *spline.shape), padding=padding, groups=fields)
 
         return convolve(x) if x.ndim == 2 + d else over_space(x, convolve)
-    if order is Order.FIELDS:
+    if order is Order.FIELDS and x.ndim > 2 + d:
         return fields_first(_along(fields_last(x), by, 1))
-    if order is Order.CHANNELS:
-        return _along(x.movedim(1, -1), by, 2).movedim(-1, 1)
+    if order is not Order.PLANES:
+        return _along(x.movedim(1, -1), by, x.ndim - d - 1).movedim(-1, 1)
     return all_inside(x, by) if x.is_cuda and x.ndim > 2 + d else _along(x, by, x.ndim - d)
 
 
