@@ -77,11 +77,15 @@ def compare(ours: Sequence[Line], others: Sequence[Line], measure: str) -> Paire
     if measure not in STATISTICS or not all("per_image" in run for run in runs):
         return None
     key, statistic = STATISTICS[measure]
-    images = [run["per_image"][IMAGES] for run in runs]
+    each = [unpack(run["per_image"]) for run in runs]
+    # Rows of a file have the same names in every deal, but not the same labels.
+    images = [
+        (run["per_image"][IMAGES], one["true"].tobytes() if "true" in one else b"")
+        for run, one in zip(runs, each, strict=True)
+    ]
     crossed, count = len(set(images)) == 1, len(ours)
     if not crossed and images[:count] != images[count:]:
         return None
-    each = [unpack(run["per_image"]) for run in runs]
     size = len(next(iter(each[0].values())))
     whole = np.array([statistic(one, np.ones((1, size)))[0] for one in each])
     if not np.allclose(whole, [run["scores"][key] for run in runs], atol=ROUNDED):

@@ -64,6 +64,21 @@ def test_scores_with_weights_are_those_of_repeated_images():
     assert area(each, w)[0] == pytest.approx(roc_auc_score(second[repeated], score[repeated]))
 
 
+def test_rows_of_one_name_with_other_labels_are_other_images():
+    rng = np.random.default_rng(4)
+    deals = [(rng.permutation(80) < 32).astype(int) for _ in range(3)]
+    odds = [[0.9 * (2 * true - 1) + rng.normal(size=80) for true in deals] for _network in range(2)]
+
+    def named(names):
+        lines = [
+            [run for true, one, name in zip(deals, some, names, strict=True) for run in runs(true, [one], name)]
+            for some in odds
+        ]
+        return compare(*lines, "accuracy")
+
+    assert named("aaa") == named("abc")
+
+
 @pytest.mark.parametrize("dealt", [False, True])
 def test_intervals_cover_both_samplings(dealt):
     """Of 60 experiments without a difference, with seeds and images drawn, about one in twenty says there is one."""
