@@ -24,9 +24,7 @@ from queue import SimpleQueue
 import planted
 import planted_after
 import planted_data
-import planted_dial
 import planted_engine
-import planted_hub
 import planted_lab
 import planted_measure
 import planted_more
@@ -42,7 +40,7 @@ from record import Findings
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure, planted_norms, planted_after, planted_dial, planted_hub, planted_stacks,
+    planted_measure, planted_norms, planted_after, planted_stacks,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95

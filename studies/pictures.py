@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from liespline.lab.evaluation.elements import ROTATIONS
-from studies.celeba_paper import PAPER_SCALES
+from studies.celeba import PAPER_SCALES
 from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 from studies.networks import NAMES, Network, Results, task_of
 from studies.paper.tables import by_name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,11 +37,25 @@ LEGEND = {
 }
 
 
+def places() -> dict[str, tuple[str, str]]:
+    """The file and the name in it of each study: `pcam` is STUDY of its file, `pcam_disc` DISC of the same one."""
+    found = {}
+    for file in sorted(HERE.glob("*.py")):
+        for name in re.findall(r"^([A-Z][A-Z0-9_]*) = \w+\(", file.read_text(encoding="utf-8"), re.MULTILINE):
+            if isinstance(getattr(importlib.import_module(f"studies.{file.stem}"), name), Study):
+                found[file.stem if name == "STUDY" else f"{file.stem}_{name.lower()}"] = file.stem, name
+    return dict(sorted(found.items(), key=lambda one: ORDER.index(one[0]) if one[0] in ORDER else len(ORDER)))
+
+
 def studies() -> dict[str, Study]:
-    """All studies, by the names of their files."""
-    files = [file.stem for file in sorted(HERE.glob("*.py")) if "\nSTUDY = " in file.read_text(encoding="utf-8")]
-    ordered = sorted(files, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    return {name: importlib.import_module(f"studies.{name}").STUDY for name in ordered}
+    """All studies by name, as `liespline sweep` names them."""
+    return {name: getattr(sys.modules[f"studies.{file}"], own) for name, (file, own) in places().items()}
+
+
+def word_of(name: str) -> str:
+    """What `liespline sweep` is to be given for the study of this name."""
+    file, own = places()[name]
+    return f"studies/{file}.py" + (f":{own}" if own != "STUDY" else "")
 
 
 def stored() -> dict[str, Results]:
@@ -79,7 +94,7 @@ def section(results: Results) -> str:
     """A study: what it is, its networks over seeds, the paper's claims if it is about them, and every run."""
     head, own = results.head, studies()
     study = own.get(str(head.get("of", results.name)))
-    again = f" Again: `liespline sweep studies/{results.name}.py --data DATA`." if results.name in own else ""
+    again = f" Again: `liespline sweep {word_of(results.name)} --data DATA`." if results.name in own else ""
     command = f"Made by `{head['command']}`." if head.get("command") else ""
     settings = ", ".join(f"{name} {value}" for name, value in (head.get("settings") or {}).items())
     lines = [f"## {results.name}", "", str(head["about"]).strip(), ""]

@@ -176,6 +176,7 @@ def _images(group: Group, widths: tuple[float, ...], degree: int) -> tuple[tuple
     )
 
 
+@on_cpu
 def _height(basis: SplineBasis) -> float:
     grid, group = basis.grid, basis.grid.group
     flat = None not in group.periods  # tori and the trivial group: splines on uniform grids add up to 1 by themselves

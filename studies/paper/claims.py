@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from studies.celeba_paper import PAPER_SCALES, RELEASED_SCALES
+from studies.celeba import PAPER_SCALES, RELEASED_SCALES
 from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, NAMES, Network
-from studies.pcam_paper import COARSE
+from studies.pcam import COARSE
 
 Pair = tuple[str, str]
 """The network that should be better, and the one it should beat, as `names.name_of` has them."""

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import liespline as ls
 from liespline import functional, ops, testing
@@ -96,6 +97,10 @@ def test_samples_that_are_no_one_spline_have_none() -> None:
     assert blur.blur_of(samples) is None
     samples[0, :2, :2, 0] = samples[0, 2:, 1:3, 1] = torch.eye(2).double() + 1  # no product
     assert blur.blur_of(samples) is None
+    samples[0, :2, :2, 0] = spline
+    samples[0, :, :, 1] = 0
+    samples[0, 3, 3, 1] = 1  # cut off to a single sample
+    assert blur.blur_of(samples) is None
 
 
 @pytest.mark.parametrize("order", list(Order))
@@ -170,6 +175,21 @@ def test_compilers_and_transforms_follow(grid: ls.Grid, side: int) -> None:
             torch.func.jvp(layer, (x,), (x,))[1] + layer.bias.view(-1, *(1,) * (x.ndim - 2)), right
         )
     torch.compiler.reset()
+
+
+@pytest.mark.parametrize("path", ["blurred", "blocks"])
+def test_layers_without_numbers_know_their_shapes(path: str) -> None:
+    def run() -> Tensor:
+        lift, first, last = ls.Lift(1, 2, 5, CUBE), ls.GConv(2, 2, 5, CUBE, padding=2), ls.GConv(2, 3, 1, CUBE)
+        return last(first(lift(torch.randn(2, 1, 6, 6, 6))))
+
+    with ops.use(path):
+        with FakeTensorMode():
+            out = run()
+            out.sum().backward()
+        assert out.shape == (2, 3, 24, 2, 2, 2)
+        with torch.device("meta"):
+            assert run().shape == out.shape
 
 
 @pytest.mark.parametrize("order", Order)

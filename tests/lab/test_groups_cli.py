@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from lab.data_files import same_sets
 from liespline import GL2, O2, O3, SO2, GConv, Lift, Product, Project, Scale, SplineBasis, local, uniform
 from liespline.lab.networks import Signature, build
+from liespline.lab.report.page import lead_of
 from liespline.lab.settings import Config, ConfigError, Network
 from liespline.lab.tasks import find_task
 from liespline.lab.tasks.defaults import DEFAULTS
@@ -122,9 +124,16 @@ def test_what_a_configuration_restricts_and_projects_is_built():
             group="o2", elements=8, network=network, widths=(2, 3, 4), restrict="1=so2,2=none"
         )
         assert Config.from_yaml(config.to_yaml(), "here") == config
+        assert config.network.restrictions == {1: "so2", 2: "none"}
         made = find_task(name).make(config, signature)
         sizes = {len(layer.out_grid) for layer in made.modules() if isinstance(layer, GConv | Lift)}
         assert sizes == {8, 4, 1}
+    about = lead_of(
+        SimpleNamespace(config=config, signature=signature, classes=signature.classes),
+        {"parameters": 9, "images": 2, "split": "test", "synthetic": False},
+    )
+    for stage, what in ((1, "rotations"), (2, "translations")):
+        assert f" From stage {stage} on it is equivariant to {what} alone." in about
     bispectrum = DEFAULTS["images"].updated(elements=8, widths=(2, 3, 4), project="bispectrum")
     made = find_task("images").make(bispectrum, signature)
     assert {layer.reduce for layer in made.modules() if isinstance(layer, Project)} == {"bispectrum"}

@@ -105,6 +105,12 @@ def check_logits(trained: Path, image: Path, mask: Path) -> None:
     with torch.no_grad():
         found, expected = predictor.predict_logits_from_preprocessed_data(patch).float(), net(patch[None])[0]
     assert (found - expected).abs().max() < 0.02 * expected.std()  # it adds up windows in half precision
+    # Of pretrained parameters it leaves the heads out, so that classes may be others.
+    from nnunetv2.run.load_pretrained_weights import load_pretrained_weights
+
+    other = EquivariantUNet(1, 4, **configuration["architecture"]["arch_kwargs"])
+    load_pretrained_weights(other, trained / "fold_0" / "checkpoint_final.pth")
+    assert torch.equal(other.decoder.down[0][0].weight, net.decoder.down[0][0].weight)
     assert set(np.unique(nibabel.load(mask).get_fdata())) <= {0.0, 1.0}
     assert nibabel.load(mask).shape == nibabel.load(image).shape
 

@@ -7,11 +7,11 @@ from scipy import stats
 
 from liespline.lab.settings import Config
 from made_up_lines import line, network, study
-from studies.celeba_paper import STUDY as CELEBA_STUDY
+from studies.celeba import PAPER as CELEBA_STUDY
 from studies.networks import LAST_TEN
 from studies.paper import claims as rule
 from studies.paper.tables import by_name, claims_table, name_of, scores_table
-from studies.pcam_paper import STUDY as PCAM_STUDY
+from studies.pcam import PAPER as PCAM_STUDY
 
 # Scores by the studies' own names for their networks, made so that every claim of the paper holds.
 PCAM = {"dense-1-1": 0.80, "dense-4-4": 0.82, "dense-8-8": 0.84, "dense-12-12": 0.86, "dense-16-16": 0.85}

@@ -17,12 +17,12 @@ from liespline.lab.settings import ConfigError, Training
 from liespline.lab.tasks import find_task
 from liespline.lab.training import optimisers
 from liespline.lab.training.trainer import make_trainer
-from studies import pcam_whole
 from studies.data import celeba
 from studies.data.synthetic import faces, tissue
 from studies.paper import pcam
 from studies.paper.celeba import CELEBA
 from studies.paper.pcam import PCAM
+from studies.pcam import WHOLE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*falls outside.*")
 
@@ -110,7 +110,7 @@ def test_the_paper_network_takes_no_sizes():
 
 @pytest.mark.filterwarnings("ignore:.*energy falls outside")  # of the paper's
 def test_the_set_of_whole_windows_differs_in_them_alone():
-    paper, whole = pcam_whole.STUDY.configs({}).values()
+    paper, whole = WHOLE.configs({}).values()
     assert whole == paper.updated(kernel_size=7)
     networks = [PCAM.make(config, Signature(3, (88, 88), ("a", "b"))) for config in (paper, whole)]
     assert [p.shape for p in networks[0].parameters()] == [p.shape for p in networks[1].parameters()]

@@ -71,7 +71,7 @@ def test_results_of_others_are_printed(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_planned_seed_by_seed_and_names_its_networks(name, tmp_path):
-    found, study = find_study(str(ROOT / "studies" / f"{name}.py")), STUDIES[name]
+    found, study = find_study(str(ROOT / report.word_of(name))), STUDIES[name]
     assert (found.name, found.results) == (name, ROOT / "studies" / "results" / f"{name}.jsonl")
     assert found.study == study
     assert study.data
@@ -179,7 +179,7 @@ def test_the_papers_names_stand_for_one_network_each():
 
 def test_a_study_does_nothing_when_it_is_imported(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in STUDIES:
-        runpy.run_path(str(ROOT / "studies" / f"{name}.py"))
+    for file in sorted({file for file, _ in report.places().values()}):
+        runpy.run_path(str(ROOT / "studies" / f"{file}.py"))
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == []

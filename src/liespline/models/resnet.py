@@ -60,7 +60,7 @@ def resnet(
 
     `version=2` is ResNet-18's plan: the first layer halves the image about its centre, and there are four stages of
     local kernels, whose widths are multiples of eight where these come within 3 % of `parameters`. A step takes less
-    time; on PCam patches its AUC is behind at equal parameters (`studies/pcam_resnet.py`).
+    time; on PCam patches its AUC is behind at equal parameters (`studies/pcam.py:RESNET`).
 
     (B, in_channels, *space) -> (B, classes), unchanged but for interpolation when the group moves the image.
     """

@@ -75,7 +75,7 @@ def lead_of(trained: Trained, results: dict[str, Any]) -> str:
         f"{what} {results['parameters']:,} parameters for images of {size} and {len(trained.classes)} "
         f"classes, tested on {results['images']:,} images that it was not trained on."
     )
-    for stage, group in (pair.split("=") for pair in (trained.config.network.restrict or "").split(",") if pair):
+    for stage, group in trained.config.network.restrictions.items():
         text += f" From stage {stage} on it is equivariant to {WORDS.get(group, 'translations')} alone."
     if "interval" in results:
         text += f" Numbers in brackets are intervals ({METHOD})."

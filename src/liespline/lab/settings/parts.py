@@ -103,6 +103,12 @@ class Network:
     )  # fmt: skip
     dropout: Number = setting(0.3, "Dropout of the last features.", SPECIAL, ADVANCED, ge=0, lt=1)
 
+    @property
+    def restrictions(self) -> dict[int, str]:
+        """To what the network is restricted, by the stage where that begins."""
+        pairs = (pair.split("=") for pair in self.restrict.split(",")) if self.restrict else ()
+        return {int(stage): group for stage, group in pairs}
+
     @model_validator(mode="after")
     def _few_enough(self) -> Network:
         basis = self.basis or self.elements

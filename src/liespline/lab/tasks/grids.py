@@ -55,8 +55,7 @@ def make_grid(network: Network, space_dim: int) -> Grid:
 
 def restrictions(network: Network, grid: Grid) -> dict[int, Grid]:
     """From which stage on the network sees which elements of its grid alone."""
-    pairs = [pair.split("=") for pair in network.restrict.split(",")] if network.restrict else []
-    return {int(stage): within(grid, group) for stage, group in pairs}
+    return {stage: within(grid, group) for stage, group in network.restrictions.items()}
 
 
 def within(grid: Grid, group: str) -> Grid:

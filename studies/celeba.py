@@ -1,6 +1,7 @@
-"""The paper's networks on CelebA (section 4, tab. GCNNCelebA), as its text says."""
+"""The paper's networks on CelebA (section 4, tab. GCNNCelebA): as its text has them, as its scripts had, and a few."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from liespline.lab.sweep.study import Study
@@ -24,9 +25,25 @@ def plain(scales: Iterable[float], numbers: Iterable[int] = range(1, 6)) -> dict
     return networks
 
 
-STUDY = Study(
+# The paper's networks on CelebA (section 4, tab. GCNNCelebA), as its text says.
+PAPER = Study(
     task="celeba",
     data="A folder made by `python -m studies.data.celeba_prepare SRC OUT` from the official files.",
     protocol="The paper's networks and settings: two to five scales with N_k = 1, 3 and N_h, and 2-D at five scales.",
     networks={**SCALED, **plain(PAPER_SCALES)},
+)
+
+# The paper's networks on CelebA as its released scripts had them.
+RELEASED = replace(
+    PAPER,
+    protocol="The networks and settings of the paper's released scripts.",
+    recipe={"preset": "released"},
+    networks={**SCALED, **plain(RELEASED_SCALES)},
+)
+
+# The paper's twelve networks of several scales on CelebA, and its 2-D network at the scales 1 and 2.
+SHORT = replace(
+    PAPER,
+    protocol="The paper's twelve networks of several scales, and 2-D at the scales 1 and 2.",
+    networks={**SCALED, **plain(PAPER_SCALES, (3, 1))},
 )
