@@ -25,7 +25,7 @@ from ..nn import (
     Project,
     Upsample,
 )  # fmt: skip
-from .behaviour import WholeWindows, over_channels, pools_all, treats_all_alike
+from .behaviour import WholeWindows, over_channels, pools_all, shown, treats_all_alike
 
 _CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
@@ -73,7 +73,7 @@ def convert(module: nn.Module, grid: Grid) -> nn.Module:
         try:
             changed = make(layer)
         except _Cannot as why:
-            problems.append(f"{name or 'the module itself'}: {_shown(layer)} {why}")
+            problems.append(f"{name or 'the module itself'}: {shown(layer)} {why}")
             continue
         if changed is not None:
             new[id(layer)] = changed
@@ -239,11 +239,6 @@ class _Converter:
     def _dimension(self, d: int) -> None:
         if d != self.d:
             raise _Cannot(f"has {d} space axes, but {self.grid.group!r} acts on {self.d}")
-
-
-def _shown(layer: nn.Module) -> str:
-    """A layer in a word or a line, whatever is in it."""
-    return f"{type(layer).__name__}" if next(layer.children(), None) is not None else f"{layer}"
 
 
 def _one(name: str, value: int | Sequence[int]) -> int:

@@ -57,6 +57,11 @@ def _outputs(layer: nn.Module, x: Tensor, mixed: Tensor) -> tuple[Tensor, Tensor
     return found if all(isinstance(out, Tensor) for out in found) else None
 
 
+def shown(layer: nn.Module) -> str:
+    """A layer in a word or a line, whatever is in it."""
+    return f"{type(layer).__name__}" if next(layer.children(), None) is not None else f"{layer}"
+
+
 class WholeWindows(OverSpace):
     """Leave out the border, equally on both sides, where windows do not fill the image: ⌊n/size⌋ of them stay."""
 

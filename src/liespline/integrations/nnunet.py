@@ -36,20 +36,10 @@ class EquivariantUNet(nn.Module):
     """
 
     def __init__(
-        self,
-        input_channels: int,
-        num_classes: int,
-        *,
-        group: str,
-        elements: int,
-        widths: Sequence[int],
-        strides: Sequence[Sequence[int]],
-        kernel_sizes: Sequence[Sequence[int]],
-        kernel: str = "dense",
-        norm: str = "instance",
-        checkpoint: bool = True,
-        deep_supervision: bool = True,
-    ) -> None:
+        self, input_channels: int, num_classes: int, *, group: str, elements: int, widths: Sequence[int],
+        strides: Sequence[Sequence[int]], kernel_sizes: Sequence[Sequence[int]], kernel: str = "dense",
+        norm: str = "instance", checkpoint: bool = True, deep_supervision: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
         if set(strides[0]) != {1}:
             raise ValueError(f"EquivariantUNet: strides = {strides!r}; the first must be 1: the image's own size")
@@ -96,14 +86,9 @@ class Written(NamedTuple):
 
 
 def write_plans(
-    dataset: int,
-    group: str,
-    elements: int | None = None,
-    *,
-    kernel: str = "dense",
-    base: str = "nnUNetPlans",
+    dataset: int, group: str, elements: int | None = None, *, kernel: str = "dense", base: str = "nnUNetPlans",
     name: str | None = None,
-) -> Written:
+) -> Written:  # fmt: skip
     """Write plans that name our U-Net beside those of nnU-Net, on the same preprocessed data.
 
     Depth, strides and patches are nnU-Net's. Windows of 3 become 5, where rotated kernels fit. Widths are nnU-Net's
@@ -142,18 +127,15 @@ def write_plans(
         trainers[title] = NO_MIRRORING if has_mirrors(grid) else None
     if not kept:
         raise ValueError(f"group = {group!r}: {base} of dataset {dataset} has no configuration it acts on: {written}")
-    return Written(
-        _save(folder / f"{name}.json", plans | {"plans_name": name, "configurations": kept}), written, trainers
-    )
+    file = _save(folder / f"{name}.json", plans | {"plans_name": name, "configurations": kept})
+    return Written(file, written, trainers)
 
 
 def _folder(dataset: int) -> Path:
     """Where nnU-Net keeps the plans of a dataset."""
     root = os.environ.get("nnUNet_preprocessed")  # noqa: SIM112, nnU-Net's name
     if not root:
-        raise ValueError(
-            "nnUNet_preprocessed is not set: nnU-Net keeps its plans there; set it as for its own commands"
-        )
+        raise ValueError("nnUNet_preprocessed is not set: nnU-Net keeps plans there; set it as for its own commands")
     folders = sorted(Path(root).glob(f"Dataset{dataset:03d}_*"))
     if len(folders) != 1:
         what = f"{len(folders)} folders of that number" if folders else "no folder of that number"
