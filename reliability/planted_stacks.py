@@ -49,9 +49,10 @@ FAULTS = [
     Fault("lab/runs/where.py::located", "if name not in known:", "if not (ZOO / name).exists():",
           "a name of the zoo reads any folder", test="truth/test_shared_runs"),
     Fault("integrations/wsinfer.py::write_wsinfer", "{\"name\": \"ToTensor\"}", "{\"name\": \"ToFloat\"}",
-          "WSInfer is told a step that it does not know"),
+          "WSInfer is told a step that it does not know", test="core/test_wsinfer"),
     Fault("integrations/wsinfer.py::write_wsinfer", "plain = export(network).cpu().float()",
-          "plain = export(network.train()).cpu().float().train()", "batch norms of WSInfer's file see the batch"),
+          "plain = export(network.train()).cpu().float().train()", "batch norms of WSInfer's file see the batch",
+          test="core/test_wsinfer"),
     Fault("models/resnet.py::ResNet.forward", "self.checkpoint and torch.is_grad_enabled()", "False",
           "a checkpointed ResNet keeps everything", test="core/test_ready_networks"),
 ]  # fmt: skip

@@ -104,11 +104,11 @@ def test_every_line_is_a_run_that_can_be_repeated(file):
 
 
 def test_results_are_small():
-    """A few kB per run, and less than four bytes for each image whose scores are kept, beside names."""
+    """A few kB per run, and about four bytes for each image whose scores are kept, beside names."""
     lines = [json.loads(line) for file in FILES for line in file.read_text().splitlines()]
     for results in (run["results"] for run in lines if "results" in run):
         single = results.pop("per_image", "")
-        assert not single or len(json.dumps(single)) < 200 + 4 * results["images"]
+        assert not single or len(json.dumps(single)) < 300 + 4 * results["images"]
     assert sum(len(json.dumps(line)) for line in lines) / len(lines) < 3_000
 
 
