@@ -3,6 +3,9 @@
 from fault import Fault
 
 _LAB = [
+    Fault("lab/sweep/plan.py::Results.lines", 'line["study"] == self.found.name', "True",
+          "runs of another study of the same file taken for this one's",
+          "lab/test_sweep::test_a_study_is_trained_and_each_run_becomes_a_line"),
     Fault("lab/training/learner.py::Batches.val_dataloader", 'self.splits["valid"]', 'self.splits["train"]',
           "the epoch is picked by training images",
           "lab/test_learned::test_the_score_of_the_kept_network_is_the_one_it_was_kept_for"),

@@ -125,7 +125,7 @@ class Results:
 
 
 def load(file: Path) -> dict[str, Results]:
-    """The studies in a file of results, by name; all but `superseded.jsonl` hold one."""
+    """The studies in a file of results, by name."""
     lines = read(file)
     heads = [line for line in lines if "about" in line]
     of = {head["study"]: [one for one in lines if one["study"] == head["study"] and one is not head] for head in heads}

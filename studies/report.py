@@ -61,7 +61,7 @@ def word_of(name: str) -> str:
 def stored() -> dict[str, Results]:
     """The results of each study that has any, but for the superseded ones."""
     files = [file for file in sorted((HERE / "results").glob("*.jsonl")) if file.stem != "superseded"]
-    return {name: results for file in files for name, results in load(file).items()}
+    return dict(sorted(pair for file in files for pair in load(file).items()))
 
 
 def records(short: bool) -> str:

@@ -134,24 +134,25 @@ def test_a_study_is_trained_and_each_run_becomes_a_line(study, liespline, monkey
     assert "differs from commit feed: commit the changes first" in fails(*asked)
     assert not Path("runs").exists(), "nothing is trained in vain"
     assert "so2-2 seed 0: done" in succeeds(*asked, "--uncommitted")
-    head, line = map(json.loads, Path("results/mine_one.jsonl").read_text().splitlines())
+    head, line = map(json.loads, Path("results/mine.jsonl").read_text().splitlines())
     assert head == {"study": "mine_one", "about": "Digits. One of them."}
     assert (line["study"], line["network"], line["seed"]) == ("mine_one", "so2-2", 0)
     assert (line["config"]["training"]["lr"], line["environment"]["uncommitted"]) == (0.01, True)
     results = json.loads(Path("runs/mine_one/runs/so2-2/seed-0/results.json").read_text())
     assert line["results"]["scores"]["accuracy"] == pytest.approx(results["scores"]["accuracy"])
     # the run's folder is gone: what has a line is done, and other settings are refused
-    before = Path("results/mine_one.jsonl").read_bytes()
+    before = Path("results/mine.jsonl").read_bytes()
     said = succeeds(*asked, "--uncommitted", "--out", "elsewhere")
     assert "so2-2 seed 0: done, in" in said
     assert not Path("elsewhere").exists()
     said = fails("sweep", f"{study}:ONE", "--set", "lr=0.02", "--out", "elsewhere")
     assert "has so2-2 seed 0 with lr = 0.01, not 0.02; name another file with --results" in " ".join(said.split())
-    assert Path("results/mine_one.jsonl").read_bytes() == before
+    assert Path("results/mine.jsonl").read_bytes() == before
     said = succeeds("sweep", "mine:ONE", "--set", "lr=0.02", "--results", "other.jsonl", "--out", "o", "--dry-run")
     assert said.strip() == "so2-2 seed 0: to do"
+    assert "so2-2 seed 0: to do" in succeeds("sweep", study, "--dry-run"), "the other study of the file"
     # killed between the end of a run and its line
-    file = Path("results/mine_one.jsonl")
+    file = Path("results/mine.jsonl")
     file.write_text(file.read_text().splitlines(keepends=True)[0])
     monkeypatch.setattr("liespline.lab.runs.folder.git_commit", lambda: None)
     said = succeeds(*asked, "--uncommitted")

@@ -23,7 +23,7 @@ def sweep(
     ],
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/STUDY.")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="File of their results; default results/STUDY.jsonl beside the study.")
+        Path | None, typer.Option(help="File of their results; default results/FILE.jsonl beside the study.")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Runs of each network, with seeds 0, 1, …; default as the study says.")

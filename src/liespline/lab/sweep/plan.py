@@ -94,10 +94,15 @@ class Results:
     found: Found
     uncommitted: bool = False
 
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of this study: those of others may be in the same file."""
+        lines = read(self.path) if self.path.exists() else []
+        return [line for line in lines if line["study"] == self.found.name]
+
     def without(self, planned: Iterable[Planned]) -> list[Planned]:
         """The runs that the file lacks; one that it has with other settings is refused."""
-        lines = read(self.path) if self.path.exists() else []
-        there = {(line["network"], line["seed"]): line["config"] for line in lines if line.get("finished")}
+        finished = [line for line in self.lines() if line.get("finished")]
+        there = {(line["network"], line["seed"]): line["config"] for line in finished}
         missing = []
         for entry in planned:
             stored = there.get((entry.run.path.parent.name, entry.config.seed))
@@ -108,8 +113,8 @@ class Results:
         return missing
 
     def add(self, entry: Planned) -> None:
-        """Append a finished run; a new file begins with what the study is."""
+        """Append a finished run; the first of a study comes behind what the study is."""
         line = line_of(entry.run, self.found.name)
-        if not self.path.exists():
+        if not self.lines():
             append(self.path, {"study": self.found.name, "about": self.found.study.about})
         append(self.path, line, self.uncommitted)

@@ -29,7 +29,7 @@ class Row:
     error: bool = False
     """Whether the error is shown, one minus the score."""
     results: str = ""
-    """Where the runs are in another file of results than the study's own, its name."""
+    """Where the runs have another study's name in the file of results, that name."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Study:
     """Networks that are trained alike, from as many seeds each, and scored once.
 
     A file `NAME.py` that assigns one to `STUDY` is a study: `liespline sweep NAME.py --data DATA` trains its networks
-    and appends each finished run to `results/NAME.jsonl` beside the file.
+    and appends each finished run to `results/NAME.jsonl` beside the file, where all studies of the file are.
 
         STUDY = Study(
             task="rotmnist",
@@ -75,7 +75,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Found:
-    """A study with its name and its file of results."""
+    """A study with its name, and the file of results that all studies of one source file share."""
 
     name: str
     study: Study
@@ -94,5 +94,6 @@ def find_study(where: str) -> Found:
     name = word.rpartition(":")[2]
     if not isinstance(study, Study):
         raise ConfigError(f"{word}: is {type(study).__name__}; expected a liespline.lab.sweep.study.Study")
-    stem = place.rpartition(".")[2] + ("" if name == "STUDY" else f"_{name.lower()}")
-    return Found(stem, study, source.parent / "results" / f"{stem}.jsonl")
+    family = place.rpartition(".")[2]
+    own = family if name == "STUDY" else f"{family}_{name.lower()}"
+    return Found(own, study, source.parent / "results" / f"{family}.jsonl")
