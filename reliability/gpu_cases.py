@@ -21,7 +21,7 @@ class Case(NamedTuple):
     @property
     def deep(self) -> bool:
         """Whether it is a whole network, in which rounding adds up."""
-        return self.name.startswith(("network", "classifier", "pcam", "celeba"))
+        return self.name.startswith(("network", "classifier", "broken", "restricted", "U-Net", "pcam", "celeba"))
 
     @property
     def subject(self) -> str:
