@@ -114,25 +114,3 @@ def organs(name: str, side: int) -> Study:
         networks=volumes(),
         rows=[*rows, Row("so3-24", "plain-rotated"), Row("so3-24-rotated", "plain-rotated")],
     )
-
-
-def dial(name: str) -> Study:
-    """A set of MedMNIST3D in 28³, five folds without its test part: how much of SO(3) serves it?"""
-    upright, rotated = {"augment": "zoom-shear"}, {"augment": "affine"}
-    ours = ("breaking", "so3", "so3-jitter")
-    return Study(
-        task="studies.folds:VOLUMES",
-        data=f"{name}, 28³, the official file's training and validation volumes, five folds.",
-        protocol="28,000 parameters, trained upright or on rotated volumes; scored upright and in random orientation.",
-        recipe={**SHAPES, "epochs": 36, "parameters": 28_000},
-        networks={
-            "breaking": {**SO3, **upright, "breaking": True}, "plain": {**PLAIN, **upright},
-            "so3": {**SO3, **upright}, "so3-jitter": {**SO3, **upright, "grid_jitter": 1.0},
-            "plain-rotated": {**PLAIN, **rotated},
-        },
-        seeds=5,
-        rows=[
-            *(Row(network, "plain", measure="AUC") for network in ours),
-            *(Row(network, "plain-rotated", measure="AUC, transformed") for network in ours),
-        ],
-    )  # fmt: skip

@@ -1,5 +1,0 @@
-"""The dial on AdrenalMNIST3D in 28³, five folds of its training and validation volumes."""
-
-from studies.recipes import dial
-
-STUDY = dial("AdrenalMNIST3D")
