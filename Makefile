@@ -60,7 +60,7 @@ coverage: .venv/ready browser
 	$(BIN)/coverage report --omit '*/lab/*'
 	$(BIN)/coverage report --include '*/lab/*'
 
-# The long checks of docs/reliability.md; each leaves its findings in reliability/results.
+# The long checks of docs/reliability.md; each leaves its findings in reliability/results.json.
 fuzz mutations kills corpus soak: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python reliability/$@.py
 	$(BIN)/python reliability/table.py

@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import chdir
 from pathlib import Path
 
-from record import Findings
+from table import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.append(str(Path(__file__).parent.parent))  # where studies/ is

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from record import Findings
+from table import Findings
 
 ROOT = Path(__file__).parent.parent
 SUITES = {

@@ -25,7 +25,7 @@ import torch
 from gpu_hopper import check_hopper
 from gpu_lab import check_tasks
 from gpu_layers import check_all
-from record import RESULTS, Findings
+from table import RESULTS, Findings
 
 ROOT = Path(__file__).parent.parent
 BENCHMARK = 120  # seconds
@@ -34,8 +34,8 @@ BENCHMARK = 120  # seconds
 class Record:
     """What was found so far, in one file."""
 
-    def __init__(self, path: Path | None, device: str, commit: str | None) -> None:
-        self.path, self.commit, self.parts, self.lock = path, commit, {}, threading.Lock()
+    def __init__(self, file: Path | None, device: str, commit: str | None) -> None:
+        self.file, self.commit, self.parts, self.lock = file, commit, {}, threading.Lock()
         self.where = torch.cuda.get_device_name() if device == "cuda" else "CPU"
         self.begin = self.written = time.monotonic()
 
@@ -66,9 +66,9 @@ class Record:
             remarks=f"{left_out} left out for lack of time" if left_out else "all of them",
             seconds=round(time.monotonic() - self.begin, 1),
         )
-        if self.path is not None:
+        if self.file is not None:
             more = {"versions": versions(), "device": self.where, "parts": self.parts}
-            findings.write(self.path, commit=self.commit, **more)
+            findings.write("gpu", self.commit, self.file, **more)
         self.written = time.monotonic()
         return findings
 
@@ -106,7 +106,7 @@ def main() -> None:
     cores = os.cpu_count() or 1
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--result", type=Path, help="default: reliability/results/gpu.json, on the CPU nowhere")
+    parser.add_argument("--result", type=Path, help="default: reliability/results.json, on the CPU nowhere")
     parser.add_argument("--only", default="", help="checks in whose name this pattern is found")
     parser.add_argument("--minutes", type=float, default=5, help="for all checks; the rest is left out")
     parser.add_argument("--jobs", type=int, default=max(1, cores - cores // 8), help="processes")
@@ -117,8 +117,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no CUDA device here; --device cpu tries the checks themselves")
-    path = given.result or (RESULTS / "gpu.json" if given.device == "cuda" else None)
-    record, seconds = Record(path, given.device, given.commit), 60 * given.minutes
+    file = given.result or (RESULTS if given.device == "cuda" else None)
+    record, seconds = Record(file, given.device, given.commit), 60 * given.minutes
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         (truths := Path(folder, "truths")).mkdir()
         lab = threading.Thread(

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from record import Findings
+from table import Findings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lab"))
 from killed_work import WORKS

@@ -20,7 +20,7 @@ from typing import Any
 
 from explained import EXPLAINED, SEEN
 from mutations import ROOT
-from record import Findings
+from table import Findings
 from trying import here, read, run
 
 

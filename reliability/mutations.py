@@ -35,7 +35,7 @@ import planted_stacks
 import planted_truth
 from fault import Fault
 from nearest import LAB, NEAREST
-from record import Findings
+from table import Findings
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
@@ -80,7 +80,7 @@ class Copy:
         """Say whether the tests of these names pass, in this time, with more options of pytest."""
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "unshrunk", "--hypothesis-profile=unshrunk", *more]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "plugin", "--hypothesis-profile=unshrunk", *more]
         print(json.dumps([seconds, *options, *map(_path, names)]), file=self.worker.stdin, flush=True)
         status = int(self.worker.stdout.readline())
         # 1 is a test that fails, 2 a module that does not import, below 0 a crash or the end of its time.

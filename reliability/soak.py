@@ -15,7 +15,7 @@ from liespline.lab.runs.folder import Run
 from liespline.lab.session import Session
 from liespline.lab.settings import Config, Network, Training
 from liespline.lab.training.train import train
-from record import Findings
+from table import Findings
 
 WARM_UP = 0.2  # of the time: caches fill, and the allocator finds its size
 MOST_GROWTH = 0.01

@@ -19,7 +19,6 @@ from mutations import Copy
 
 FEWEST, FEW, PORTION = 4, 20, 15.0  # tests at first, and next; then as many as take so many seconds
 QUICK, SLOWEST = 15.0, 20.0  # seconds that a change gets at first; those of a test that is left out
-TIMED = ["-p", "timed", "--timed"]
 
 
 class Trial:
@@ -57,7 +56,7 @@ class Trial:
             timed = copy.folder / "timed.jsonl"
             timed.write_text("")
             try:
-                copy.passes(_names(tests), _limit(tests, self.drawn["seconds"]), ["--maxfail=0", *TIMED, str(timed)])
+                copy.passes(_names(tests), _limit(tests, self.drawn["seconds"]), ["--maxfail=0", "--timed", str(timed)])
                 ended = dict(map(json.loads, timed.read_text().splitlines()))
             except RuntimeError:  # pytest runs none if one of them is not there
                 ended = None if len(tests) > 1 else {}

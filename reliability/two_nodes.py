@@ -14,7 +14,7 @@ from ray.cluster_utils import Cluster
 
 from liespline.lab.sweep.plan import plan, sweep
 from liespline.lab.sweep.study import Study
-from record import Findings
+from table import Findings
 
 RUNS = 4
 
