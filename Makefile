@@ -81,9 +81,9 @@ kernels: .venv/ready
 	$(BIN)/python benchmarks/kernels.py
 
 # Other people's tools with our networks in them, each in an environment of its own: build/stacks/NAME, of what
-# tests/stacks/NAME.txt asks for, runs tests/stacks/test_NAME.py. `make stacks STACKS=monai` runs that one.
-# Where such a file names a torch, for torchvision's sake, that one is taken in place of ours.
-STACKS ?= $(patsubst tests/stacks/%.txt,%,$(wildcard tests/stacks/*.txt))
+# its line in tests/stacks/needs.txt asks for, runs tests/stacks/test_NAME.py. `make stacks STACKS=monai` runs that one.
+# Where a line names a torch, for torchvision's sake, that one is taken in place of ours.
+STACKS ?= $(patsubst tests/stacks/test_%.py,%,$(wildcard tests/stacks/test_*.py))
 .PRECIOUS: build/stacks/%/ready
 stacks: $(STACKS:%=stack-%)
 
@@ -91,10 +91,12 @@ stack-%: build/stacks/%/ready
 	OMP_NUM_THREADS=1 build/stacks/$*/bin/python -m pytest --confcutdir tests/stacks -o filterwarnings=default \
 	  tests/stacks/test_$*.py
 
-build/stacks/%/ready: tests/stacks/%.txt constraints.txt
+build/stacks/%/ready: tests/stacks/needs.txt constraints.txt
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(cat $^ | grep -m 1 '^torch==')"
-	$(@D)/bin/pip install --quiet --disable-pip-version-check "$$(cat $^ | grep -m 1 '^torch==')" -r $< -e .
+	sed -n 's/^$*: //p' $< | tr ' ' '\n' > $(@D)/needs.txt
+	cat $(@D)/needs.txt constraints.txt | grep -m 1 '^torch==' > $(@D)/torch.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $(@D)/torch.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $(@D)/torch.txt -r $(@D)/needs.txt -e .
 	touch $@
 
 # Reports and pages are tested in a real browser; without one, and without root to install one, those tests are left out.

@@ -31,7 +31,7 @@ def page() -> str:
         },
     }
     text = (_HERE / "page.html").read_text(encoding="utf-8")
-    parts = {"/*STYLE*/": "page.css", "/*SPLINE*/": "spline.js", "/*DRAW*/": "draw.js", "/*PAGE*/": "page.js"}
+    parts = {"/*SPLINE*/": "spline.js", "/*DRAW*/": "draw.js", "/*PAGE*/": "page.js"}
     for mark, name in parts.items():
         text = text.replace(mark, (_HERE / name).read_text(encoding="utf-8"))
     return text.replace("/*DATA*/", json.dumps(data, separators=(",", ":")))

@@ -41,7 +41,7 @@ NEAREST = {  # by how the file's name begins, first match first
     "ops/norm/": ["core/test_norm_pool", "core/test_versions", "core/test_hopper"],
     "ops/": ["core/test_paths_cuda", "core/test_decide", "core/test_paths", "core/test_layers"],
     "optim": ["core/test_optim"],
-    "_export/": ["core/test_export", "core/test_export_networks", "core/test_properties_networks"],
+    "_export/": ["core/test_export", "core/test_properties_networks"],
     "integrations/wsinfer": ["core/test_wsinfer"],
     "models/pretrained": ["core/test_pretrained"],
     "models/recipe": ["core/test_pretrained"],

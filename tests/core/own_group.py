@@ -1,11 +1,28 @@
-"""A user's own group, the groups every test runs over, and a way to plant a fault in one of them."""
+"""A user's own group, the groups and grids that tests run over, and a way to plant a fault in a group."""
 
 import math
 
+import pytest
 import torch
 from torch import Tensor
 
-from liespline import GL2, O2, O3, SO2, SO3, Group, MatrixGroup, Product, Scale, Sphere, Translation, Trivial
+import liespline as ls
+from liespline import (
+    GL2,
+    O2,
+    O3,
+    SO2,
+    SO3,
+    Grid,
+    Group,
+    MatrixGroup,
+    Product,
+    Scale,
+    Sphere,
+    SplineBasis,
+    Translation,
+    Trivial,
+)
 from liespline.groups import Semidirect
 
 
@@ -129,3 +146,52 @@ def planted(group: Group, **faults: object) -> Group:
     copy = broken.__new__(broken)
     vars(copy).update(vars(group))
     return copy
+
+
+def _noise(n: int, dim: int) -> Tensor:
+    return torch.randn(n, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(n + 17 * dim))
+
+
+def _mirrored() -> Grid:
+    """Three rotations of space and their negatives."""
+    turns = ls.repulsion(SO3(), 3)
+    return Grid(O3(), torch.cat((turns.elements, -turns.elements)), turns.weights.repeat(2), turns.spacing)
+
+
+_SIM3 = Product(SO3(), Scale(3))
+_FEW = _SIM3.exp(_noise(4, 4) * torch.tensor([0.4, 0.4, 0.4, 0.1]))
+
+# Every group and number of space dimensions.
+GRIDS: dict[str, Grid] = {
+    "Trivial(1)": ls.uniform(Trivial(1), 1),
+    "Trivial(2)": ls.uniform(Trivial(2), 1),
+    "Trivial(3)": ls.uniform(Trivial(3), 1),
+    "SO2": ls.uniform(SO2(), 5),
+    "Scale(1)": ls.uniform(Scale(1), 3, spacing=0.5 * math.log(2)),
+    "Scale(2)": ls.uniform(Scale(2), 3, spacing=0.5 * math.log(2)),
+    "Scale(3)": ls.uniform(Scale(3), 2, spacing=0.3),
+    "SO3": ls.repulsion(SO3(), 5),
+    "Sphere": ls.repulsion(Sphere(), 4),
+    "triangular": ls.local(Triangular(), 7, 0.35),
+    "O2": ls.uniform(O2(), 6),
+    "O3": _mirrored(),
+    "SIM2": ls.uniform(Product(SO2(), Scale(2)), (3, 2), spacing=(None, 0.4)),
+    "O2 × Scale": ls.uniform(Product(O2(), Scale(2)), (4, 2), spacing=(None, 0.4)),
+    "SIM3": Grid(_SIM3, _FEW, torch.arange(1.0, 5), (0.9, 0.9, 0.9, 0.3)),
+    "GL2": ls.local(GL2(), 9, (0.2, 0.3, 0.3, 0.7)),
+    "SL2": ls.local(SL2, 7, 0.35),
+}
+every_grid = pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+
+
+def off_grid(grid: Grid, *, trainable: bool = True) -> dict[str, SplineBasis]:
+    """Bases whose centres lie off the elements and samples."""
+    group, lattice = grid.group, ls.lattice(grid.group.space_dim, 2)
+    moved = lattice.elements + 0.3 * _noise(len(lattice), group.space_dim)
+    x_basis = SplineBasis(Grid(lattice.group, moved, lattice.weights, 1.0), degree=3, trainable=trainable)
+    if group.dim == 0:
+        return {"x_basis": x_basis, "h_basis": SplineBasis(grid)}
+    moves = 0.2 * torch.tensor(grid.steps, dtype=torch.float64) * _noise(len(grid), group.dim)
+    centres = Grid(group, group.product(grid.elements, group.exp(moves)), grid.weights, grid.spacing)
+    wider = tuple(1.3 * step for step in grid.steps)
+    return {"x_basis": x_basis, "h_basis": SplineBasis(centres, scale=wider, trainable=trainable)}

@@ -9,8 +9,8 @@ import torch
 
 import liespline as ls
 import oracle
-from cases import GRIDS, every_grid, off_grid
 from liespline import functional
+from own_group import GRIDS, every_grid, off_grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 

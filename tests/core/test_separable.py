@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import liespline as ls
-from cases import every_grid, off_grid
 from exported import same
 from liespline.nn import Depthwise, SeparableGConv
 from networks import CUBE, TURNS
+from own_group import every_grid, off_grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 X64 = torch.float64

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 import liespline as ls
 import oracle
-from cases import every_grid
 from liespline import SO2, SO3, GConv, Grid, Lift, Scale, Sphere, SplineBasis, bspline
-from own_group import DTYPES, ball, name
+from own_group import DTYPES, ball, every_grid, name
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*energy falls outside")
 
