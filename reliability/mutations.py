@@ -22,7 +22,6 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import planted
-import planted_after
 import planted_data
 import planted_engine
 import planted_lab
@@ -40,7 +39,7 @@ from table import Findings
 ROOT = Path(__file__).parent.parent
 PARTS = (
     planted, planted_engine, planted_lab, planted_data, planted_recipe, planted_records, planted_truth, planted_more,
-    planted_measure, planted_norms, planted_after, planted_stacks,
+    planted_measure, planted_norms, planted_stacks,
 )  # fmt: skip
 FAULTS = [fault for part in PARTS for fault in part.FAULTS]
 ENOUGH = 0.95

@@ -128,7 +128,7 @@ _RECORDS = [
         "affine digits leave the view",
     ),
     Fault(
-        "../../studies/data/resample.py::transformed",
+        "../../studies/data/matrices.py::transformed",
         "np.ceil(reach - _ROUNDING)",
         "np.ceil(0 * reach)",
         "shrunk digits aliased",
@@ -254,7 +254,7 @@ TESTS = {
     "generated digits turn clockwise": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
     "one stretch is a slant": AFFINE + "matrices_are_a_turn_after_a_slant_after_a_stretch",
     "affine digits leave the view": AFFINE + "affine_digits_stay_in_view",
-    "other digits on other processors": "lab/test_data_digits::test_generated_digits_are_the_same_on_other_processors",
+    "other digits on other processors": "lab/test_demo::test_generated_digits_are_the_same_on_other_processors",
     "settled on test digits": "studies/test_data_mnist::test_generated_splits_do_not_overlap",
     "digits outside moved in another way": "studies/test_data_mnist::test_generated_variants_move_the_digit_as_said",
     "shrunk digits aliased": AFFINE + "images_are_moved_by_their_matrices_and_not_aliased",

@@ -17,8 +17,7 @@ from liespline.lab.data.files import DataError, check_declared_size
 from liespline.lab.data.split import SPLITS, Split
 from liespline.lab.settings import one_of
 
-from .matrices import Matrices, places
-from .resample import transformed
+from .matrices import Matrices, places, transformed
 
 CLASSES = tuple("0123456789")
 SIDE, WIDE = 28, 40

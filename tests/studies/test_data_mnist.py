@@ -14,8 +14,7 @@ from lab.data_files import idx, small_mnist
 from liespline.lab.data import DataError, Split
 from liespline.lab.tasks import find_task
 from studies.data import mnist
-from studies.data.matrices import Matrices, places
-from studies.data.resample import transformed
+from studies.data.matrices import Matrices, places, transformed
 
 
 def test_upright_mnist_is_the_files(tmp_path):
