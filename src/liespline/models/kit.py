@@ -150,15 +150,15 @@ class Kit:
         The mean is over all of space, or over a disc. Positions meet in that window before H is projected: features
         projected first would lose their relative poses.
         """
-        size = self._wide
-        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         project, features = self.project(width)
-        linear = [
+        linear = [  # drawn before the window, as they always were
             self._linear(features, width),
             activation_named("models", self._activation),
             nn.Dropout(dropout),
             self._linear(width, classes),
         ]
+        size = self._wide
+        window = [AtLeast(size, self._border), self.conv(inputs, width, size=size, padding=0), self.norm(width)]
         mean = DiscMean() if self.disc else _AVERAGE[self.d - 1](1)
         return [*window, project, mean, nn.Flatten(), *linear]
 
