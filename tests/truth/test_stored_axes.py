@@ -9,8 +9,8 @@ from nibabel.orientations import apply_orientation
 
 from truth.road import ended, liespline
 
-SIDE = 16
-TINY = "--set widths=2,3 --set kernel_size=3 --accelerator cpu --quiet --lr 0.05 --batch-size 4 --patch 16".split()
+SIDE = 12
+TINY = "--set widths=2,3 --set kernel_size=3 --accelerator cpu --quiet --lr 0.05 --batch-size 4 --patch 12".split()
 ORDERS = [
     np.array(list(zip(order, signs, strict=True)))
     for order in itertools.permutations(range(3))
@@ -29,8 +29,8 @@ def scan(path, draw):
     """Two blocks of unlike sides, one brighter than the other, in noise; voxels are cubes of 1 mm."""
     mask = np.zeros((SIDE,) * 3, np.uint8)
     for value in (1, 2):
-        low = draw.integers(1, 8, 3)
-        mask[tuple(slice(at, at + side) for at, side in zip(low, (5, 6, 8), strict=True))] = value
+        low = draw.integers(1, 5, 3)
+        mask[tuple(slice(at, at + side) for at, side in zip(low, (3, 4, 6), strict=True))] = value
     values = 100.0 * mask + draw.normal(500, 20, mask.shape)
     for part, array in (("images", values.astype(np.float32)), ("masks", mask)):
         (path / part).mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def scans(tmp_path_factory):
 
 def masks_of(scans, out, group, orders, header):
     """What a trained network finds in a scan, and in all its copies; a header that is kept is wrong for them."""
-    liespline("train", "segment", "--data", scans, "--out", out / "run", *group, *TINY, "--epochs", 6)
+    liespline("train", "segment", "--data", scans, "--out", out / "run", *group, *TINY, "--epochs", 4)
     image = nibabel.load(scans / "images" / "0.nii.gz")
     (out / "files").mkdir()
     for number, order in enumerate(orders):
