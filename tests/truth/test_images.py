@@ -137,7 +137,9 @@ def test_the_interval_of_the_area(folders):
     """Newcombe's: (A − area)² = z² A(1 − A)(1 + ((m + n)/2 − 1)((1 − A)/(2 − A) + A/(1 + A)))/mn at both ends A."""
     names, classes = folders.split("test"), folders.classes()
     truth = [classes.index(folders.truth[name]) for name in names]
-    area, m, n = roc_auc_score(truth, folders.outputs(names)[:, 1] - folders.outputs(names)[:, 0]), 7, 6
+    outputs = folders.outputs(names)
+    area, m, n = roc_auc_score(truth, outputs[:, 1] - outputs[:, 0]), 7, 6
+    assert area != roc_auc_score(truth, outputs.argmax(1)), "answers alone have another area"
 
     def apart(a: float) -> float:
         spread = a * (1 - a) * (1 + ((m + n) / 2 - 1) * ((1 - a) / (2 - a) + a / (1 + a))) / (m * n)
