@@ -54,6 +54,23 @@ def test_partition_of_unity_on_products(degree):
     assert float((SplineBasis(open_ended, degree=4)(a.new_zeros(1, 2) + 3).sum() - 1).abs()) > 0.05, "as on a plane"
 
 
+class Still(O2):
+    """Rotations and reflections that leave every point where it is, so that they commute with all others."""
+
+    def act(self, h, x):
+        return x
+
+    def matrix(self, h):
+        return torch.eye(2, dtype=h.dtype).expand(*h.shape[:-1], 2, 2)
+
+
+def test_components_of_products_are_told_apart():
+    group = Product(O2(), Still())
+    a = group.exp(ball(group.dim, 20, 1.0)).unsqueeze(1)
+    found = group.component(group.product(a, group.representatives(dtype=torch.float64)))
+    assert found.tolist() == [[0, 1, 2, 3]] * 20
+
+
 @pytest.mark.parametrize("group", [O2(), O3(), MIRRORED], ids=name)
 def test_splines_never_reach_another_component(group: Group):
     here = group.exp(0.01 * ball(group.dim, 20, 1.0))
