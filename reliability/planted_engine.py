@@ -6,7 +6,7 @@ _PATHS = [
     Fault("ops/tables.py::fields_of", "int(used.sum(1).max()) <= 1", "int(used.sum(1).max()) <= 2",
           "plan drops fields that count"),
     Fault("ops/tables.py::table_of", "append((group, group * width + place))", "append((group, group * width))",
-          "gradient reads other blocks"),
+          "gradient reads other blocks", "core/test_versions::test_interpreted_kernels"),
     Fault("ops/tables.py::table_of", "if label >= 0}) for line", "if label > 0}) for line",
           "plan forgets the first field"),
     Fault("ops/tables.py::table_of", "min(lines[0]) if together else None", "min(lines[0])",
