@@ -44,7 +44,7 @@ HIPPOCAMPUS = Study(
     task="studies.folds:SEGMENT",
     data="Medical Decathlon, task 4, its training part: 200 volumes in folders images and masks, five folds.",
     protocol="U-Nets of 60,000 parameters, 2,000 steps; SO(3) has 24 rotations and is pointwise on the group. Dice of "
-    "whole volumes on their own grid, as they lie and rotated.",
+    "whole volumes on their own grid, as they are stored and rotated.",
     recipe={"epochs": 57, "parameters": 60_000, "precision": "bf16-mixed"},
     networks=OF_HIPPOCAMPUS,
     seeds=5,
