@@ -18,6 +18,7 @@ from PIL import Image
 
 import liespline as library
 from liespline.lab.evaluation import inputs
+from liespline.lab.evaluation.tta import FlipAverage, augmented
 from liespline.lab.screen import Screen
 from truth.conftest import write_table
 from truth.new_images import ONCE, PLAIN, covered, probabilities, rows_of, save, shares
@@ -325,3 +326,10 @@ def test_a_second_call_predicts_what_is_new_or_has_changed_and_parts_come_togeth
     assert (status, "part 1 of 2: done" in said, "text.png" in said) == (1, True, True), said
     assert sorted(out.read_text().splitlines()) == sorted(alone.read_text().splitlines())
     assert "need --out" in fails(*words[:-1], "--jobs", 2)
+    assert "say one of them" in fails(*words, out, "--jobs", 2, "--part", "1/4")
+
+
+def test_reflections_do_not_exchange_landmarks(points, folders):
+    """A left eye in a reflected face looks like a right one: only grids are averaged over."""
+    networks = [augmented(library.load(road.run)) for road in (points, folders)]
+    assert [any(isinstance(layer, FlipAverage) for layer in one.modules()) for one in networks] == [False, True]

@@ -76,6 +76,8 @@ def predict(
 
     if out is not None and out.suffix.lower() == ".csv" and as_json:
         raise ConfigError(f"--json prints, --out {out} writes CSV; leave one of them out")
+    if jobs > 1 and part is not None:
+        raise ConfigError(f"--jobs {jobs} with --part {part}: each shares the files out; say one of them")
     if jobs > 1:
         in_parts(jobs, engine, checkpoint, out)
     found = predict_files(

@@ -36,6 +36,7 @@ def augmented(trained: Trained) -> Trained:
     network, config, signature = trained.network, trained.config, trained.signature
     if config.network.group != "none" and not isinstance(network, GridAverage):
         network = GridAverage(network)
-    if config.network.group not in REFLECTED:
+    # A reflected face has its left eye on the right: landmarks have names that reflections exchange.
+    if config.network.group not in REFLECTED and signature.kind != "points":
         network = FlipAverage(network, len(signature.space), maps=signature.kind not in ONE_OUTPUT)
     return Trained(network, config, signature, trained.checkpoint_metric).eval()
