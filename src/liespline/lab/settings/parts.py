@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from .definition import (
     ADVANCED,
@@ -23,6 +23,8 @@ from .definition import (
 )
 from .words import ConfigError
 
+Outside = Annotated[str, Field(pattern=r".:\w+$")]
+"""`module:NAME` or `FILE.py:NAME`."""
 MOST_PAIRS = 2 * 10**7
 
 
@@ -33,9 +35,10 @@ class Network:
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "axial", "axial-o2", "none"] = setting(
         "so2", "Group of transformations; axial: about one axis."
     )
-    network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
-        "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
-    )
+    network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] | Outside = setting(
+        "classifier", "A chain of layers (classifier), residual blocks (resnet), or your own, FILE.py:NAME.", SPECIAL,
+        metavar="NAME",
+    )  # fmt: skip
     architecture: int = setting(
         2, "Version of the networks; 1: those of liespline 0.2, and the usual resnet.", ADVANCED, ge=1
     )
