@@ -29,6 +29,7 @@ DEALT = Task(
     data_help=ROTMNIST.data_help,
     check=ROTMNIST.check,
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, "rotated", config.seed + 1),
+    options=GENERAL,
 )
 
 # The same digits on 29×29 points about the same centre.
