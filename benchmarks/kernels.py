@@ -61,14 +61,16 @@ class Compiled:
 
 
 def assembled(ptx: str) -> dict[str, Any]:
-    """What Triton's own ptxas says of a kernel, the newer one of those that it may bring."""
+    """What ptxas says of a kernel: of two that Triton may bring, the one that it takes for such a GPU."""
     import triton
+    from triton.backends.nvidia import compiler
 
     tools = Path(triton.__file__).parent / "backends/nvidia/bin"
+    ptxas = compiler.get_ptxas(90).path if (tools / "ptxas-blackwell").exists() else tools / "ptxas"
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [str(max(tools.glob("ptxas*"))), "-v", "-arch=sm_90a", str(source), "-o", str(cubin)]
+        command = [str(ptxas), "-v", "-arch=sm_90a", str(source), "-o", str(cubin)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         shown = subprocess.run([str(tools / "nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
