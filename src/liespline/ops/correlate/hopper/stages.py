@@ -14,6 +14,7 @@ from triton.experimental.gluon.language._core import _unwrap_if_constexpr, built
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 
 _SLICES = gl.constexpr(hasattr(shared_memory_descriptor, "reinterpret"))
+MOST_KEPT = 16 if _SLICES.value else 64  # rows in registers: the assembler of Triton 3.9 serialises products over more
 _barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
 copy = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 view = shared_memory_descriptor.reinterpret if _SLICES.value else shared_memory_descriptor._reinterpret
