@@ -19,6 +19,8 @@ from typing import Any
 
 import torch
 
+from liespline.ops import trust
+
 HERE = Path(__file__).resolve().parent
 RESULT, BUILD = HERE / "results" / "kernels.json", HERE.parent / "build" / "triton"
 VERSIONS = ("3.2.0", "3.3.0", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0")
@@ -63,10 +65,9 @@ class Compiled:
 def assembled(ptx: str) -> dict[str, Any]:
     """What ptxas says of a kernel: of two that Triton may bring, the one that it takes for such a GPU."""
     import triton
-    from triton.backends.nvidia import compiler
 
     tools = Path(triton.__file__).parent / "backends/nvidia/bin"
-    ptxas = compiler.get_ptxas(90).path if (tools / "ptxas-blackwell").exists() else tools / "ptxas"
+    ptxas = tools / ("ptxas" if trust.installed() < (3, 9) else "ptxas-blackwell")
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
