@@ -5,7 +5,7 @@ from typing import Any
 
 from liespline.lab.sweep.study import Row, Study
 from studies.networks import RELATIVE
-from studies.recipes import FAST, IN_DISC, LOCAL, OLD, PCAM, PLAIN, SUBSET, TISSUE, VALID_AUC, shares
+from studies.recipes import FAST, IN_DISC, LOCAL, PCAM, PLAIN, SUBSET, TISSUE, VALID_AUC, shares
 from studies.recipes import SEALED as SEALED_DATA
 
 STUDY = Study(
@@ -104,7 +104,7 @@ RESNET = Study(
     "widths, `two` those of the old one.",
     recipe={**TISSUE, "epochs": 8},
     networks={
-        "old": {**RESNET_O2, **OLD, "kernel": "dense", "basis": 16, "parameters": 110_000},
+        "old": {**RESNET_O2, "architecture": 1, "kernel": "dense", "basis": 16, "parameters": 110_000},
         "new": NEW,
         "three": {**NEW, "widths": (8, 8, 16, 16, 32, 32)},
         "even": {**NEW, "widths": (16, 16, 16, 16, 16, 16)},

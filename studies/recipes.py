@@ -8,13 +8,14 @@ from liespline.lab.sweep.study import Row, Study
 Changes = Mapping[str, Any]
 
 FAST = {"precision": "bf16-mixed", "compile": True}
-OLD = {"architecture": 1}
-"""The networks of 0.2, which these results are of."""
+ADAMW = {"optimiser": "adamw", "smoothness": 0.0}
+OLD = {"architecture": 1, "bandwidth": 0.0, **ADAMW}
+"""The networks, start and steps of 0.2, which these results are of."""
 RECIPE = {**OLD, "schedule": "one-cycle", "lr": 5e-3, "batch_size": 128, "label_smoothing": 0.1, "ema": 0.995, **FAST}
 CHAIN = {"widths": (24, 32, 36, 36, 48, 64)}
 PLAIN = {"group": "none", "elements": 1, "basis": 1, "kernel": "dense"}
 LOCAL = {"kernel": "local"}
-MODES = {"optimiser": "spectral-adamw"}
+MODES = {"optimiser": "spectral-adamw", "smoothness": 0.0}
 """For rotated data."""
 STARTS: dict[str, Changes] = {"smooth": {}, "flat": {"bandwidth": 0.5}}
 # Coefficients of flat starts are 3 to 12 times as large, and norms leave only the ratio of a step to them: faster too.

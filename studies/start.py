@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from liespline.lab.sweep.study import Row, Study
 from studies.recipes import (
+    ADAMW,
     LOCAL,
     MODES,
     RECIPE,
@@ -169,7 +170,7 @@ VOLUMES = Study(
 )  # fmt: skip
 
 SMOOTH: dict[str, Changes] = {f"modes-{s}": {**MODES, "smoothness": s} for s in (0.25, 0.5)}
-OF_TRANSFER: dict[str, Changes] = {"adamw": {}, "modes": MODES, **SMOOTH, "flat-adamw": {"bandwidth": 0.5}}
+OF_TRANSFER: dict[str, Changes] = {"adamw": ADAMW, "modes": MODES, **SMOOTH, "flat-adamw": {**ADAMW, "bandwidth": 0.5}}
 ROTATED = "accuracy, transformed"
 
 # Small networks on upright digits, tested rotated: which start and which steps keep what training never showed.

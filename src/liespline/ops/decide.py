@@ -79,7 +79,8 @@ def prices(q: Question, plan: Plan | None) -> dict[str, float]:
 
 def _blurred(q: Question, plan: Plan | None) -> tuple[Choice | None, float]:
     """How centres alone meet the input once it is blurred, and the price."""
-    if plan is None or plan.blur is None:
+    # A lifting on a GPU takes the time of what it writes, and blurring adds to that.
+    if plan is None or plan.blur is None or (q.cuda and len(q.inputs) == 1):
         return None, math.inf
     found, rest = _direct(blur.question(q, plan.blur), plan.centres)
     return Choice(found.whole, found.paths, found.group, found.order, found.dtype, blurred=True), rest + blur.price(q)

@@ -41,6 +41,8 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
             values["network"] = _elements_counted(network)
         if isinstance(training, dict) and isinstance(name := training.get("augment"), str):
             values["training"] = training | {"augment": _AUGMENT_OF_RUNS.get(name, name)}
+    if found is not None and isinstance(training, dict):  # what runs of before that did not say so did
+        values["training"] = {"smoothness": 0.0, "bandwidth": 0.0, **values["training"]}
     earlier = found is not None and found < FORMAT
     if earlier:
         values = _renamed(values)

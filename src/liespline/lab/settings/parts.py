@@ -129,10 +129,10 @@ class Training:
     epochs: int = setting(20, "Times to go through the images.", LATER, ge=1, le=10**9, metavar="N")
     batch_size: int = setting(64, "Images per batch, over all devices.", ge=1, le=10**9, metavar="N")
     optimiser: Literal["adamw", "spectral-adamw", "sgd"] = setting(
-        "adamw", "Optimiser; spectral-adamw steps in the modes of the splines."
+        "spectral-adamw", "Optimiser; spectral-adamw: AdamW in the modes of the splines."
     )
     smoothness: Number = setting(
-        0.0, "Of spectral-adamw: steps of each mode in proportion to its norm to the power 2s, from 0 for equal steps.",
+        0.25, "Of spectral-adamw: steps of each mode in proportion to its norm to the power 2s, from 0 for equal steps.",
         ADVANCED, ge=0, le=1,
     )  # fmt: skip
     bandwidth: Number = setting(

@@ -26,8 +26,17 @@ DEFAULTS = {
     "images": Config("images").updated(
         elements=8, kernel="local", widths=(12, 16, 24, 32, 48), epochs=30, batch_size=8
     ),
+    # Kernels that relate rotations to each other learn best from a flat start (studies/start.py:VOLUMES).
     "volumes": Config("volumes").updated(
-        group="so3", elements=24, kernel="local", basis=7, stride=2, widths=(6, 8, 12), epochs=20, batch_size=8
+        group="so3",
+        elements=24,
+        kernel="local",
+        basis=7,
+        stride=2,
+        widths=(6, 8, 12),
+        epochs=20,
+        batch_size=8,
+        bandwidth=0.5,
     ),
     "segment": Config("segment").updated(
         network="unet",
