@@ -92,7 +92,7 @@ def correlate(
     samples allow to leave out is in the `plan`; without one the whole kernel is computed, with the same result.
     """
     window = tuple(x_samples.shape[2:-1])
-    sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
+    sizes, stride, border = _options(window, x_samples.shape[0], sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
         kernel = _sampled(reference.kernel, weight, x_samples, h_samples)
@@ -253,4 +253,4 @@ def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
 
 def add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
     """Return out `(B, O, A, *space)` with a bias for each channel."""
-    return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))
+    return out if bias is None else out + bias.to(out.dtype).view(-1, *(1,) * (out.ndim - 2))

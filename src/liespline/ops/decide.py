@@ -8,6 +8,7 @@ from . import blur
 from .correlate import banded, cudnn, fourier, reference, separable, triton
 from .correlate.hopper import operators as hopper
 from .depthwise import hopper as depthwise_hopper
+from .depthwise import masked
 from .depthwise import reference as depthwise_plain
 from .layout import Order
 from .mix import blocks
@@ -18,7 +19,7 @@ from .plan import Part, Plan, distinct
 # Of paths with one price the first is taken.
 _OF_KERNELS = (cudnn.PATH, reference.PATH, fourier.PATH)
 _OF_FIELDS = (banded.PATH, separable.PATH, triton.PATH, hopper.PATH)
-_OF_FIELDS_ALONE = (depthwise_hopper.PATH, depthwise_plain.PATH)
+_OF_FIELDS_ALONE = (depthwise_hopper.PATH, masked.PATH, depthwise_plain.PATH)
 _FORCED = {  # paths in the order in which they are tried, where one name alone would not do
     "dense": (cudnn.PATH, reference.PATH),
     "fourier": (fourier.PATH, cudnn.PATH, reference.PATH),
