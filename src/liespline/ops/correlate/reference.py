@@ -50,7 +50,8 @@ def correlate(x: Tensor, kernel: Tensor, stride: Size, padding: Size, order: Ord
     d, shape = len(stride), kernel.shape
     outputs, elements = shape[:2]
     flat = x.flatten(1, -1 - d)
-    weight = kernel.reshape(outputs * elements, flat.shape[1], *shape[kernel.ndim - d :]).to(x.dtype)
+    weight = kernel.reshape(outputs * elements, flat.shape[1], *shape[kernel.ndim - d :])
+    weight = weight if weight.dtype == x.dtype else weight.to(x.dtype)
     if d == 3:
         out = volumes(flat, weight, stride, padding)
     else:
