@@ -114,7 +114,7 @@ _PATHS = [
     Fault("ops/plan.py::Plan.moved", "home=self, blur=None, centres=None", "home=self",
           "a layer that was moved reads centres on the old samples",
           "core/test_blur::test_a_layer_that_was_moved_between_samples_is_not_blurred"),
-    Fault("ops/decide.py::decide", "price < _WORTH[name] * lowest", "True", "small layers are blurred",
+    Fault("ops/decide.py::decide", "price < WORTH[name] * lowest", "True", "small layers are blurred",
           "core/test_blur::test_large_layers_are_blurred_and_small_ones_are_not"),
     Fault("ops/trust.py::_wrong", "version is None or version in RAN or", "True or",
           "kernels on a Triton they never ran with are trusted", "core/test_versions::test_interpreted_kernels"),
