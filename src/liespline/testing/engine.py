@@ -30,11 +30,11 @@ class Engine(NamedTuple):
     off: tuple[str, ...]
 
     def __str__(self) -> str:
-        total = sum(min(layer.prices.values(), default=0.0) for layer in self.layers) or 1.0
+        costs = [layer.prices.get(layer.path, min(layer.prices.values(), default=0.0)) for layer in self.layers]
+        total = sum(costs)
         rows = [("layer", "", "path", "share", "others, times its price")]
         doubted: dict[str, None] = {}
-        for layer in self.layers:
-            own = layer.prices.get(layer.path, min(layer.prices.values(), default=math.inf))
+        for layer, own in zip(self.layers, costs, strict=True):
             others = sorted((price / own, name) for name, price in layer.prices.items() if name != layer.path)
             said = ", ".join(f"{name} {times:.2g}" for times, name in others)
             doubted |= {name: None for times, name in others if times < 1 and name in decide.WORTH}
