@@ -214,7 +214,8 @@ def one_version(version: str) -> list[dict[str, Any]]:
 def outcome(row: dict[str, Any]) -> str:
     """How many launches were compiled, and what to know of them; or why one was not."""
     if row["wrong"]:
-        return f"no: {row['wrong'].replace('|', '/')[:120]}"
+        said = row["wrong"].partition(" (/")[0]  # no files of this machine
+        return f"no: {said.replace('|', '/')[:120]}"
     spilled = [kernel["spilled"] for kernel in row["kernels"] if kernel["spilled"]]
     notes = [f"{len(row['kernels'])} launches"]
     notes += [f"{len(spilled)} spill up to {max(spilled)} bytes"] if spilled else []

@@ -90,6 +90,15 @@ def network() -> nn.Sequential:
     )  # fmt: skip
 
 
+def test_a_lower_price_that_is_not_taken_is_explained() -> None:
+    layers = [testing.LayerPath("0", "GConv", "dense", {"dense": 10.0, "fourier": 7.0, "banded": 11.0})]
+    said = str(testing.Engine(tuple(layers), ())).splitlines()
+    assert said[1].endswith("100%   fourier 0.7, banded 1.1")
+    assert said[2:] == ["fourier is taken below 0.55: its price is less sure"]
+    layers[0].prices["fourier"] = 12.0
+    assert len(str(testing.Engine(tuple(layers), ())).splitlines()) == 2
+
+
 def test_the_path_is_the_one_that_is_taken_and_the_cheapest(capsys: pytest.CaptureFixture[str]) -> None:
     net, x = network(), torch.randn(2, 3, 32, 32)
     before, mean = {k: v.clone() for k, v in net.state_dict().items()}, net[1][0].running_mean.clone()

@@ -197,9 +197,11 @@ def test_a_warm_small_layer_makes_few_calls() -> None:
     assert len(calls_of(lambda: layer(x))) <= 25
 
 
-def test_a_warm_layer_on_a_cpu_rounds_as_plain_torch_does() -> None:
+def test_a_layer_of_one_spline_on_h_rounds_as_plain_torch_does() -> None:
     """To the last digit: networks that were stored give what they gave."""
-    layer, x = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4)), torch.randn(2, 2, 4, 9, 9)
+    grid = ls.uniform(ls.SO2(), 4)
+    layer = ls.GConv(2, 2, 5, grid, h_basis=ls.SplineBasis(ls.local(ls.SO2(), 1, grid.spacing)))
+    x = torch.randn(2, 2, 4, 9, 9)
     once, again = layer(x), layer(x)
     assert torch.equal(once, again)
     kernel = layer.kernel().flatten(0, 1).flatten(1, 2)
@@ -207,11 +209,12 @@ def test_a_warm_layer_on_a_cpu_rounds_as_plain_torch_does() -> None:
     assert torch.equal(once, right + layer.bias.view(-1, 1, 1, 1))
 
 
-def test_one_product_is_the_kernel() -> None:
-    """As a GPU samples it, on which few launches count."""
+@pytest.mark.parametrize("channels_last", [True, False])  # as a GPU samples it, and a CPU for small layers
+def test_one_product_is_the_kernel(channels_last: bool) -> None:
     weight, x_samples = torch.randn(3, 2, 9, 4).double(), torch.randn(5, 1, 3, 7, 9).double()
     h_samples = torch.randn(5, 1, 6, 4).double()
-    sampled = whole.kernel_at_once(weight, whole.outer(x_samples, h_samples), 6, (3, 7))
+    matrix = whole.outer(x_samples, h_samples, channels_last)
+    sampled = whole.kernel_at_once(weight, matrix, 6, (3, 7), channels_last)
     torch.testing.assert_close(sampled, reference.kernel(weight, x_samples, h_samples))
 
 

@@ -112,7 +112,7 @@ def test_how_many_neighbours(channels: int, width: int, outputs: int, stride: in
 def test_what_was_kept_in_evaluation_serves_training() -> None:
     layer = ls.GConv(2, 2, 5, ls.uniform(ls.SO2(), 4))
     with torch.inference_mode():
-        samples = plan.kept(layer.plan, "key", lambda: whole.outer(*layer.samples()))
+        samples = plan.kept(layer.plan, "key", lambda: whole.outer(*layer.samples(), True))
     (layer.weight.flatten(2).flatten(0, 1) @ samples).sum().backward()
     assert layer.weight.grad is not None
 

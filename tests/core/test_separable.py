@@ -10,6 +10,8 @@ from torch import nn
 import liespline as ls
 from exported import same
 from liespline.nn import Depthwise, SeparableGConv
+from liespline.ops import choose
+from liespline.ops.depthwise import masked
 from networks import CUBE, TURNS
 from own_group import every_grid, off_grid
 
@@ -126,3 +128,25 @@ def test_it_trains_fewer_numbers_and_every_one_of_them() -> None:
     for one in (layer, moving):
         one(torch.randn(2, 4, 4, 9, 9)).square().sum().backward()
         assert all(bool(p.grad.abs().sum() > 0) for p in one.parameters())
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize(("stride", "padding"), [(1, 0), (2, 1)])
+def test_few_small_fields_are_one_convolution(d: int, stride: int, padding: int) -> None:
+    x, kernel = torch.randn(2, 6, *(9, 8)[:d]).double(), torch.randn(6, *(3, 4)[:d]).double()
+    convolve = (nn.functional.conv1d, nn.functional.conv2d)[d - 1]
+    right = convolve(x, kernel.unsqueeze(1), None, stride, padding, groups=6)
+    torch.testing.assert_close(masked.correlate(x, kernel, (stride,) * d, (padding,) * d), right)
+
+
+def test_many_or_large_fields_are_not() -> None:
+    def taken(*shape: int) -> str:
+        return choose.depthwise(torch.empty(shape), (3, 3), (1, 1), (0, 0)).name
+
+    assert taken(1, 2, 8, 8, 8) == "masked"
+    assert [taken(1, 16, 8, 8, 8), taken(1, 2, 8, 40, 40), taken(64, 2, 8, 8, 8)] == ["plain"] * 3
+    seen = []
+    torch.vmap(lambda x: seen.append(choose.depthwise(x, (3, 3), (1, 1), (0, 0)).name) or x)(
+        torch.ones(1, 1, 2, 8, 8, 8)
+    )
+    assert seen == ["plain"]

@@ -92,13 +92,13 @@ def correlate(
     samples allow to leave out is in the `plan`; without one the whole kernel is computed, with the same result.
     """
     window = tuple(x_samples.shape[2:-1])
-    sizes, stride, border = _options(window, len(x_samples), sizes, stride, padding)
+    sizes, stride, border = _options(window, x_samples.shape[0], sizes, stride, padding)
     x, zeros = pad(x, border, padding_mode)
     if groups > 1:
         kernel = _sampled(reference.kernel, weight, x_samples, h_samples)
         return add_bias(reference.grouped(x, kernel, groups, stride, zeros), bias)
     choice = choose.choose(x, weight, sizes, stride, zeros, plan)
-    x, plan = x.to(choice.dtype), plan and plan.on(x.device)
+    x, plan = x if x.dtype == choice.dtype else x.to(choice.dtype), plan and plan.on(x.device)
     with full_precision(x.device):
         keep = choice.keep and not (x_samples.requires_grad or h_samples.requires_grad)
         if choice.blurred:
@@ -253,4 +253,7 @@ def pad(x: Tensor, padding: Padding, mode: str) -> tuple[Tensor, Size]:
 
 def add_bias(out: Tensor, bias: Tensor | None) -> Tensor:
     """Return out `(B, O, A, *space)` with a bias for each channel."""
-    return out if bias is None else out + bias.to(out.dtype).reshape(-1, *(1,) * (out.ndim - 2))
+    if bias is None:
+        return out
+    bias = bias if bias.dtype == out.dtype else bias.to(out.dtype)
+    return out + bias.view(-1, *(1,) * (out.ndim - 2))

@@ -41,5 +41,6 @@ def depthwise(
     if together:  # fields one after the other as they lie
         x, kernel = x.transpose(1, 2), kernel.transpose(0, 1)
     path = choose.depthwise(x, tuple(kernel.shape[2:]), stride, zeros)
-    out = path.correlate(x.flatten(1, 2), kernel.flatten(0, 1), stride, zeros).unflatten(1, kernel.shape[:2])
+    out = path.correlate(x.flatten(1, 2), kernel.flatten(0, 1), stride, zeros)
+    out = out.view(out.shape[0], *kernel.shape[:2], *out.shape[2:])
     return add_bias(out.transpose(1, 2) if together else out, bias)

@@ -99,7 +99,7 @@ class Correlation(Shiftable):
 
     def samples(self) -> tuple[Tensor, Tensor | None]:
         """Return the sampled bases `(A, M, *W, N_x)` and `(A, M, N, N_k)`, differentiable in trainable centres."""
-        x_samples, h_samples = self.x_samples, self.h_samples
+        x_samples, h_samples = self._buffers["x_samples"], self._buffers["h_samples"]  # sooner found so
         if x_samples is None:
             x_samples = self._sampled(self.x_basis, self.x_centres, self.x_points, self.x_factor)
             x_samples = functional.in_window(x_samples, self.window)

@@ -58,7 +58,7 @@ class Depthwise(Correlation):
         self._check(x, weight)
         x_samples, _ = self.samples()
         options = {"stride": self.stride, "padding": self.borders, "padding_mode": self.padding_mode}
-        return functional.depthwise(x, weight[:, 0], x_samples[:, 0], self.bias, **options)  # type: ignore[arg-type]
+        return functional.depthwise(x, weight.flatten(1), x_samples.flatten(0, 1), self.bias, **options)  # type: ignore[arg-type]
 
 
 class SeparableGConv(nn.Sequential):

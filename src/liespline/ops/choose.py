@@ -85,14 +85,11 @@ def compute_dtype(x: Tensor) -> torch.dtype:
 
 def exact(*tensors: Tensor) -> list[Tensor]:
     """Return what kernels are sampled from: in float32, or float64 where any operand is."""
-    dtypes = {t.dtype for t in tensors}
-    if dtypes == _SINGLE:
+    dtypes = [t.dtype for t in tensors]
+    if dtypes.count(torch.float32) == len(dtypes):
         return list(tensors)
     dtype = torch.float64 if torch.float64 in dtypes else torch.float32
     return [t.to(dtype) for t in tensors]
-
-
-_SINGLE = {torch.float32}
 
 
 # ---- the choice ----

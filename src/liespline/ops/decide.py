@@ -8,6 +8,7 @@ from . import blur
 from .correlate import banded, cudnn, fourier, reference, separable, triton
 from .correlate.hopper import operators as hopper
 from .depthwise import hopper as depthwise_hopper
+from .depthwise import masked
 from .depthwise import reference as depthwise_plain
 from .layout import Order
 from .mix import blocks
@@ -18,14 +19,14 @@ from .plan import Part, Plan, distinct
 # Of paths with one price the first is taken.
 _OF_KERNELS = (cudnn.PATH, reference.PATH, fourier.PATH)
 _OF_FIELDS = (banded.PATH, separable.PATH, triton.PATH, hopper.PATH)
-_OF_FIELDS_ALONE = (depthwise_hopper.PATH, depthwise_plain.PATH)
+_OF_FIELDS_ALONE = (depthwise_hopper.PATH, masked.PATH, depthwise_plain.PATH)
 _FORCED = {  # paths in the order in which they are tried, where one name alone would not do
     "dense": (cudnn.PATH, reference.PATH),
     "fourier": (fourier.PATH, cudnn.PATH, reference.PATH),
     "separable": (separable.PATH, banded.PATH),
 }
 # Of a direct convolution's price, below which no shape of `benchmarks/chosen.py` was slower.
-_WORTH = {"fourier": 0.55, "blurred": 0.7, "blocks": 0.8}
+WORTH = {"fourier": 0.55, "blurred": 0.7, "blocks": 0.8}
 NAMES = ("auto", "dense", "fourier", "blurred", "blocks", *(path.name for path in _OF_FIELDS))
 
 
@@ -39,7 +40,7 @@ def decide(q: Question, plan: Plan | None) -> Choice:
         found, price = way(free, plan)
         if found is not None and q.forced == name:
             return found
-        if found is not None and price < _WORTH[name] * lowest:
+        if found is not None and price < WORTH[name] * lowest:
             best, lowest = found, price
     return best
 
@@ -164,7 +165,7 @@ def _pick(q: Question, paths: tuple[Path, ...]) -> tuple[Path | None, float]:
             continue
         if q.forced != "auto":
             return path, price
-        worth = price / _WORTH.get(path.name, 1.0)
+        worth = price / WORTH.get(path.name, 1.0)
         if found is None or worth < least:
             found, lowest, least = path, price, worth
     return found, lowest

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.base import Correlation
-from ..ops import choose, trust
+from ..ops import choose, decide, trust
 
 
 class LayerPath(NamedTuple):
@@ -30,17 +30,20 @@ class Engine(NamedTuple):
     off: tuple[str, ...]
 
     def __str__(self) -> str:
-        total = sum(min(layer.prices.values(), default=0.0) for layer in self.layers) or 1.0
+        costs = [layer.prices.get(layer.path, min(layer.prices.values(), default=0.0)) for layer in self.layers]
+        total = sum(costs)
         rows = [("layer", "", "path", "share", "others, times its price")]
-        for layer in self.layers:
-            own = layer.prices.get(layer.path, min(layer.prices.values(), default=math.inf))
+        doubted: dict[str, None] = {}
+        for layer, own in zip(self.layers, costs, strict=True):
             others = sorted((price / own, name) for name, price in layer.prices.items() if name != layer.path)
             said = ", ".join(f"{name} {times:.2g}" for times, name in others)
+            doubted |= {name: None for times, name in others if times < 1 and name in decide.WORTH}
             share = f"{own / total:.0%}" if layer.prices else ""
             rows.append((layer.name, layer.layer, layer.path, share, said))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([*(line.rstrip() for line in lines), *self.off])
+        notes = [f"{name} is taken below {decide.WORTH[name]}: its price is less sure" for name in doubted]
+        return "\n".join([*(line.rstrip() for line in lines), *notes, *self.off])
 
 
 @torch.no_grad()

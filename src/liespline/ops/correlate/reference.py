@@ -47,15 +47,17 @@ def lift_kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
 
 def correlate(x: Tensor, kernel: Tensor, stride: Size, padding: Size, order: Order = Order.PLANES) -> Tensor:
     """Correlate x (B, *inputs, *space) with kernel (O, A, *inputs, *W) -> (B, O, A, *space), layouts left to torch."""
-    d = len(stride)
-    flat = x.flatten(1, x.ndim - 1 - d)
-    inputs, window = kernel.shape[2 : kernel.ndim - d], kernel.shape[kernel.ndim - d :]
-    weight = kernel.reshape(kernel.shape[0] * kernel.shape[1], inputs.numel(), *window).to(x.dtype)
+    d, shape = len(stride), kernel.shape
+    outputs, elements = shape[:2]
+    flat = x.flatten(1, -1 - d)
+    weight = kernel.reshape(outputs * elements, flat.shape[1], *shape[kernel.ndim - d :])
+    weight = weight if weight.dtype == x.dtype else weight.to(x.dtype)
     if d == 3:
         out = volumes(flat, weight, stride, padding)
     else:
         out = CONVOLUTIONS[d](flat, weight, None, stride, padding) if d else F.linear(flat, weight)
-    return out.unflatten(1, kernel.shape[:2])
+    batch, _, *space = out.shape
+    return out.view(batch, outputs, elements, *space)
 
 
 def grouped(x: Tensor, kernel: Tensor, groups: int, stride: Size, padding: Size) -> Tensor:

@@ -16,38 +16,42 @@ from ..path import Choice
 from ..plan import Plan, crop, distinct, kept
 from .reference import kernel
 
-_MOST_SAMPLES = 4_000_000  # of a kept matrix, 16 MB
+_MOST_SAMPLES = {"cuda": 4_000_000, "cpu": 50_000}  # of a kept matrix; a CPU's caches do not hold more
 
 
-def outer(x_samples: Tensor, h_samples: Tensor) -> Tensor:
-    """Both samples in one matrix (N_x·N_k, A·Y·N_in): x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k).
+def outer(x_samples: Tensor, h_samples: Tensor, channels_last: bool) -> Tensor:
+    """Both samples in one matrix: x_samples (A, 1, *W, N_x), h_samples (A, 1, N_in, N_k) -> (N_x·N_k, A·N_in·Y).
 
     A kernel is then a single product, which takes more multiplications but fewer launches.
     """
     points = x_samples.reshape(len(x_samples), -1, x_samples.shape[-1])  # (A, Y, N_x)
-    return torch.einsum("ayi,abj->ijayb", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
+    order = "ijayb" if channels_last else "ijaby"
+    return torch.einsum(f"ayi,abj->{order}", points, h_samples[:, 0]).flatten(2).flatten(0, 1)
 
 
 def kept_kernel(
     weight: Tensor, x_samples: Tensor, h_samples: Tensor, plan: Plan, key: Hashable, channels_last: bool
 ) -> Tensor:
-    """`kernel` of samples that are fixed: on a GPU by a product with `outer` that the plan keeps, if not too large.
+    """`kernel` of samples that are fixed: by a product with `outer` that the plan keeps, where it is not too large.
 
-    On a CPU, whose launches cost little, it stays `kernel`, sampled once in evaluation: one product rounds otherwise,
-    and what a stored network gave is given again to the last digit.
+    On a CPU a single spline on H is left as it is: there is little to save, and stored networks give what they gave.
     """
-    if not weight.is_cuda or x_samples.numel() * h_samples.numel() // len(h_samples) > _MOST_SAMPLES:
+    samples = x_samples.numel() * h_samples.numel() // h_samples.shape[0]
+    if samples > _MOST_SAMPLES.get(weight.device.type, 0) or (weight.shape[3] == 1 and not weight.is_cuda):
         sample = partial(kernel, weight, x_samples, h_samples, channels_last=channels_last)
-        return evaluated(weight, plan, key, sample)
-    matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples))
-    return kernel_at_once(weight, matrix, h_samples.shape[2], tuple(x_samples.shape[2:-1]))
+    else:
+        matrix = kept(plan, ("outer", key, weight.dtype), lambda: outer(x_samples, h_samples, channels_last))
+        sample = partial(kernel_at_once, weight, matrix, h_samples.shape[2], x_samples.shape[2:-1], channels_last)
+    return evaluated(weight, plan, key, sample)
 
 
-def kernel_at_once(weight: Tensor, samples: Tensor, n_in: int, window: Size) -> Tensor:
-    """`kernel` by the matrix of `outer`: a view (O, A, C, N_in, *W) of (O, C, A, *W, N_in)."""
+def kernel_at_once(weight: Tensor, matrix: Tensor, n_in: int, window: Size, channels_last: bool) -> Tensor:
+    """`kernel` by the matrix of `outer`: a view (O, A, C, N_in, *W) of (O, C, A, *W, N_in) or (O, C, A, N_in, *W)."""
     o, c = weight.shape[:2]
-    sampled = (weight.reshape(o * c, -1) @ samples).view(o, c, -1, *window, n_in)
-    return sampled.movedim((2, -1), (1, 3))
+    sampled = weight.reshape(o * c, -1) @ matrix
+    if channels_last:
+        return sampled.view(o, c, -1, *window, n_in).movedim((2, -1), (1, 3))
+    return sampled.view(o, c, -1, n_in, *window).transpose(1, 2)
 
 
 def convolve(

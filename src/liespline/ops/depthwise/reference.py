@@ -13,7 +13,7 @@ from ..path import Path, Question
 
 def kernel(weight: Tensor, x_samples: Tensor) -> Tensor:
     """Return k(h⁻¹y)/|det h| by channel and element: weight (C, N_x), x_samples (A, *W, N_x) -> (C, A, *W)."""
-    return (weight @ x_samples.flatten(0, -2).T).unflatten(1, x_samples.shape[:-1])
+    return (weight @ x_samples.flatten(0, -2).T).view(weight.shape[0], *x_samples.shape[:-1])
 
 
 def price(q: Question) -> float:
