@@ -1,7 +1,5 @@
 """An ordinary convolutional network made equivariant, layer by layer."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 

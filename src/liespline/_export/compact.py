@@ -1,7 +1,5 @@
 """Convolutions that compute their kernels from spline weights: an exported file of about the size of the weights."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 

@@ -1,7 +1,5 @@
 """Each layer as plain convolutions and pools of `(B, C·N_h, *space)`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Which layers of a network follow each other, and nothing else comes between."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A finite set of group elements with what it takes to integrate over the group."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Grids with a formula: uniform on a group, a lattice on its algebra, a lattice or disc in R^d."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

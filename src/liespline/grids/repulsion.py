@@ -1,7 +1,5 @@
 """Approximately uniform grids of any size on compact curved groups (section 3.3, "repulsion model")."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rotations and reflections of the plane."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Rotations and reflections of space."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Direct products of groups, such as turns and zooms together."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

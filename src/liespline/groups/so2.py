@@ -1,7 +1,5 @@
 """Rotations of the plane (app. B)."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Rotations of space (app. SO3)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The 2-sphere as the quotient SO(3)/SO(2) (app. B, eq. splineS2)."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

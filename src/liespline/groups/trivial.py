@@ -1,7 +1,5 @@
 """H = {e}: the plain CNN as a special case, not as another code path."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """`liespline demo`: what equivariance buys, on real digits, in under four minutes on two cores."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the steps of a run share, from its configuration to its report: each thing is made once, when first needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A network over an image in overlapping tiles: the same output as in one piece, in the memory of one tile."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

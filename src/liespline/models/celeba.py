@@ -1,7 +1,5 @@
 """The scale-translation network for facial landmarks in CelebA (tab. GCNNCelebA)."""
 
-from __future__ import annotations
-
 import math
 
 import torch

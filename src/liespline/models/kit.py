@@ -1,7 +1,5 @@
 """The layers that the ready-made networks are built of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What a network predicts, not rounded to half precision."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from .._torch import full_precision, is_autocast

@@ -1,7 +1,5 @@
 """A residual network with pre-activation, for images, volumes or signals, equivariant to any group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

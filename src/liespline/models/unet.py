@@ -1,7 +1,5 @@
 """A U-Net for segmentation and other maps of images, volumes or signals, equivariant to any group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 

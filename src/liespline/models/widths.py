@@ -1,7 +1,5 @@
 """The widths of a ready-made network: those asked for, or what a budget of parameters makes of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """How much of its symmetry a network has given up, and which elements are left."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """How equivariant a network is: a measured number."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ It knows tensors alone, no network and no group. Whatever is constant, a bias ab
 outputs are constant altogether it is undefined, which is NaN and never 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

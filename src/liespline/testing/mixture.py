@@ -1,7 +1,5 @@
 """Images that are known at every point."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """What a network gives for images that are known at every point, and how that compares when they are moved."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Sequence

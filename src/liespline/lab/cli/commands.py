@@ -1,7 +1,5 @@
 """The `liespline` command. Its commands import the heavy libraries they need, so that help is instant."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The options of the commands; those of a run follow from its settings, and each task shows its own."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable

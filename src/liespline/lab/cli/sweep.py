@@ -1,7 +1,5 @@
 """`liespline sweep`: all runs of a study, each exactly once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

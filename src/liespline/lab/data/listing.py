@@ -1,7 +1,5 @@
 """Which files a set has, their labels, and their splits: as folders or a table say, or dealt out by name alone."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Images with masks as users have them: found by name, each read and checked once, and kept decoded."""
 
-from __future__ import annotations
-
 import csv
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """Volumes in NumPy's files: alone, or in MedMNIST's layout; and volumes of many sizes in the middle of one box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Masks case by case and class by class: how far they overlap, and how far their surfaces are apart."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """By which elements of a group images are transformed to test a network, and which of them its grid has."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`liespline evaluate`: a trained network on a split of its own data, or on another set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

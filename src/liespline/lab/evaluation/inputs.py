@@ -1,7 +1,5 @@
 """Files as a network takes them, brought to it as its training images were: the one road of `predict`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple

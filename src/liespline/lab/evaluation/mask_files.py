@@ -1,7 +1,5 @@
 """Masks of image files: of whole images and volumes, and of large images in tiles, continued where they stopped."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

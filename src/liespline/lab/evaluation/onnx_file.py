@@ -1,7 +1,5 @@
 """A trained network as an ONNX file for other runtimes, with all that is needed to use it there."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

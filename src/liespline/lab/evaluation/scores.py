@@ -1,7 +1,5 @@
 """What a network says of images and of transformed copies of them, and what it is worth by that."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Charts, tables and pictures of the page, readable on a phone, in light and dark, and without scripts."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math

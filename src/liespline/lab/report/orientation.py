@@ -1,7 +1,5 @@
 """How far a network that may break its symmetry has learned to."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from ...grids.grid import same

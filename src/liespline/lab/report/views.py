@@ -1,7 +1,5 @@
 """Looking inside a network: its kernels drawn over H, its feature maps under transformations, and its mistakes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A trained network without what is its machine's own, as it goes to others: its settings, its command, its numbers."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """A trained network in one file, and back from the file to a network ready for use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Configurations of earlier versions, brought to the words of this one: the only place that knows both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Commands carried out side by side, by an engine: processes of this machine, a Ray cluster, or Slurm."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import time

@@ -1,7 +1,5 @@
 """The runs of a sweep: which there are, which are left to do, who does them, and the file of their results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

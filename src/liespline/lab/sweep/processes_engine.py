@@ -1,7 +1,5 @@
 """Jobs as processes of this machine: the default."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

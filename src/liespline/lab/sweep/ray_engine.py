@@ -1,7 +1,5 @@
 """Jobs on a Ray cluster: `ray start` makes one of any machines, and RAY_ADDRESS says where it is."""
 
-from __future__ import annotations
-
 import logging
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """A study: one file that says which networks are trained, how, and what is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

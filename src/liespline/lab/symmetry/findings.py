@@ -1,7 +1,5 @@
 """Which symmetries data have, with two controls, and what that means for a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

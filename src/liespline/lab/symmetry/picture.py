@@ -1,7 +1,5 @@
 """The picture of what was found: how often each transformation is told from none, with its interval."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 

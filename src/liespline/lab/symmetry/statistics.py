@@ -1,7 +1,5 @@
 """How surely a pose network tells transformed images from those as they are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What every task consists of, and what users' own data have in common: nobody knew their sizes beforehand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Scores of every class, tag or number, and their means over those that have one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

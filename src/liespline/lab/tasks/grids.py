@@ -1,7 +1,5 @@
 """From the words of a configuration to the elements of a group."""
 
-from __future__ import annotations
-
 import math
 
 import torch

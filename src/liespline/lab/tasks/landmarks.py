@@ -1,7 +1,5 @@
 """One's own landmarks: the paper's CelebA network and metric on any folder with a table of points."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..data import DataError, Split

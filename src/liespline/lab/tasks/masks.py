@@ -1,7 +1,5 @@
 """What a segmentation is trained for and scored by: Dice with cross-entropy, and per class Dice, IoU, sensitivity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

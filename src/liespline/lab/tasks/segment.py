@@ -1,7 +1,5 @@
 """One's own images or volumes with masks, split by folders, by a table or by name: which class is each pixel of?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
