@@ -1,7 +1,5 @@
 """Convolutions of volumes on a CPU: torch's own loop is avoided, and the price of both ways is known."""
 
-from __future__ import annotations
-
 import copy
 import math
 

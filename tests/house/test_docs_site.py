@@ -1,7 +1,5 @@
 """The site builds with warnings as errors and runs its tutorials; its numbers are those of the result files."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import runpy

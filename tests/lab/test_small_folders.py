@@ -1,7 +1,5 @@
 """Folders of few or small images: the defaults fit them, and say what they do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

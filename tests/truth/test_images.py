@@ -1,7 +1,5 @@
 """Runs on class folders, tables and images of any channels: every number that they write, again from the files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
