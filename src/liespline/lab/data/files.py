@@ -56,6 +56,20 @@ def collected(problems: list[str]) -> Iterator[None]:
         problems += error.problems
 
 
+@contextmanager
+def decoding(where: object, what: str, advice: str) -> Iterator[None]:
+    """Turn whatever a decoder raises on a damaged file into a DataError: `what` failed, and what to do."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        if "imagecodecs" in str(error):
+            raise DataError(f"{where}: its compression needs: pip install 'liespline[slides]'") from error
+        said = " ".join(str(error).split())[:200]
+        raise DataError(f"{where}: {what} ({said}); {advice}") from error
+
+
 def existing(path: Path, what: str) -> Path:
     """The path itself, or a DataError that says what was expected there."""
     if not path.is_file():

@@ -7,7 +7,7 @@ import numpy as np
 import pydicom
 
 from ..arrays import Array
-from ..files import DataError
+from ..files import DataError, decoding
 from .nifti import upright
 from .reading import Scan
 
@@ -44,11 +44,9 @@ def read_dicom(folder: Path) -> Scan:
 
 
 def _read(file: Path) -> Any:
-    try:
+    with decoding(file, "cannot be read as DICOM", "fetch it again"):
         dataset = pydicom.dcmread(file)
         missing = [name for name in _NEEDED if name not in dataset]
-    except Exception as error:  # pydicom raises almost anything on damaged files
-        raise DataError(f"{file}: cannot be read as DICOM ({error}); fetch it again") from error
     if missing:
         raise DataError(f"{file}: does not state {', '.join(missing)}; a slice of a volume must")
     return dataset
@@ -86,13 +84,9 @@ def _slice_step(folder: Path, found: list[tuple[Path, Any]], along: Array) -> fl
 
 
 def _pixels(file: Path, dataset: Any) -> Array:
-    try:
+    advice = "if they are compressed: pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
+    with decoding(file, "its pixels cannot be read", advice):
         values: Array = np.asarray(dataset.pixel_array)
-    except Exception as error:
-        raise DataError(
-            f"{file}: its pixels cannot be read ({' '.join(str(error).split())[:160]}); "
-            "if they are compressed: pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
-        ) from error
     if values.ndim != 2:
         raise DataError(f"{file}: has pixels of shape {values.shape}; expected one grey slice")
     slope, shift = float(dataset.get("RescaleSlope", 1)), float(dataset.get("RescaleIntercept", 0))
