@@ -185,8 +185,6 @@ def assign(
     part = _parts(classes, units, folds or PARTS, seed, what)
     if folds is None:
         return [{0: "test", 1: "valid"}.get(int(number), "train") for number in part]
-    if not 0 <= fold < folds:
-        raise ValueError(f"fold {fold} is not one of 0 to {folds - 1}")
     splits = np.where(part == fold, "test", "train").astype(object)
     rest = np.flatnonzero(part != fold)
     splits[rest[_validation(classes[rest], units[rest], seed)]] = "valid"

@@ -63,9 +63,7 @@ class MaskSplit(Split):
     @property
     def seen(self) -> Seen:
         """Fingerprints and ranges of values of the whole images."""
-        found = self.items.seen
-        assert found is not None
-        return found[self._rows]
+        return self.items.seen[self._rows]
 
     @property
     def voxels(self) -> float | None:  # type: ignore[override]

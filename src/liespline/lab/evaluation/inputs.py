@@ -90,7 +90,7 @@ def _entries(folder: Path, fits: Callable[[Path], bool]) -> Iterator[Path]:
 
 def read_inputs(file: Path, trained: Trained, other_sizes: OtherSizes = "refuse") -> Iterator[Input]:
     """Every image of a file; DataError where the network cannot take it."""
-    signature, any_found = trained.signature, False
+    signature = trained.signature
     if signature.spacing is not None:
         found = _scan(file, trained)
     elif len(signature.space) == 3:
@@ -98,12 +98,10 @@ def read_inputs(file: Path, trained: Trained, other_sizes: OtherSizes = "refuse"
     else:
         found = iter([Input(str(file), _picture(file, trained, other_sizes))])
     for one in found:
-        any_found, image = True, fitted(trained, one.image, one.name)
+        image = fitted(trained, one.image, one.name)
         if signature.kind != "masks":  # which are made in tiles
             trained.check_size(tuple(image.shape[1:]), one.name, any_size=other_sizes == "any")
         yield one._replace(image=image)
-    if not any_found:
-        raise DataError(f"{file}: holds no images")
 
 
 def fitted(trained: Trained, image: Tensor, where: str) -> Tensor:

@@ -155,12 +155,13 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
 
 def environment() -> dict[str, Any]:
     """The exact versions, commit and machine that a result came from."""
-    packages = {name: version(name) for name in PACKAGES}
+    gpu = torch.cuda.is_available()
+    processor = torch.cuda.get_device_name() if gpu else f"{torch.get_num_threads()} threads"
     return {
-        "packages": packages,
+        "packages": {name: version(name) for name in PACKAGES},
         "python": sys.version.split()[0],
         "commit": git_commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
+        "machine": f"{platform.system()} {platform.machine()}, {processor}",
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
 
@@ -184,13 +185,6 @@ def _git(folder: Path, *arguments: str) -> str:
         ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
     )
     return done.stdout.strip()
-
-
-def _processor() -> str:
-
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    return f"{torch.get_num_threads()} threads"
 
 
 def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:

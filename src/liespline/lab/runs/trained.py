@@ -109,11 +109,7 @@ class Trained(Saved):
         """How far the network sees; None if that is too far for tiles of this side."""
         if side not in self._halos:
             channels, d = self.signature.in_channels, len(self.signature.space)
-            multiple = multiple_of(self.config.network)
-            try:
-                self._halos[side] = halo_of(self.network, channels, d, multiple, side * 3 // 8)
-            except ValueError:
-                self._halos[side] = None
+            self._halos[side] = halo_of(self.network, channels, d, multiple_of(self.config.network), side * 3 // 8)
         return self._halos[side]
 
     @property

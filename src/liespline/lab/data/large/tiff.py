@@ -90,9 +90,6 @@ class TiffWindows:
 
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
         """The samples (C, bottom − top, right − left) of a window inside the image."""
-        _, height, width = self.shape
-        if not (0 <= top < bottom <= height and 0 <= left < right <= width):
-            raise ValueError(f"window {(top, left, bottom, right)} is not inside the image of {height}×{width}")
         out = np.zeros((self.shape[0], bottom - top, right - left), self.dtype)
         plane = 0
         for number, (page, planes) in enumerate(zip(self._pages, self._planes, strict=True)):
