@@ -62,6 +62,8 @@ class Signature:
             raise ValueError(f"{len(self.values)} values of masks for {len(self.classes)} classes")
         if self.whole and (len(self.whole) != len(self.space) or any(map(int.__gt__, self.space, self.whole))):
             raise ValueError(f"{self.space} cut out of {self.whole}")
+        if self.value_range is not None and not self.value_range.is_of(self.in_channels):
+            raise ValueError(f"value_range is none of {self.in_channels} channels")
         return self
 
     @staticmethod
@@ -81,10 +83,8 @@ class Signature:
     def from_dict(values: Any, where: str) -> Signature:
         """Read it back from a file."""
         try:
-            known = values.get("value_range")
-            known = None if known is None else ValueRange.from_dict(known, values["in_channels"])
-            return Signature(**{**values, "value_range": known})
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            return Signature(**values)
+        except (TypeError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({shown(error)})") from error
 
 

@@ -47,6 +47,11 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
 
 
+def size_words(space: Sequence[int]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
+
+
 @contextmanager
 def collected(problems: list[str]) -> Iterator[None]:
     """Add what is wrong with data in the block to `problems`, and go on behind it."""

@@ -1,6 +1,5 @@
 """Which files a set has, their labels, and their splits: as folders or a table say, or dealt out by name alone."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..settings import one_of
 from .arrays import Array
 from .files import DataError, some
 from .split import ALL, SPLITS
-from .store import file_key
+from .store import digest, file_key
 
 FEWEST = 3  # one per class for each of train, valid and test
 PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 14 percent
@@ -221,7 +220,7 @@ def _parts(classes: Array, units: Array, parts: int, seed: int, what: str = "gro
     np.add.at(shares, (unit_of, class_of), 1)
     shares /= np.bincount(class_of)
     sizes, part_of, held = np.bincount(unit_of), np.zeros(len(names), np.int64), np.zeros((parts, len(known)))
-    for unit in sorted(range(len(names)), key=lambda unit: (-sizes[unit], _draw(seed, str(names[unit])))):
+    for unit in sorted(range(len(names)), key=lambda unit: (-sizes[unit], digest(f"{seed} {names[unit]}"))):
         # The part that holds the smallest share of the unit's classes; of equal ones, of all classes.
         part_of[unit] = np.lexsort((held.sum(1), (held * (shares[unit] > 0)).sum(1)))[0]
         held[part_of[unit]] += shares[unit]
@@ -239,7 +238,3 @@ def together(
     _, first = np.unique(joined_of, return_index=True)  # by name: the order of a table does not matter
     joined = tuple(units[first[joined_of[unit]]] for unit in unit_of)
     return None if groups is None and len(set(joined)) == len(joined) else tuple(map(str, joined))
-
-
-def _draw(seed: int, name: str) -> str:
-    return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()

@@ -12,7 +12,7 @@ import torch
 
 from .arrays import Array
 from .channels import ORIENTATION
-from .files import DataError, collected
+from .files import DataError, collected, size_words
 from .listing import visible
 from .pictures import SUFFIXES, picture, read_array
 from .samples import IGNORE, as_float
@@ -207,11 +207,6 @@ def _unlike(images: Mapping[Pair, Scan]) -> list[str]:
     return [
         f"{pair.image}: has {kind} where {count} images have {usual}" for pair, kind in kinds.items() if kind != usual
     ]
-
-
-def size_words(space: Sequence[int]) -> str:
-    """Width by height for images, as people say it."""
-    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
 
 
 def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, seed: int) -> Item:

@@ -70,17 +70,14 @@ def evaluate_run(session: Session) -> None:
     run, split = session.run, session.test_again()
     trained = session.trained.to(best_device(session.config))
     results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
-    results |= score(trained, split, apart_from_test(session))
+    # Validation images that were neither trained on nor are tested on.
+    seen = session.config.training.train_on_val or session.tested == "valid"
+    results |= score(trained, split, None if seen else session.valid)
     results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     session.results = results
-
-
-def apart_from_test(session: Session) -> Split | None:
-    """The validation images, if they were neither trained on nor are tested on."""
-    return None if session.config.training.train_on_val or session.tested == "valid" else session.valid
 
 
 def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks: Any) -> dict[str, Any]:

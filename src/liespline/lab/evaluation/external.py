@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import DataError, Split
-from ..data.files import grouped
+from ..data.files import grouped, size_words
 from ..data.split import ALL, SPLITS
 from ..runs.folder import Run, folds_in
 from ..runs.trained import Trained, load
@@ -98,7 +98,7 @@ def as_trained(config: Config, trained: Trained, other_sizes: OtherSizes) -> Con
     if "size" not in find_task(config).options:
         raise ConfigError(f"--resize: images of task {config.task} are not scaled; leave it out")
     if len(space) == 2 and len(set(space)) > 1:
-        size = "×".join(map(str, reversed(space)))
+        size = size_words(space)
         raise ConfigError(f"--resize: --size makes squares, and the network was trained on {size}; resize the images")
     return config.updated(size=space[0] if len(space) == 2 else space)
 

@@ -12,6 +12,7 @@ from ...models.pretrained import Saved
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
+from ..data.files import size_words
 from ..data.pictures import scaled, scaling
 from ..data.samples import ValueRange
 from ..networks import Signature, build, multiple_of
@@ -123,7 +124,8 @@ class Trained(Saved):
         wanted = self.signature.space
         if tuple(space) == wanted:
             return
-        said = f"{where}: is {_size(space)}; the network was trained on {_size(wanted)}"
+        own, usual = (size_words(sides) + " pixels" * (len(sides) == 2) for sides in (space, wanted))
+        said = f"{where}: is {own}; the network was trained on {usual}"
         if len(space) != len(wanted):
             raise DataError(said)
         if not any_size and self.signature.kind in ONE_OUTPUT:
@@ -155,11 +157,6 @@ class Trained(Saved):
     def _about(self, name: str) -> tuple[str, str, dict[str, str]]:
         scores = dict(rows_of(self.results)) if self.results else {}
         return f"liespline.load({name!r})", f"`{command(self.config)}`", scores
-
-
-def _size(space: tuple[int, ...]) -> str:
-    """Width by height for images, as people say it."""
-    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
 def ready(network: nn.Module, config: Config, signature: Signature, metric: str | None) -> Trained:

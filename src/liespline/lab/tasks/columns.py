@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
@@ -16,13 +17,9 @@ def areas(output: Tensor, target: Tensor) -> Tensor:
 
     A = (Σ r_i − m(m + 1)/2) / (m n) with the ranks r_i of the m positives among n negatives, ties sharing theirs.
     """
-    found = []
-    for values, truth in zip(output.T, target.T.bool(), strict=True):
-        _, place, count = values.unique(return_inverse=True, return_counts=True)
-        ranks = (count.cumsum(0) - (count - 1) / 2).double()[place]
-        m, n = int(truth.sum()), int((~truth).sum())
-        found.append((ranks[truth].sum() - m * (m + 1) / 2) / (m * n) if m and n else ranks.new_tensor(torch.nan))
-    return torch.stack(found)
+    ranks, truth = torch.from_numpy(rankdata(output.numpy(), axis=0)), target.bool()
+    m, n = truth.sum(0), (~truth).sum(0)
+    return ((ranks * truth).sum(0) - m * (m + 1) / 2) / (m * n)
 
 
 def areas_of_classes(output: Tensor, target: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Array
-from ..data.files import DataError, collected, some
+from ..data.files import DataError, collected, size_words, some
 from ..data.listing import Samples, list_classes
 from ..data.pictures import SUFFIXES, in_16_bits, read_picture, scaled, strict_pillow
 from ..data.split import ALL, Split
@@ -92,7 +92,7 @@ def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: i
     inside = ((found.targets > -1) & (found.targets < found.targets.new_tensor(found.space))).flatten(1).all(1)
     if not inside.all():
         outside = [name for name, good in zip(found.names, inside, strict=True) if not good]
-        size = "×".join(map(str, reversed(found.space)))
+        size = size_words(found.space)
         raise DataError([f"{labels}: {name} has a point outside the image of {size}" for name in outside])
     return found
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
+from ..data.files import size_words
 from ..settings import Config, ConfigError
 from .base import Task, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
@@ -16,8 +17,7 @@ def load(config: Config, split: str) -> Split:
         raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
     found = load_points(Path(str(config.data)), split=split, **table_and_fold(config))
     if any(side % 2 for side in found.space):
-        size = "×".join(map(str, reversed(found.space)))
-        raise DataError(f"{config.data}: images of {size}; the network halves them: take even sides")
+        raise DataError(f"{config.data}: images of {size_words(found.space)}; the network halves them: take even sides")
     return found
 
 
