@@ -25,7 +25,6 @@ def open_slide(path: Path) -> Any:
 class SlideWindows:
     """One level of a slide as an RGB image (3, H, W)."""
 
-    dtype: np.dtype[Any] = np.dtype(np.uint8)
     place: Mapping[int, tuple[Any, ...]] = {}
 
     def __init__(self, path: Path, slide: Any, level: int = 0) -> None:
