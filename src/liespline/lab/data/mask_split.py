@@ -63,7 +63,9 @@ class MaskSplit(Split):
     @property
     def seen(self) -> Seen:
         """Fingerprints and ranges of values of the whole images."""
-        return self.items.seen[self._rows]
+        found = self.items.seen
+        assert found is not None
+        return found[self._rows]
 
     @property
     def voxels(self) -> float | None:  # type: ignore[override]

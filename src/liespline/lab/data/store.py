@@ -108,9 +108,11 @@ class Store:
         return [tuple(spacing) for spacing in self.index["spacing"].tolist()] if "spacing" in self.index else []
 
     @property
-    def seen(self) -> Seen:
-        """What was found when the images were decoded."""
+    def seen(self) -> Seen | None:
+        """What was found when the images were decoded; None for files that are read as they are."""
         index = self.index
+        if "mark" not in index:
+            return None
         return Seen(index["mark"].tolist(), torch.from_numpy(index["statistics"]), str(index["dtype"][0]))
 
     def array(self, row: int, window: Sequence[slice] = (), name: str = "image") -> Array:
