@@ -86,14 +86,7 @@ class _Landmarks(Pretrained):
     """
 
     def __init__(
-        self,
-        width: int,
-        grid: Grid,
-        h: SplineBasis,
-        degree: int,
-        in_channels: int,
-        landmarks: int,
-        side: int | None,
+        self, width: int, grid: Grid, h: SplineBasis, degree: int, in_channels: int, landmarks: int, side: int | None
     ) -> None:
         super().__init__()
         x_basis = SplineBasis(lattice(2, 5), degree=degree)

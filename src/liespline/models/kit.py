@@ -14,18 +14,7 @@ from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
-from ..nn import (
-    Centre,
-    FieldDropout,
-    FrameBias,
-    GConv,
-    Lift,
-    NormAct,
-    Oversampled,
-    Project,
-    Restrict,
-    SeparableGConv,
-)
+from ..nn import Centre, FieldDropout, FrameBias, GConv, Lift, NormAct, Oversampled, Project, Restrict, SeparableGConv
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis

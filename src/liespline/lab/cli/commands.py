@@ -73,12 +73,10 @@ def demo(
 def train(
     task: opt.Task = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", help="Start from these settings, such as another run's config.yaml."),
+        Path | None, typer.Option("--config", help="Start from these settings, such as another run's config.yaml.")
     ] = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(help="Resume this run; --epochs trains longer, --data may move."),
+        Path | None, typer.Option(help="Resume this run; --epochs trains longer, --data may move.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
@@ -161,8 +159,7 @@ def export(
     ] = False,
     wsinfer: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write for WSInfer and QuPath.")] = None,
     spacing_um: Annotated[
-        float | None,
-        typer.Option(help="For WSInfer: micrometres per pixel of the network's input."),
+        float | None, typer.Option(help="For WSInfer: micrometres per pixel of the network's input.")
     ] = None,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes, or for WSInfer and QuPath."""

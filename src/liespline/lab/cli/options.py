@@ -15,10 +15,7 @@ from ..settings.definition import Setting
 from ..tasks.defaults import DEFAULTS, OPTIONS
 
 TASKS = ", ".join(DEFAULTS)
-Task = Annotated[
-    str | None,
-    typer.Argument(metavar="TASK", help=f"{TASKS}, or your own: module:NAME or FILE.py:NAME."),
-]
+Task = Annotated[str | None, typer.Argument(metavar="TASK", help=f"{TASKS}, or your own: module:NAME or FILE.py:NAME.")]
 Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
 Resize = Annotated[

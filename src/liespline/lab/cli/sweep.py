@@ -16,8 +16,7 @@ CHOSEN_BY_STUDY = ("group", "elements", "kernel", "basis", "scale", "augment", "
 
 def sweep(
     study: Annotated[
-        str,
-        typer.Argument(metavar="STUDY", help="A file like studies/rotmnist.py, or a module.", show_default=False),
+        str, typer.Argument(metavar="STUDY", help="A file like studies/rotmnist.py, or a module.", show_default=False)
     ],
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/STUDY.")] = None,
     results: Annotated[
