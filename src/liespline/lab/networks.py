@@ -140,10 +140,8 @@ def _general(config: Config, signature: Signature) -> nn.Module:
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
     grid = make_grid(network, len(signature.space))
-    if (
-        math.prod(sizes("network", "kernel_size", network.kernel_size, len(signature.space))) ** 2 * len(grid)
-        > MOST_SAMPLES
-    ):
+    window = sizes("network", "kernel_size", network.kernel_size, len(signature.space))
+    if math.prod(window) ** 2 * len(grid) > MOST_SAMPLES:
         raise ConfigError(
             f"kernel_size = {written(network.kernel_size)} with elements = {written(network.elements)}: "
             "windows this large are not made"

@@ -51,7 +51,6 @@ class Session:
 
     @property
     def run(self) -> Run:
-        """The folder of the run."""
         if self._run is None:
             raise RuntimeError("this session has no run yet")
         return self._run

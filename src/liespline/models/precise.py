@@ -15,7 +15,6 @@ class _Precise(nn.Module):
     weight: Tensor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Map what torch's own layer maps."""
         if not is_autocast(input.device):
             return super().forward(input)
         with full_precision(input.device):

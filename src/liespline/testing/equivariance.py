@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from ..grids import Grid
 from .measure import output_change, relative
-from .mixture import Mixture
 from .probe import (
+    Mixture,
     Probe,
     Translated,
     as_maps,

@@ -30,7 +30,6 @@ app = typer.Typer(
 
 
 def show_version(wanted: bool) -> None:
-    """Print the version and end."""
     if wanted:
         typer.echo(f"liespline {importlib.metadata.version('liespline')}")
         raise typer.Exit
@@ -214,6 +213,5 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
 
 
 def main() -> None:
-    """Run the command."""
     with ended_in_order(), clear_messages():
         app()

@@ -79,7 +79,6 @@ class MaskSplit(Split):
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The size of each image."""
         return [self.items.shapes[int(row)][1:] for row in self._rows]
 
     def among(self, classes: Sequence[str], where: str) -> MaskSplit:
@@ -108,7 +107,6 @@ class MaskSplit(Split):
 
     @property
     def samples(self) -> int:
-        """The samples of all images, whole."""
         return sum(math.prod(size) for size in self.sizes)
 
     @property

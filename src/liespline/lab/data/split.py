@@ -227,12 +227,10 @@ class _Chain:
 
     @property
     def seen(self) -> Seen:
-        """What is known of all parts."""
         return Seen.joined([part.seen for part in self.parts], self.shape[-1])
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
-        """Those of all parts."""
         return [own for part in self.parts for own in part.spacings]
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .arrays import Array
-from .files import DataError, collected, lock, replaced, replacing
+from .files import DataError, collected, lock, replacing
 from .samples import STATISTICS, as_float, statistics
 
 FORMAT = 4
@@ -89,7 +89,6 @@ class Store:
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each image."""
         return [tuple(shape) for shape in self.index["image shapes"].tolist()]
 
     @property
@@ -186,7 +185,7 @@ def _write(target: Path, index: Path, build: Build) -> None:
         whole["bytes"] = np.array(stream.tell())
     names = entries[0] if entries else ()
     columns: dict[str, Any] = {name: np.array([entries[row][name] for row in range(len(entries))]) for name in names}
-    with replaced(index) as part, open(part, "wb") as file:
+    with replacing(index) as file:
         np.savez(file, allow_pickle=False, **columns, **whole)
 
 

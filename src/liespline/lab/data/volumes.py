@@ -116,7 +116,6 @@ class Centred:
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
-        """The size of each volume's own voxels."""
         return self.volumes.spacings
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median_high
 from typing import TYPE_CHECKING, Any, cast
 
 from ..data import as_float
@@ -14,7 +15,7 @@ from ..screen import NAMES, rows_of
 from ..session import Session
 from ..settings import Config, written
 from .drawings import Section, line_chart, nice_ticks, part, templates
-from .views import kernel_section, landmark_section, mistakes_section, turning_section
+from .views import breaking_section, kernel_section, landmark_section, mistakes_section, turning_section
 
 if TYPE_CHECKING:
     from ..data.mask_split import MaskSplit
@@ -38,20 +39,18 @@ def report_run(session: Session) -> None:
     ]
     if "accuracy" in results.get("transformed", {}):
         where = f"{results['images']:,} {results['split']} images"
-        sections.append(against_moves({"network": results["transformed"]}))
-        sections.append(confusion_section(results["confusion"], trained.classes, where))
-        sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
+        sections += [
+            against_moves({"network": results["transformed"]}),
+            confusion_section(results["confusion"], trained.classes, where),
+            mistakes_section(trained.classes, split, results.get("mistakes", [])),
+        ]
     elif split.kind == "masks":
         from .overlays import overlay_section
 
         sections.append(overlay_section(trained, cast("MaskSplit", split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
-    if config.network.breaking:
-        from .orientation import breaking_section
-
-        sections.append(breaking_section(trained, images))
-    sections += [kernel_section(trained), turning_section(trained, images[0])]
+    sections += [breaking_section(trained, images), kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
@@ -59,7 +58,6 @@ def report_run(session: Session) -> None:
 
 
 def title_of(config: Config) -> str:
-    """The page's heading."""
     network = config.network
     if network.group == "none":
         return f"{config.label}: plain CNN, no group"
@@ -92,8 +90,8 @@ def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tupl
     """The numbers to see first."""
     cards = [(words, value) for words, value in rows_of(results) if not words.startswith("loss")]
     if epochs:
-        speeds = sorted(row["images_per_second"] for row in epochs)
-        cards.append(("images per second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
+        speed = median_high(row["images_per_second"] for row in epochs)
+        cards.append(("images per second in training", f"{speed:,.0f}"))
         cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
     return cards
 
@@ -177,14 +175,13 @@ def comparison(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
 
 
 def speed_section(metrics: Mapping[str, Rows]) -> Section:
-    """Throughput and memory of training."""
     rows = []
     for name, epochs in metrics.items():
         if epochs:
-            speeds = sorted(row["images_per_second"] for row in epochs)
+            speed = median_high(row["images_per_second"] for row in epochs)
             memory = max(row["memory_mib"] for row in epochs)
             seconds = sum(row["seconds"] for row in epochs)
-            rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
+            rows.append((name, [f"{speed:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
     section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows)
     return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
 

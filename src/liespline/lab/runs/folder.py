@@ -116,7 +116,6 @@ class Run:
             stream.writelines((json.dumps(row) + "\n").encode() for row in rows)
 
     def append_metrics(self, row: dict[str, Any]) -> None:
-        """Add one epoch's line."""
         with self.metrics_file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")
 

@@ -52,7 +52,6 @@ class Process:
 
 
 def submit(job: Job) -> Process:
-    """Begin a job."""
     return Process(job.words)
 
 

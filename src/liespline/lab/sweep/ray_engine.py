@@ -17,7 +17,6 @@ class Task:
         self.reference = reference
 
     def done(self) -> bool:
-        """Whether it has come to an end."""
         return bool(ray.wait([self.reference], num_returns=1, timeout=0)[0])
 
     def result(self) -> str | None:
@@ -26,7 +25,6 @@ class Task:
         return problem
 
     def cancel(self) -> None:
-        """Take it back."""
         ray.cancel(self.reference)
 
 

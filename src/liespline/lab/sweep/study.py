@@ -61,7 +61,6 @@ class Study:
 
     @property
     def about(self) -> str:
-        """The study in words."""
         return f"{self.data} {self.protocol}".strip()
 
     def configs(self, changes: Changes) -> dict[str, Config]:

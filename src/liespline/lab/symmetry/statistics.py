@@ -20,7 +20,6 @@ class Share(NamedTuple):
 
     @property
     def words(self) -> str:
-        """In percent."""
         return f"{100 * self.value:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 

@@ -50,11 +50,8 @@ def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
     """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
     widths = WIDTHS[network.architecture]
     if network.architecture > 1:
-        stages, window = (
-            range(1, len(widths) // 2),
-            max(sizes("network", "kernel_size", network.kernel_size, len(space))),
-        )
-        room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in stages)
+        window = max(sizes("network", "kernel_size", network.kernel_size, len(space)))
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in range(1, len(widths) // 2))
         widths = widths[: 2 * (1 + room)]
     return widths
 

@@ -64,12 +64,10 @@ class MeanOver(Metric):
         self.add_state("targets", [], dist_reduce_fx="cat")
 
     def update(self, output: Tensor, target: Tensor) -> None:
-        """Keep a batch."""
         self.outputs.append(output.detach().float())
         self.targets.append(target)
 
     def compute(self) -> Tensor:
-        """The mean."""
         each = self.score(dim_zero_cat(self.outputs).cpu(), dim_zero_cat(self.targets).cpu())
         return each.nanmean().float().to(self.device)
 
@@ -88,12 +86,10 @@ class MeanShare(Metric):
         self.add_state("total", torch.zeros(shares, dtype=torch.long), dist_reduce_fx="sum")
 
     def update(self, output: Tensor, target: Tensor) -> None:
-        """Count a batch."""
         right, total = self.count(output, target)
         self.right += right
         self.total += total
 
     def compute(self) -> Tensor:
-        """The mean."""
         there = self.total > 0
         return (self.right[there] / self.total[there]).mean()

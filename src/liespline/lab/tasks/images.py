@@ -164,7 +164,6 @@ def _unlike(kinds: Mapping[Path, Kind]) -> list[str]:
 
 
 def of_folder(config: Config, split: str) -> Split:
-    """A split of the folder."""
     if isinstance(config.size, tuple):
         raise ConfigError(f"size = {written(config.size)}: images become squares; give one number")
     return load(Path(str(config.data)), split, config.size, kind=config.label_type, **table_and_fold(config))

@@ -12,7 +12,6 @@ from .images import load_points
 
 
 def load(config: Config, split: str) -> Split:
-    """A split of the folder, or all of it."""
     if config.labels is None:
         raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
     found = load_points(Path(str(config.data)), split=split, **table_and_fold(config))

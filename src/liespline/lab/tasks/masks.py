@@ -66,7 +66,6 @@ class MaskScores(Metric):
         self.table += confusions(found, target, len(self.names)).to(self.table.device)
 
     def compute(self) -> Tensor:
-        """The mean Dice."""
         return dice(self.table)[1:].nanmean().nan_to_num(1.0).float()
 
     def per_class(self) -> dict[str, float]:

@@ -88,7 +88,6 @@ def _remarks(items: MaskStore, reading: Reading) -> Sequence[str]:
 
 
 def load(config: Config, split: str) -> MaskSplit:
-    """A split of the folder, or all of it."""
     reading = Reading(config.intensity_range, config.spacing)
     found = load_pairs(Path(str(config.data)), split, reading, patch=config.patch, **table_and_fold(config))
     multiple = multiple_of(config.network)

@@ -24,7 +24,6 @@ class Held:
         self.shape: tuple[int, int, int] = (values.shape[0], values.shape[1], values.shape[2])
 
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
-        """The samples of a window inside the image."""
         return self.values[:, top:bottom, left:right]
 
 

@@ -11,7 +11,7 @@ from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation
 from nibabel.spatialimages import SpatialImage
 
 from ..arrays import Array
-from ..files import DataError, decoding, replaced
+from ..files import DataError, decoding, replacing
 from .reading import Scan
 
 SUFFIXES = (".nii", ".nii.gz")
@@ -57,7 +57,7 @@ def write_nifti(path: Path, mask: Array, like: Scan) -> None:
     else:
         values = apply_orientation(mask, ornt_transform(axcodes2ornt(("R", "A", "S")), io_orientation(affine)))
     image = _image(np.ascontiguousarray(values), affine, like.header)
-    with replaced(path) as part, open(part, "wb") as stream:
+    with replacing(path) as stream:
         data = image.to_bytes()
         stream.write(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
 
