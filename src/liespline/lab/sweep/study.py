@@ -1,5 +1,7 @@
 """A study: one file that says which networks are trained, how, and what is compared."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +63,7 @@ class Study:
 
     @property
     def about(self) -> str:
+        """The study in words."""
         return f"{self.data} {self.protocol}".strip()
 
     def configs(self, changes: Changes) -> dict[str, Config]:
