@@ -3,9 +3,8 @@
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
@@ -34,8 +33,7 @@ COLUMNS = ("Network", "Upright", "Rotated", "Relative output change", "Parameter
 SHOWN_DIGIT = 4
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One network of the demonstration with its accuracy on upright and on rotated digits."""
 
     name: str

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from pydantic import Field, model_validator
@@ -88,8 +87,7 @@ class Signature:
             raise DataError(f"{where}: does not say what the network takes and gives ({shown(error)})") from error
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(NamedTuple):
     """A kind of network."""
 
     make: Callable[[Config, Signature], nn.Module]

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 CLOSE = 2e-5
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A tile along one axis: what is read, and the part of it that is kept."""
 
     read: tuple[int, int]

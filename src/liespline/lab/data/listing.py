@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,8 +20,7 @@ PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 
 SPLIT_FOLDERS = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """What is looked for: what to call it, in which formats, and how to know it."""
 
     noun: str

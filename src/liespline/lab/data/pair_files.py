@@ -4,8 +4,9 @@ import csv
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,8 +28,7 @@ MOST_VALUES = 32
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """An image and its mask, by the name that they share, and the split whose folder they are in."""
 
     name: str

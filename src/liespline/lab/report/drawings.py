@@ -4,9 +4,8 @@ import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,8 +18,7 @@ Pixels = NDArray[np.float64]
 BOX = {"width": 440, "height": 270, "left": 52, "right": 426, "top": 14, "bottom": 226}
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One part of the page."""
 
     name: str

@@ -4,9 +4,8 @@ import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..settings import ConfigError, one_of
 
@@ -16,8 +15,7 @@ NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
 POLL = 0.2  # seconds between two looks
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """`liespline WORDS`, started in the folder that we are in; a folder for logs, and the cores and GPUs it needs."""
 
     name: str
