@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import roma
 import torch
@@ -26,8 +26,7 @@ SAME = 1e-4
 """How far apart the entries of two matrices of one element may be."""
 
 
-@dataclass(frozen=True)
-class Elements:
+class Elements(NamedTuple):
     """Group elements that images are transformed by, with the words that name them on a plot."""
 
     group: Group
@@ -83,7 +82,7 @@ def copies_of(trained: Trained, few: bool = False) -> Elements:
         return _in_space(group, torch.cat([drawn, more]))
     degrees = FEW if few or group in ("sim2", "gl2") else ANGLES
     found, base = _in_the_plane(group, degrees), _in_the_plane(group, (BASE,)).values[0]
-    return replace(found, values=found.group.product(found.values, base))
+    return found._replace(values=found.group.product(found.values, base))
 
 
 def _how(trained: Trained) -> str:
