@@ -182,32 +182,18 @@ def _stages(value: object) -> object:
 
 
 Number = Annotated[float, BeforeValidator(_number)]
-
-
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[Share | tuple[Share, ...], BeforeValidator(_shares)]
 """From 0 to 1, for all axes of a group or one per axis."""
-
-
 Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ...], BeforeValidator(_counts)]
 """How many elements of a group: a whole number, or of a product one per factor."""
-
-
 Sides = Annotated[int | tuple[int, int, int], BeforeValidator(_size)]
 """One side, or three of a volume."""
-
-
 Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
 """The same, or none."""
-
-
 Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
-
-
 Stages = Annotated[str | None, BeforeValidator(_stages)]
 """From which stages on a network is restricted, and to what: `2=so2,4=none`."""
-
-
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_widths)]
 
 

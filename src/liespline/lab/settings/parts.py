@@ -94,9 +94,8 @@ class Network:
         SPECIAL, ADVANCED,
     )  # fmt: skip
     tta_grids: int = setting(
-        1, "Average predictions over N offsets of the grid: N times slower.",
-        SPECIAL, ge=1, le=16, metavar="N",
-    )  # fmt: skip
+        1, "Average predictions over N offsets of the grid: N times slower.", SPECIAL, ge=1, le=16, metavar="N"
+    )
     ensemble: int = setting(
         1, "Train so many networks side by side and average their predictions; parameters are counted over all.",
         ADVANCED, ge=1, le=16,
