@@ -110,8 +110,7 @@ def apart(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, Any]:
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
     """How many images of each true class (rows) were taken for each class (columns)."""
-    table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
-    return table
+    return multiclass_confusion_matrix(outputs, targets, classes).tolist()
 
 
 def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:

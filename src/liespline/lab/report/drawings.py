@@ -36,8 +36,7 @@ def templates() -> Environment:
 
 def part(name: str, *values: Any, **named: Any) -> Markup:
     """A piece of the page: a macro of `parts.html`."""
-    drawn: Markup = getattr(templates().get_template("parts.html").module, name)(*values, **named)
-    return drawn
+    return getattr(templates().get_template("parts.html").module, name)(*values, **named)
 
 
 def line_chart(
@@ -98,8 +97,7 @@ def diverging(values: Pixels) -> Pixels:
     """Values in [-1, 1] as colours: blue below zero, white at zero, red above."""
     v = values.clip(-1, 1)[..., None]
     blue, white, red = np.array([0.13, 0.40, 0.67]), np.ones(3), np.array([0.70, 0.09, 0.17])
-    colours: Pixels = np.where(v < 0, white + v * (white - blue), white - v * (white - red))
-    return colours
+    return np.where(v < 0, white + v * (white - blue), white - v * (white - red))
 
 
 def ring(pictures: Sequence[Markup], labels: Sequence[str]) -> Markup:

@@ -50,8 +50,7 @@ class Trained(Saved):
         if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
             raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
         dtype = next(self.network.parameters()).dtype
-        outputs: Tensor = self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
-        return outputs
+        return self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
 
     def prepared(self, pixels: Array) -> Array:
         """An image (H, W) or (H, W, 3) as training brought it to the network: scaled to its size, or its middle."""

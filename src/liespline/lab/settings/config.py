@@ -160,8 +160,7 @@ class Config:
                 del part[name]
             elif isinstance(part[name], tuple):
                 part[name] = written(part[name]) if name in PRODUCTS else list(part[name])
-        text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-        return text
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
     @staticmethod
     def from_yaml(text: str, where: str, defaults: Defaults | None = None) -> Config:

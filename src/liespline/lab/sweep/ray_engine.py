@@ -21,8 +21,7 @@ class Task:
 
     def result(self) -> str | None:
         """What went wrong with it, if anything; an error if its machine went away, and the second one too."""
-        problem: str | None = ray.get(self.reference)
-        return problem
+        return ray.get(self.reference)
 
     def cancel(self) -> None:
         ray.cancel(self.reference)
