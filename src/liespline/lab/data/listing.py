@@ -158,10 +158,9 @@ def stratified(labels: Array, split: str, seed: int, shares: Sequence[float] = (
     for label in np.unique(labels):
         members = np.random.default_rng([seed, int(label)]).permutation(np.flatnonzero(labels == label))
         held_out = [max(1, round(share * len(members))) for share in shares[1:]]
-        valid_from = len(members) - sum(held_out)
-        cuts = {"train": (0, valid_from), "valid": (valid_from, valid_from + held_out[0])}
-        start, stop = cuts.get(one_of("split", split, SPLITS), (valid_from + held_out[0], len(members)))
-        chosen.append(members[max(start, 0) : max(stop, 0)])
+        valid_from = max(0, len(members) - sum(held_out))
+        parts = np.split(members, [valid_from, max(0, len(members) - held_out[1])])
+        chosen.append(parts[SPLITS.index(one_of("split", split, SPLITS))])
     return np.sort(np.concatenate(chosen))
 
 

@@ -150,16 +150,15 @@ def _stored(source: Path, key: str, build: Build) -> Store:
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.items"
     index = target.with_suffix(".npz")
-    kept = _kept(target, index)
-    if kept is None:
-        with lock(folder / f"{family}.lock", wait=True):
-            kept = _kept(target, index)
-            if kept is None:
-                _write(target, index, build)
-            for other in folder.iterdir():
-                if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
-                    other.unlink(missing_ok=True)
-    return kept if kept is not None else _stored(source, key, build)
+    if (kept := _kept(target, index)) is not None:
+        return kept
+    with lock(folder / f"{family}.lock", wait=True):
+        if _kept(target, index) is None:
+            _write(target, index, build)
+        for other in folder.iterdir():
+            if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
+                other.unlink(missing_ok=True)
+    return _stored(source, key, build)
 
 
 def _kept(target: Path, index: Path) -> Store | None:

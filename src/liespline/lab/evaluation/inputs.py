@@ -63,10 +63,8 @@ def _find(paths: Sequence[Path], fits: Callable[[Path], bool], formats: str) -> 
     files: list[Path] = []
     others: list[Path] = []
     for path in paths:
-        if fits(path) or not path.is_dir():
-            files.append(path)
-            continue
-        held = {entry: fits(entry) for entry in _entries(path, fits)}
+        alone = fits(path) or not path.is_dir()
+        held = {path: True} if alone else {entry: fits(entry) for entry in _entries(path, fits)}
         if not any(held.values()):
             raise DataError(f"{path}: has no {formats} files in it")
         files += [entry for entry, right in held.items() if right]
