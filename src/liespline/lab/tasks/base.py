@@ -10,6 +10,7 @@ from torch import nn
 
 from ..._check import sizes
 from ...models.resnet import WIDTHS
+from ...models.widths import known
 from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.augment import Augmentation, words_of
@@ -48,7 +49,7 @@ def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
 
 def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
     """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
-    widths = WIDTHS[network.architecture]
+    widths = WIDTHS[known(network.architecture)]
     if network.architecture > 1:
         window = max(sizes("network", "kernel_size", network.kernel_size, len(space)))
         room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in range(1, len(widths) // 2))
