@@ -66,6 +66,8 @@ def load(
     and kept.
     """
     path = Path(path)
+    if size is not None and size < 1:
+        raise ValueError(f"size {size} must be at least 1 pixel")
     found = list_classes(path, PICTURES, split) if labels is None else labels_of(labels, path, PICTURES, kind)
     names = found.names
     images = stored(path, f"{found.key}\n{size}", lambda whole: _items(found.files, size), found.problems)
