@@ -1,17 +1,10 @@
 """What `uniform` grids are made of, shared by the groups that have one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from .._check import whole
-from .base import Even
-
-if TYPE_CHECKING:
-    from .base import Group
+from .base import Even, Group
 
 
 def count(group: Group, n: int, spacing: object) -> int:
