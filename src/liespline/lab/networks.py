@@ -3,11 +3,9 @@
 The configuration and the signature say all there is to know: a trained network is made again without its task.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -56,7 +54,7 @@ class Signature:
     """Sides of the stored images whose middle is what goes in; none where that is all of them."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Signature:
+    def _fits_together(self) -> Self:
         if self.values and len(self.values) != len(self.classes):
             raise ValueError(f"{len(self.values)} values of masks for {len(self.classes)} classes")
         if self.whole and (len(self.whole) != len(self.space) or any(map(int.__gt__, self.space, self.whole))):
@@ -65,24 +63,24 @@ class Signature:
             raise ValueError(f"value_range is none of {self.in_channels} channels")
         return self
 
-    @staticmethod
-    def of(split: Split) -> Signature:
+    @classmethod
+    def of(cls, split: Split) -> Self:
         """The signature that a split of data asks for."""
         scaling: tuple[tuple[float, float], ...] = ()
         if split.kind == "numbers":
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple(zip(values.mean(0).tolist(), spread.tolist(), strict=True))
-        return Signature(
+        return cls(
             split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling,
             split.values, split.voxels, whole=split.whole,
         )  # fmt: skip
 
-    @staticmethod
-    def from_dict(values: Any, where: str) -> Signature:
+    @classmethod
+    def from_dict(cls, values: Any, where: str) -> Self:
         """Read it back from a file."""
         try:
-            return Signature(**values)
+            return cls(**values)
         except (TypeError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({shown(error)})") from error
 

@@ -1,8 +1,7 @@
 """What stored samples mean: shares of the largest integer, colours of a picture; and which range training saw."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import torch
@@ -69,11 +68,11 @@ class ValueRange:
     dtype: str
     """Of the stored images; integers come to the network as shares of their largest."""
 
-    @staticmethod
-    def of(found: Tensor, dtype: str) -> ValueRange:
+    @classmethod
+    def of(cls, found: Tensor, dtype: str) -> Self:
         """The range of training images with these statistics (N, 3, C)."""
         low, high = (tuple(map(tuple, part.tolist())) for part in np.quantile(found.numpy(), TAILS, 0))
-        return ValueRange(low, high, len(found), dtype)
+        return cls(low, high, len(found), dtype)
 
     def is_of(self, channels: int) -> bool:
         """Whether it is one of images of so many channels."""

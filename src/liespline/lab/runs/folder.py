@@ -1,7 +1,5 @@
 """The folder of a run: its configuration, the versions and commit behind it, its metrics and results."""
 
-from __future__ import annotations
-
 import json
 import platform
 import subprocess
@@ -10,7 +8,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -51,10 +49,10 @@ class Run:
         """Whether nothing is left to do; a run that was handed on without its network can have no report any more."""
         return self.finished and (self.report_file.is_file() or not self.model_file.is_file())
 
-    @staticmethod
-    def create(path: Path, config: Config) -> Run:
+    @classmethod
+    def create(cls, path: Path, config: Config) -> Self:
         """Start a run folder; one that already holds a run is refused."""
-        run = Run(path)
+        run = cls(path)
         if run.config_file.exists():
             raise ConfigError(f"{path} already holds a run; resume it with --resume {path}, or choose another --out")
         _make(path / "checkpoints")
@@ -63,10 +61,10 @@ class Run:
         write_text(run.config_file, config.to_yaml(of_other_tasks(config)))
         return run
 
-    @staticmethod
-    def open(path: Path) -> tuple[Run, Config]:
+    @classmethod
+    def open(cls, path: Path) -> tuple[Self, Config]:
         """An existing run and its configuration."""
-        run = Run(path)
+        run = cls(path)
         if not run.config_file.is_file():
             raise ConfigError(
                 f"{path}: holds no run (there is no config.yaml); name the folder of a run"

@@ -1,13 +1,11 @@
 """What makes a class of settings: fields with their marks, limits and kinds of values, checked by pydantic."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
@@ -78,12 +76,12 @@ class Setting:
     advanced: bool
     later: bool
 
-    @staticmethod
-    def of(name: str, part: str, field: FieldInfo) -> Setting:
+    @classmethod
+    def of(cls, name: str, part: str, field: FieldInfo) -> Self:
         """Read it off the field."""
         extra: Any = field.json_schema_extra
         marks, kind = extra["marks"], _bare(field.annotation)
-        return Setting(
+        return cls(
             name, part, str(field.description), field.default, kind if kind in (int, float, bool) else str,
             choices(field), extra["metavar"], SPECIAL in marks, ADVANCED in marks, LATER in marks,
         )  # fmt: skip

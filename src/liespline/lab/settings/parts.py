@@ -1,8 +1,6 @@
 """Which network, and how it is trained. A new setting is one line: default, meaning, limits, where it applies."""
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import model_validator
 
@@ -109,7 +107,7 @@ class Network:
         return {int(stage): group for stage, group in pairs}
 
     @model_validator(mode="after")
-    def _few_enough(self) -> Network:
+    def _few_enough(self) -> Self:
         basis = self.basis or self.elements
         if total(self.elements) ** 2 * total(basis) > MOST_PAIRS:
             raise ConfigError(
@@ -185,7 +183,7 @@ class Training:
     )
 
     @model_validator(mode="after")
-    def _shared_equally(self) -> Training:
+    def _shared_equally(self) -> Self:
         if self.batch_size % (self.devices * self.nodes):
             raise ConfigError(
                 f"batch_size = {self.batch_size} cannot be shared equally by {self.nodes} × {self.devices} devices; "

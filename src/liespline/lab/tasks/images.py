@@ -1,12 +1,10 @@
 """One's own images: one folder per class, such folders in train, valid and test, or any folder with a table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -33,10 +31,10 @@ class Kind(NamedTuple):
     channels: int
     dtype: str
 
-    @staticmethod
-    def of(image: Array) -> Kind:
+    @classmethod
+    def of(cls, image: Array) -> Self:
         """The kind of an image (H, W, C)."""
-        return Kind((image.shape[0], image.shape[1]), image.shape[2], image.dtype.name)
+        return cls((image.shape[0], image.shape[1]), image.shape[2], image.dtype.name)
 
     @property
     def alike(self) -> tuple[int, str]:
