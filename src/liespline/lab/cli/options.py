@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from ..settings import SETTINGS, Config, ConfigError, one_of, renamed
+from ..settings import SETTINGS, Config, ConfigError, one_of, renamed, written
 from ..settings.definition import Setting
 from ..tasks.defaults import DEFAULTS, OPTIONS
 
@@ -130,9 +130,7 @@ def about(setting: Setting, defaults: Config | None) -> str:
 
 def plain(value: object) -> str:
     """A default as the help and the docs show it: nothing for none, and for a switch."""
-    if isinstance(value, bool) or value is None:
-        return ""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value}"
+    return "" if isinstance(value, bool) or value is None else written(value, ",")
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:

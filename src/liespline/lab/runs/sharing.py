@@ -38,16 +38,12 @@ def command(config: Config) -> str:
         value = config[name]
         if value == usual[name] or value is None or name in ELSEWHERE:
             continue
-        text = written(value) if name in PRODUCTS else _plain(value)
+        text = written(value, "x" if name in PRODUCTS else ",")
         if one.advanced:
             words += ["--set", f"{name}={text}"]
         else:
             words += [one.option] if value is True else [one.option, text]
     return shlex.join(words)
-
-
-def _plain(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def write_folder(

@@ -200,6 +200,6 @@ def total(counts: int | tuple[int, ...]) -> int:
     return counts if isinstance(counts, int) else math.prod(counts)
 
 
-def written(counts: int | tuple[int, ...]) -> str:
-    """As on the command line: `8`, `8x4`."""
-    return str(counts) if isinstance(counts, int) else "x".join(map(str, counts))
+def written(value: object, between: str = "x") -> str:
+    """As on the command line: `8`, `8x4`; with other words between."""
+    return between.join(map(str, value)) if isinstance(value, tuple) else str(value)
