@@ -124,9 +124,7 @@ def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> Followe
         return None
     follows = moved(continued(source.double().flatten(1, 2)), group, h, space)
     back = moved(continued(follows), group, h, space, back=True)
-    actual, follows, back, source = (
-        maps.reshape(source.shape)[..., inside] for maps in (actual, follows, back, source)
-    )
+    actual, follows, back, source = (one.reshape(source.shape)[..., inside] for one in (actual, follows, back, source))
     each = (actual.double() - follows).square().mean((0, 1, 3))
     return Followed(compared(actual, follows), compared(back, source), each)
 

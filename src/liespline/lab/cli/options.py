@@ -21,12 +21,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
 Resize = Annotated[
     bool, typer.Option("--resize", help="Bring images of another size to that of training, as --size does in training.")
 ]
-AnySize = Annotated[
-    bool, typer.Option("--any-size", help="Run the network on images of another size than in training as they are.")
-]
-Largest = Annotated[
-    bool, typer.Option("--largest-component", help="For masks: keep the largest component of each class.")
-]
+AnySize = Annotated[bool, typer.Option("--any-size", help="Take images of another size than in training as they are.")]
+Largest = Annotated[bool, typer.Option("--largest-component", help="For masks: keep each class's largest component.")]
 Engine = Annotated[str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Checkpoint = Annotated[
@@ -42,9 +38,7 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-INSTEAD = {
-    _option(name): f"is no option of its own: say {one.option}" for name, one in SETTINGS.items() if one.advanced
-}
+INSTEAD = {_option(key): f"is no option of its own: say {one.option}" for key, one in SETTINGS.items() if one.advanced}
 INSTEAD |= {_option(old): f"is called {SETTINGS[now].option} now" for old, now in renamed.SETTINGS.items()}
 """What is no option, and what to say instead."""
 

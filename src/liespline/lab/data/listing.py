@@ -95,9 +95,7 @@ def list_classes(path: Path, what: Samples, split: str = "") -> Listing:
         folders = [entry for entry in entries if entry.is_dir()]
         if len(folders) < (2 if fewest == FEWEST else 1):
             found = f"only {folders[0].name!r}" if folders else "none"
-            raise DataError(
-                f"{part}: needs at least two class folders and has {found}; put each class in its own folder"
-            )
+            raise DataError(f"{part}: needs at least two class folders, has {found}; put each class in its own folder")
         own = tuple(folder.name for folder in folders)
         classes = classes or own
         if own != classes:
@@ -108,9 +106,7 @@ def list_classes(path: Path, what: Samples, split: str = "") -> Listing:
             right = [entry for entry in inside if what.fits(entry)]
             others += [entry for entry in inside if entry not in right]
             if len(right) < fewest:
-                problems.append(
-                    f"{folder}: has {len(right)} {what.noun} ({what.formats}); at least {fewest} are needed"
-                )
+                problems.append(f"{folder}: has {len(right)} {what.noun} ({what.formats}); at least {fewest} needed")
             files += right
             targets += [label] * len(right)
             splits += [name] * len(right)
@@ -211,9 +207,7 @@ def _parts(classes: Array, units: Array, parts: int, seed: int, what: str = "gro
     """
     names, unit_of = np.unique(units, return_inverse=True)
     if not min(3, parts) <= parts <= len(names):
-        raise DataError(
-            f"{len(names)} {what} cannot be cut into {parts} parts; from 3 to one part per group are possible"
-        )
+        raise DataError(f"{len(names)} {what} cannot be cut into {parts} parts; 3 to one part per group are possible")
     known, class_of = np.unique(classes, return_inverse=True)
     shares = np.zeros((len(names), len(known)))
     np.add.at(shares, (unit_of, class_of), 1)

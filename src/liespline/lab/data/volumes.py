@@ -56,9 +56,7 @@ def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
     """Class numbers (N,) of a split, one per image."""
     labels = arrays[f"{name}_labels"]
     if labels.dtype.kind not in "iu" or labels.shape not in ((labels.size,), (labels.size, 1)):
-        raise DataError(
-            f"{path}: {name}_labels is {labels.dtype} {labels.shape}; expected whole numbers (N,) or (N, 1)"
-        )
+        raise DataError(f"{path}: {name}_labels is {labels.dtype} {labels.shape}; expected integers (N,) or (N, 1)")
     return labels.reshape(-1).astype(np.int64)
 
 

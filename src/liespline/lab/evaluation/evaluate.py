@@ -203,9 +203,7 @@ def success_interval(hits: Tensor) -> list[float]:
 
 def pack(names: Sequence[str], **values: Tensor) -> dict[str, str]:
     """One array per kind, (N,), with a fingerprint of the names of the images, in their order."""
-    kept = {
-        kind: value.cpu().double().clamp(-65504, 65504).numpy().astype(KINDS[kind]) for kind, value in values.items()
-    }
+    kept = {kind: own.cpu().double().clamp(-65504, 65504).numpy().astype(KINDS[kind]) for kind, own in values.items()}
     packed = {kind: base64.b64encode(zlib.compress(array.tobytes(), 9)).decode() for kind, array in kept.items()}
     return {NAMES: hashlib.blake2b(json.dumps(list(names)).encode(), digest_size=5).hexdigest()} | packed
 

@@ -42,9 +42,7 @@ def score_file(
     manifest = None if folds else kept[0]
     trained = load(checkpoint)
     if (cases or largest) and trained.signature.kind != "masks":
-        raise ConfigError(
-            f"--cases and --largest-component are for masks; {checkpoint} is of task {trained.config.task}"
-        )
+        raise ConfigError(f"--cases and --largest-component are for masks; {checkpoint} has task {trained.config.task}")
     given = {place: str(path) for place, path in {"data": data, "labels": labels}.items() if path is not None}
     config = find_task(trained.config).configured(trained.config, **given)
     own = name != ALL and not folds and (data is None or (manifest is not None and manifest.dealt))

@@ -65,12 +65,10 @@ def line_chart(
     def read(y: float) -> str:
         return f"{100 * y:.1f} %" if percent else f"{y:.4g}"
 
-    placed = {
-        name: [(across(x), up(y), f"{x_label} {x:g}: {read(y)}") for x, y in line] for name, line in lines.items()
-    }
+    drawn = {name: [(across(x), up(y), f"{x_label} {x:g}: {read(y)}") for x, y in line] for name, line in lines.items()}
     x_words = [(across(x), words) for x, words in chosen]
     y_words = [(up(y), f"{100 * y:.0f} %" if percent else f"{y:g}") for y in ticks]
-    return part("chart", y_label, x_label, list(placed.items()), x_words, y_words, BOX)
+    return part("chart", y_label, x_label, list(drawn.items()), x_words, y_words, BOX)
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -108,9 +108,7 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
         losses = {name: _points(rows, "train_loss") for name, rows in metrics.items()}
     of_score = {name: _points(rows, f"valid_{score}") for name, rows in metrics.items()}
     longest = max((len(rows) for rows in metrics.values()), default=0)
-    ticks = [
-        (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
-    ]
+    ticks = [(x, f"{x:g}") for x in nice_ticks(1, max(longest, 2)) if x == int(x) and 1 <= x <= longest]
     label, of = "Loss" if len(metrics) == 1 else "Training loss", NAMES.get(score, score)
     charts = [
         line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
@@ -158,9 +156,7 @@ def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
     """Which classes are taken for which."""
-    text = (
-        f"Rows are true classes, columns predicted ones, on {which}. The last column is the sensitivity of each class."
-    )
+    text = f"Rows are true classes, columns predicted ones, on {which}. The last column is each class's sensitivity."
     return Section("confusion", "Confusion matrix", text, part("confusion", list(classes), table))
 
 

@@ -178,9 +178,7 @@ def git_commit() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
-    )
+    done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()
 
 

@@ -19,9 +19,7 @@ _UNEVEN = 0.02  # by how much of itself the distance of two slices may differ fr
 def slices(folder: Path) -> list[Path]:
     """The slices of a folder, by their suffix; files without one count too, as scanners write them."""
     files = sorted(entry for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
-    return [
-        file for file in files if file.suffix.lower() in SUFFIXES or (not file.suffix and pydicom.misc.is_dicom(file))
-    ]
+    return [one for one in files if one.suffix.lower() in SUFFIXES or (not one.suffix and pydicom.misc.is_dicom(one))]
 
 
 def read_dicom(folder: Path) -> Scan:
