@@ -31,9 +31,8 @@ def read_channels(path: Path) -> Array | None:
         if dtype == np.bool_ or (integers and (picture or len(shape) == 2)):
             return None
         if sorted(axes) not in (["X", "Y"], ["C", "X", "Y"]):
-            what = f"has axes {series.axes} of {shape}"
-            if len(file.pages) > 1:
-                what = f"holds {len(file.pages)} pages or frames"
+            pages = len(file.pages)
+            what = f"holds {pages} pages or frames" if pages > 1 else f"has axes {series.axes} of {shape}"
             raise DataError(
                 f"{path}: {what}; expected one image with channels. A stack of slices is a volume: save it as "
                 "NIfTI with the size of its voxels"
