@@ -95,7 +95,7 @@ def list_classes(path: Path, what: Samples, split: str = "") -> Listing:
         folders = [entry for entry in entries if entry.is_dir()]
         if len(folders) < (2 if fewest == FEWEST else 1):
             found = f"only {folders[0].name!r}" if folders else "none"
-            raise DataError(f"{part}: needs at least two class folders, has {found}; put each class in its own folder")
+            raise DataError(f"{part}: needs two class folders and has {found}; put each class in its own folder")
         own = tuple(folder.name for folder in folders)
         classes = classes or own
         if own != classes:
