@@ -26,10 +26,30 @@ HOWS = ("eager", "compiled")
 PEERS = {"escnn": "rot2dOnR2", "e2cnn": "Rot2dOnR2"}  # what each calls the plane with N rotations
 
 
-class PeerPCam(nn.Module):
-    """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12, or of another C_n."""
+class OurNorm(nn.Module):
+    """Batch norm, ReLU and pooling by liespline on fields of the peer: what is left of a ratio is correlation alone."""
 
-    def __init__(self, library: str, orientations: int = ORIENTATIONS, width: int = WIDTH) -> None:
+    def __init__(self, fields: Any, wrap: Callable[..., Any], pool: int | None) -> None:
+        super().__init__()
+        from liespline.nn import NormReLU
+
+        self.fields, self.wrap, self.orientations = fields, wrap, fields.representations[0].size
+        self.norm = NormReLU(len(fields), pool or 1, eps=1e-3)
+
+    def forward(self, x: Any) -> Any:
+        """Fields (B, C·N, H, W)."""
+        return self.wrap(self.norm(x.tensor.unflatten(1, (-1, self.orientations))).flatten(1, 2), self.fields)
+
+
+class PeerPCam(nn.Module):
+    """Layer for layer `liespline.models.pcam(12, 12, "dense")`, on regular fields of C_12, or of another C_n.
+
+    `own_norm=False` takes liespline's batch norm and pooling in place of the peer's.
+    """
+
+    def __init__(
+        self, library: str, orientations: int = ORIENTATIONS, width: int = WIDTH, own_norm: bool = True
+    ) -> None:
         super().__init__()
         gspaces, enn = (importlib.import_module(f"{library}.{part}") for part in ("gspaces", "nn"))
         plane = getattr(gspaces, PEERS[library])(N=orientations)
@@ -39,14 +59,13 @@ class PeerPCam(nn.Module):
         wide = enn.FieldType(plane, 64 * [plane.regular_repr])
 
         def block(source: Any, target: Any, window: int, pool: int | None = None) -> list[nn.Module]:
-            layers = [
-                enn.R2Conv(source, target, kernel_size=window, bias=False),
-                enn.InnerBatchNorm(target, eps=1e-3),
-                enn.ReLU(target),
-            ]
+            correlation = enn.R2Conv(source, target, kernel_size=window, bias=False)
+            if not own_norm:
+                return [correlation, OurNorm(target, enn.GeometricTensor, pool)]
+            layers = [correlation, enn.InnerBatchNorm(target, eps=1e-3), enn.ReLU(target)]
             return [*layers, enn.PointwiseMaxPool(target, pool)] if pool else layers
 
-        self.features = enn.SequentialModule(
+        self.features = nn.Sequential(
             *block(self.image, narrow, 5, pool=2),  # 88 → 84 → 42
             *block(narrow, narrow, 5, pool=2),  # 42 → 38 → 19
             *block(narrow, narrow, 5, pool=3),  # 19 → 15 → 5

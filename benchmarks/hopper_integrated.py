@@ -51,6 +51,7 @@ JOBS: dict[str, Callable[[], Ready]] = {
     "ResNet SO(2) 8 eager": lambda: resnet("local", "eager"),
     "depthwise C=32": lambda: depthwise(32, 42),
     "C_16 escnn eager": lambda: sixteen("escnn", "eager"),
+    "C_16 escnn, our norm eager": lambda: sixteen("escnn, our norm", "eager"),
     "C_16 liespline eager": lambda: sixteen("liespline", "eager"),
     "C_16 escnn compiled": lambda: sixteen("escnn", "compiled"),
     "C_16 liespline compiled": lambda: sixteen("liespline", "compiled"),

@@ -91,6 +91,7 @@ def sixteen(library: str, how: str) -> Ready:
     """The same network of ten channels on 16 rotations, here and in escnn."""
     make = {
         "escnn": lambda: escnn_network.PeerPCam("escnn", 16, 10),
+        "escnn, our norm": lambda: escnn_network.PeerPCam("escnn", 16, 10, own_norm=False),
         "liespline": lambda: ls.models.pcam(16, 16, "dense"),
         "local": lambda: escnn_network.local(16, 10),
     }[library]

@@ -19,6 +19,8 @@ from typing import Any
 
 import torch
 
+from liespline.ops import trust
+
 HERE = Path(__file__).resolve().parent
 RESULT, BUILD = HERE / "results" / "kernels.json", HERE.parent / "build" / "triton"
 VERSIONS = ("3.2.0", "3.3.0", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0")
@@ -61,14 +63,15 @@ class Compiled:
 
 
 def assembled(ptx: str) -> dict[str, Any]:
-    """What Triton's own ptxas says of a kernel, the newer one of those that it may bring."""
+    """What ptxas says of a kernel: of two that Triton may bring, the one that it takes for such a GPU."""
     import triton
 
     tools = Path(triton.__file__).parent / "backends/nvidia/bin"
+    ptxas = tools / ("ptxas" if trust.installed() < (3, 9) else "ptxas-blackwell")
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [str(max(tools.glob("ptxas*"))), "-v", "-arch=sm_90a", str(source), "-o", str(cubin)]
+        command = [str(ptxas), "-v", "-arch=sm_90a", str(source), "-o", str(cubin)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         shown = subprocess.run([str(tools / "nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr

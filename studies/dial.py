@@ -1,7 +1,7 @@
 """The dial: how much of a symmetry serves shapes that stand upright, that lie alike, or that lie anyhow."""
 
 from liespline.lab.sweep.study import Row, Study
-from studies.recipes import PLAIN, SHAPES, SO3, TESTED_ROTATED, Changes
+from studies.recipes import MODES, PLAIN, SHAPES, SO3, TESTED_ROTATED, Changes
 
 UPRIGHT, ABOUT_Z, ROTATED = ({"augment": words} for words in ("zoom-shear", "rotate-z+zoom-shear", "affine"))
 OF_MODELNET: dict[str, Changes] = {
@@ -29,6 +29,27 @@ MODELNET10 = Study(
           BESIDE.items()],
 )  # fmt: skip
 
+STEPS = {**MODES, "smoothness": 0.25, "compile": False}
+"""What suits every kernel of start_volumes."""
+OF_SHAPES: dict[str, Changes] = {
+    **{name: OF_MODELNET[name] for name in ("breaking", "plain", "jitter-0")},
+    "jitter-half": {**SO3, **UPRIGHT, "grid_jitter": 0.5},
+    **{name: OF_MODELNET[name] for name in ("jitter-1", "plain-rotated")},
+    "plain-adamw": {**PLAIN, **UPRIGHT, "optimiser": "adamw"},
+}
+
+# ModelNet10 again, with smooth steps in modes.
+SHAPE_DIAL = Study(
+    task=MODELNET10.task,
+    data=MODELNET10.data,
+    protocol="As dial_modelnet10, with smooth steps in modes.",
+    recipe={**MODELNET10.recipe, **STEPS},
+    networks=OF_SHAPES,
+    rows=[Row(ours, other, measure=measure) for measure in ("accuracy", TESTED_ROTATED) for ours, other in
+          {"breaking": "plain", "jitter-0": "plain", "jitter-half": "plain", "jitter-1": "plain-rotated",
+           "plain": "plain-adamw"}.items()],
+)  # fmt: skip
+
 OF_HIPPOCAMPUS: dict[str, Changes] = {
     "breaking": {**SO3, "breaking": True},
     "plain": PLAIN,
@@ -45,7 +66,7 @@ HIPPOCAMPUS = Study(
     data="Medical Decathlon, task 4, its training part: 200 volumes in folders images and masks, five folds.",
     protocol="U-Nets of 60,000 parameters, 2,000 steps; SO(3) has 24 rotations and is pointwise on the group. Dice of "
     "whole volumes on their own grid, as they are stored and rotated.",
-    recipe={"epochs": 57, "parameters": 60_000, "precision": "bf16-mixed"},
+    recipe={"epochs": 57, "parameters": 60_000, "precision": "bf16-mixed", **MODES, "smoothness": 0.25},
     networks=OF_HIPPOCAMPUS,
     seeds=5,
     rows=[
@@ -62,7 +83,7 @@ def medical(name: str) -> Study:
         task="studies.folds:VOLUMES",
         data=f"{name}, 28³, the official file's training and validation volumes, five folds.",
         protocol="28,000 parameters, trained upright or on rotated volumes; scored upright and in random orientation.",
-        recipe={**SHAPES, "epochs": 36, "parameters": 28_000},
+        recipe={**SHAPES, "epochs": 36, "parameters": 28_000, **STEPS},
         networks={
             "breaking": {**SO3, **UPRIGHT, "breaking": True}, "plain": {**PLAIN, **UPRIGHT},
             "so3": {**SO3, **UPRIGHT}, "so3-jitter": {**SO3, **UPRIGHT, "grid_jitter": 1.0},

@@ -1,5 +1,6 @@
 """MNIST and Fashion-MNIST from the official files, each image transformed by a matrix of its own; and what suits it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from liespline.lab.settings import Config
@@ -28,6 +29,14 @@ DEALT = Task(
     data_help=ROTMNIST.data_help,
     check=ROTMNIST.check,
     load_split=lambda config, split: mnist.load(Path(str(config.data)), split, "rotated", config.seed + 1),
+    options=GENERAL,
+)
+
+# The same digits on 29×29 points about the same centre.
+DEALT_ON_29 = replace(
+    DEALT,
+    defaults=replace(DEALT.defaults, task=f"{__name__}:DEALT_ON_29"),
+    load_split=lambda config, split: mnist.load(Path(str(config.data)), split, "rotated on 29", config.seed + 1),
 )
 
 # The same, tested on the 8,000 digits that no deal has: for what settles a recipe.

@@ -20,10 +20,11 @@ from liespline.lab.settings import one_of
 from .matrices import Matrices, places, transformed
 
 CLASSES = tuple("0123456789")
-SIDE, WIDE = 28, 40
+SIDE, ODD, WIDE = 28, 29, 40
 _TURNS, _SIZES = (0, 360), (0.3, 1)
 MOVED = {
     "rotated": Matrices(turn=_TURNS),
+    "rotated on 29": Matrices(turn=_TURNS),
     "rotated about mass": Matrices(turn=_TURNS),
     "scaled": Matrices(zoom=_SIZES),
     "rotated-scaled": Matrices(turn=_TURNS, zoom=_SIZES),
@@ -56,7 +57,8 @@ def load(path: Path, split: str, variant: str = "rotated", deal: int = 0) -> Spl
     Each image is moved by a matrix of its own: turned by any angle, shrunk by a factor of 0.3 to 1, or both.
 
     MNIST centres the mass of a digit half a pixel from the image's centre, about which `rotated` turns it: the way from
-    one to the other tells which side was up. `rotated about mass` has no such cue.
+    one to the other tells which side was up. `rotated about mass` has no such cue. `rotated on 29` are the same digits
+    on 29×29 points about the same centre, for networks that keep the centre of odd images alone.
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; choose one of {', '.join(VARIANTS)}")
@@ -101,7 +103,7 @@ def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.ui
     """Images f(M⁻¹(x − t)), each with its own M and shift t; those rotated about their mass keep it in the centre."""
     moves = MOVED[variant]
     rng = np.random.default_rng([1, _PARTS.index(split)])
-    side = WIDE if moves.anywhere else SIDE
+    side = WIDE if moves.anywhere else ODD if variant == "rotated on 29" else SIDE
     matrices = moves.draw(rng, len(images))
     back, offsets = np.linalg.inv(matrices).astype(np.float64), None
     if variant == "rotated about mass":

@@ -39,10 +39,10 @@ def missing(package: str) -> str:
     [
         (missing, ["Triton is not installed"] * 4),
         (lambda _: "3.1.0", ["Triton 3.1 is installed"] * 4),
-        (lambda _: "3.2.0", ["3.4 or later is needed", "3.6 or later, but before 3.8, is needed", "3.3 or later", ""]),
+        (lambda _: "3.2.0", ["3.4 or later is needed", "3.6 or later is needed", "3.3 or later", ""]),
         (lambda _: "3.5.1", ["", "Triton 3.5 is installed, 3.6 or later", "", ""]),
         (lambda _: "3.7.1", [""] * 4),
-        (lambda _: "3.10.0+git", ["", "Triton 3.10 is installed", "", ""]),
+        (lambda _: "3.10.0+git", [""] * 4),
     ],
     ids=["none", "3.1", "3.2", "3.5", "3.7", "3.10"],
 )

@@ -24,6 +24,7 @@ from ..nn import Ensemble
 from ..nn.resample import kept
 from .data import DataError, Split
 from .data.samples import ValueRange
+from .named import named
 from .settings import SETTINGS, Config, ConfigError, Network, written
 from .settings.words import shown
 from .tasks.grids import make_grid, of_the_paper, restrictions, splines
@@ -100,7 +101,7 @@ def build(config: Config, signature: Signature) -> nn.Module:
         raise ConfigError(
             f"architecture = {network.architecture}: this liespline makes networks up to version {VERSION}; update it"
         )
-    make = NETWORKS[network.network].make
+    make = architecture(config).make
     count, parameters = network.ensemble, network.parameters
     one = config.updated(parameters=max(1, parameters // count) if parameters else None)
     try:
@@ -111,7 +112,22 @@ def build(config: Config, signature: Signature) -> nn.Module:
 
 def multiple_of(network: Network) -> int:
     """What the sides of images must be multiples of."""
-    return NETWORKS[network.network].multiple(network)
+    return NETWORKS[network.network].multiple(network) if network.network in NETWORKS else 1
+
+
+def architecture(config: Config) -> Architecture:
+    """The kind of network that a configuration names; from outside a function of `in_channels` and `classes`."""
+    word = config.network.network
+    if word in NETWORKS:
+        return NETWORKS[word]
+    make, place, _ = named("network", word, None, "networks.py:small")
+    if not callable(make):
+        raise ConfigError(
+            f"network {word}: {place} has no function of that name; expected NAME(in_channels=, classes=)"
+        )
+    return Architecture(
+        lambda config, signature: make(in_channels=signature.in_channels, classes=len(signature.classes))
+    )
 
 
 class InUnits(nn.Module):

@@ -74,7 +74,7 @@ def lines(spline: Tensor) -> list[Tensor]:
 def price(q: Question) -> float:
     """What blurring all fields costs: they pass through memory, once or along each axis, and each pass is launched."""
     passes = 1 if _convolved(q.cuda, len(q.space)) else len(q.space)
-    launch = 0.0 if q.traced else (7e10 if q.cuda else 1e7) / max(q.batch * math.prod(q.size), 1)
+    launch = 0.0 if q.traced else (3e9 if q.cuda else 1e7) / max(q.batch * math.prod(q.size), 1)
     return passes * (math.prod(q.inputs) * math.prod(q.stride) * move(q) + launch)
 
 

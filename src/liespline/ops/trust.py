@@ -24,28 +24,24 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # as Triton reads it, w
 class Kernels(NamedTuple):
     """Kernels of one kind, and what they need.
 
-    `call` makes an operator and arguments on which it is compared, once, with torch's own operators where the kernels
-    never ran with the Triton that is installed: an error in a compiler then costs speed, and no result.
+    Each of `calls` makes an operator and arguments on which it is compared, once, with torch's own operators where the
+    kernels never ran with the Triton that is installed: an error in a compiler then costs speed, and no result.
     """
 
     name: str
     dtypes: tuple[torch.dtype, ...]
     devices: str
     fits: Callable[[Size], bool]  # whether a GPU of that compute capability takes them
-    call: Callable[[torch.device, torch.dtype], tuple[Differentiable, tuple[Any, ...]]]
+    calls: tuple[Callable[[torch.device, torch.dtype], tuple[Differentiable, tuple[Any, ...]]], ...]
     oldest: Size
-    before: Size | None = None  # the version that changed their language
     interpreted: bool = True  # whether Triton's interpreter runs them, on a CPU
 
     def lacks(self, version: Size | None) -> str:
         """Say what a version of Triton lacks for them; nothing where it lacks nothing."""
         needed = f"{_text(self.oldest)} or later is needed"
-        if self.before is not None:
-            needed = f"{_text(self.oldest)} or later, but before {_text(self.before)}, is needed"
         if version is None:
             return f"Triton is not installed, {needed}"
-        fits = version >= self.oldest and (self.before is None or version < self.before)
-        return "" if fits else f"Triton {_text(version)} is installed, {needed}"
+        return "" if version >= self.oldest else f"Triton {_text(version)} is installed, {needed}"
 
 
 KINDS: dict[str, Kernels] = {}
@@ -83,8 +79,9 @@ def _wrong(kind: str, device: torch.device, dtype: torch.dtype) -> str:
     if version is None or version in RAN or not (INTERPRETED or torch.cuda.is_available()):
         return ""
     try:
-        far = distance(*kernels.call(device, dtype))
-        wrong = "" if far < _FAR else f"their results are off by {far:.2g} of what torch's own operators give"
+        fars = [distance(*call(device, dtype)) for call in kernels.calls]
+        far = next((far for far in fars if not far < _FAR), None)  # NaN too
+        wrong = "" if far is None else f"their results are off by {far:.2g} of what torch's own operators give"
     except Exception as error:  # whatever a compiler that never met these kernels may say
         wrong = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     if wrong:

@@ -1,8 +1,8 @@
 """Which network, and how it is trained. A new setting is one line: default, meaning, limits, where it applies."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from .definition import (
     ADVANCED,
@@ -21,6 +21,8 @@ from .definition import (
 )
 from .words import ConfigError
 
+Outside = Annotated[str, Field(pattern=r".:\w+$")]
+"""`module:NAME` or `FILE.py:NAME`."""
 MOST_PAIRS = 2 * 10**7
 
 
@@ -31,9 +33,10 @@ class Network:
     group: Literal["so2", "o2", "scale", "sim2", "gl2", "so3", "o3", "axial", "axial-o2", "none"] = setting(
         "so2", "Group of transformations; axial: about one axis."
     )
-    network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] = setting(
-        "classifier", "A chain of layers (classifier), or residual blocks (resnet).", SPECIAL, metavar="NAME"
-    )
+    network: Literal["classifier", "resnet", "unet", "pcam", "celeba"] | Outside = setting(
+        "classifier", "A chain of layers (classifier), residual blocks (resnet), or your own, FILE.py:NAME.", SPECIAL,
+        metavar="NAME",
+    )  # fmt: skip
     architecture: int = setting(
         2, "Version of the networks; 1: those of liespline 0.2, and the usual resnet.", ADVANCED, ge=1
     )

@@ -37,10 +37,10 @@ def in_words(error: ValidationError, fields: Mapping[str, FieldInfo]) -> str:
 
 
 def choices(field: FieldInfo) -> tuple[str, ...]:
-    """The words of a Literal, or of one that may be None."""
-    found = tuple(word for part in get_args(field.annotation) for word in get_args(part) or (part,))
-    words = tuple(word for word in found if word is not type(None))
-    return words if all(isinstance(word, str) for word in words) else ()
+    """The words of a Literal, or of one that may also be None or a name from outside."""
+    return tuple(
+        word for part in get_args(field.annotation) for word in get_args(part) or (part,) if isinstance(word, str)
+    )
 
 
 def limits(bounds: dict[str, Any]) -> str:

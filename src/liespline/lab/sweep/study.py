@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..named import named
 from ..settings import Config, ConfigError
 from ..tasks import find_task
-from ..tasks.outside import named
 
 Changes = Mapping[str, Any]
 

@@ -140,7 +140,8 @@ class Task:
     def settled(self, config: Config, signature: Signature) -> Config:
         """A configuration with all that its network needs to be made again, without the task."""
         network, usual = config.network, self.defaults.network
-        one_of(f"network (task {self.name})", network.network, self.networks)
+        if ":" not in network.network:
+            one_of(f"network (task {self.name})", network.network, self.networks)
         if network.network == "classifier" and self.own:
             return config.updated(widths=fitting_widths(usual, network, signature.space))
         if network.network == "resnet" and network.widths == usual.widths:

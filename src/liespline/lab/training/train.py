@@ -115,9 +115,10 @@ def preflight(session: Session) -> list[str]:
     try:
         with torch.no_grad():
             network(as_float(split.__getitems__([0])[0]))
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         size = "×".join(map(str, split.space))
-        raise ConfigError(f"images of {size} do not fit this network ({error}); use fewer widths") from error
+        advice = "give it other images" if ":" in config.network.network else "use fewer widths"
+        raise ConfigError(f"images of {size} do not fit this network ({error}); {advice}") from error
     network.train()
     remarks += session.remarks
     if (every := validation_interval(split, session.valid)) > 1:

@@ -160,7 +160,7 @@ def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tup
 
 KINDS["triton"] = Kernels(
     "Triton kernels", (torch.float16, torch.bfloat16, torch.float32), "NVIDIA GPUs since Ampere",
-    lambda found: found >= (8, 0), _call, (3, 4),  # before, tuples of constants have no entries
+    lambda found: found >= (8, 0), (_call,), (3, 4),  # before, tuples of constants have no entries
 )  # fmt: skip
 
 

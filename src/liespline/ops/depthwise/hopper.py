@@ -177,5 +177,5 @@ def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tup
 
 KINDS["depthwise"] = Kernels(
     "depthwise kernels", (torch.bfloat16,), "NVIDIA GPUs of compute capability 9.0", lambda found: found == (9, 0),
-    _call, (3, 3),  # which has tuples
+    (_call,), (3, 3),  # which has tuples
 )  # fmt: skip

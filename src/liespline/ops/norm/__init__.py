@@ -25,5 +25,5 @@ def _call(device: torch.device, dtype: torch.dtype) -> tuple[Differentiable, tup
 
 KINDS["norm"] = Kernels(
     "norm kernels", (torch.float16, torch.bfloat16, torch.float32), "NVIDIA GPUs since Ampere",
-    lambda found: found >= (8, 0), _call, (3, 2),
+    lambda found: found >= (8, 0), (_call,), (3, 2),
 )  # fmt: skip

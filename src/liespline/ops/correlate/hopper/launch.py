@@ -14,6 +14,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from ...._check import Size
 from ...layout import by_axis
 from . import line_kernels, pack_kernels, slab_kernels, weight_kernels
+from .stages import MOST_KEPT
 from .tiles import Slab, Tile, aligned, covers, padded, slab, tile, weight_tile
 
 
@@ -65,7 +66,7 @@ def weight_gradient(x: Tensor, grad: Tensor, found: Tensor, table: Tensor, lines
         g_desc=_descriptor(grad, [1, box, t.planes, t.images, op]),
         starts=placed.starts, partial=partial, elements=elements, groups=t.groups, places=steps, share=share,
         tiles_w=tiles_w, size_h=size_h, tiles_d=tiles_d, **by_axis("pad", padding), **both,
-        KH=window[1], WT=t.columns, PT=t.planes, BB=t.images, WB=box, STAGES=t.stages, KEEP=t.keep,
+        KH=window[1], WT=t.columns, PT=t.planes, BB=t.images, WB=box, STAGES=t.stages, KEEP=min(t.keep, MOST_KEPT),
         num_warps=8, maxnreg=168,
     )  # fmt: skip
     pack_kernels.unpack[(elements * math.prod(window), _ceil(count * channels, 32))](

@@ -20,7 +20,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from .stages import barriers, copy, corner, reinterpret
+from .stages import barriers, copy, corner, shifted, stage_of, view
 
 
 @gluon.jit
@@ -39,6 +39,8 @@ def _copies(
     LI: gl.constexpr = KH + LINES - 1
     STEPS: gl.constexpr = KD * LI * S
     COLUMNS: gl.constexpr = WT + KW - 1
+    BOXES: gl.constexpr = COLUMNS // WB
+    boxes = view(units, gl.bfloat16, [STAGES * BOXES, 1, WB, PT, BB, KC], x_desc.layout)
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
         element, w0, h0, d0, b0 = corner(tile, sizes, LINES, WT, PT, BB)
@@ -54,10 +56,9 @@ def _copies(
             bar = ready.index(stage)
             mbarrier.wait(empty.index(stage), ((count // STAGES) & 1) ^ 1)
             mbarrier.expect(bar, (COLUMNS * PT * BB + KW * N) * KC * 2)
-            for i in gl.static_range(COLUMNS // WB):
-                box = units.index(stage * COLUMNS + i * WB)
-                box = reinterpret(box, gl.bfloat16, [1, WB, PT, BB, KC], x_desc.layout)
-                copy(x_desc, [line, w0 - pad_w + i * WB, plane, b0, channel], bar, box)
+            for i in gl.static_range(BOXES):
+                place = [line, w0 - pad_w + i * WB, plane, b0, channel]
+                copy(x_desc, place, bar, boxes.index(stage * BOXES + i))
             for t in gl.static_range(KW):
                 row = ((element * STEPS + step) * KW + t) * N
                 copy(w_desc, [row, 0], bar, taps.index(stage * KW + t))
@@ -85,9 +86,10 @@ def _products(
         for step in range(KD * lines * S):
             stage = count % STAGES
             mbarrier.wait(ready.index(stage), (count // STAGES) & 1)
+            samples = stage_of(units, stage, COLUMNS, STAGES)
             token = warpgroup_mma_init(acc)
             for t in gl.static_range(KW):
-                a = reinterpret(units.index(stage * COLUMNS + t), gl.bfloat16, [BM, KC], flat)
+                a = shifted(samples, t, [BM, KC], flat)
                 b = taps.index(stage * KW + t).permute((1, 0))
                 token = warpgroup_mma(a, b, token, is_async=True)
             acc = warpgroup_mma_wait(KW, deps=(token,))

@@ -21,7 +21,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from .stages import barriers, copy, corner, reinterpret
+from .stages import barriers, copy, corner, shifted, stage_of, view
 
 
 @gluon.jit
@@ -31,6 +31,8 @@ def _copies(
     BB: gl.constexpr, WIDE: gl.constexpr, ROWS: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     LINES: gl.constexpr = 2 * PAIRS + KH - 1
+    boxes = view(units, gl.bfloat16, [STAGES * LINES // 2, 2, WIDE, PT, BB, 16], x_desc.layout)
+    weights = view(taps, gl.bfloat16, [STAGES * ROWS // 256, 256, 16], w_desc.layout)
     count = 0
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
         element, w0, h0, d0, b0 = corner(tile, sizes, 2 * PAIRS, WT, PT, BB)
@@ -42,14 +44,11 @@ def _copies(
             mbarrier.wait(empty.index(stage), ((count // STAGES) & 1) ^ 1)
             mbarrier.expect(bar, (LINES * WIDE * PT * BB + ROWS) * 32)
             for j in gl.static_range(LINES // 2):
-                box = units.index((stage * LINES + 2 * j) * WIDE)
-                box = reinterpret(box, gl.bfloat16, [2, WIDE, PT, BB, 16], x_desc.layout)
-                line = h0 - pad_h + 2 * j
-                copy(x_desc, [line, w0 - pad_w, plane, b0, channel], bar, box)
+                place = [h0 - pad_h + 2 * j, w0 - pad_w, plane, b0, channel]
+                copy(x_desc, place, bar, boxes.index(stage * (LINES // 2) + j))
             for j in gl.static_range(ROWS // 256):
-                box = reinterpret(taps.index((stage * ROWS + j * 256) // 32), gl.bfloat16, [256, 16], w_desc.layout)
                 row = (element * (KD * S) + i) * ROWS + j * 256
-                copy(w_desc, [row, 0], bar, box)
+                copy(w_desc, [row, 0], bar, weights.index(stage * (ROWS // 256) + j))
             count += 1
 
 
@@ -76,13 +75,13 @@ def _products(
         for step in range(KD * S):
             stage = count % STAGES
             mbarrier.wait(ready.index(stage), (count // STAGES) & 1)
+            samples = stage_of(units, stage, LINES * WIDE, STAGES)
             for y in gl.static_range(KH + 1):
                 for t in gl.static_range(KW):
                     b = taps.index(stage * (ROWS // 32) + y * KW + t).permute((1, 0))
                     added = ()
                     for p in gl.static_range(PAIRS):
-                        a = units.index((stage * LINES + 2 * p + y) * WIDE + t)
-                        a = reinterpret(a, gl.bfloat16, [BM, 16], flat)
+                        a = shifted(samples, (2 * p + y) * WIDE + t, [BM, 16], flat)
                         added = added + (warpgroup_mma(a, b, sums[p], is_async=True),)
                     sums = added
                 if y == 0:  # what the step before read is free

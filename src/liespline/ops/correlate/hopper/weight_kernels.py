@@ -18,7 +18,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from .stages import barriers, copy, reinterpret
+from .stages import barriers, copy, shifted, stage_of, view
 
 
 @gluon.jit
@@ -28,6 +28,9 @@ def _copies(
     WT: gl.constexpr, PT: gl.constexpr, BB: gl.constexpr, KC: gl.constexpr, WB: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     COLUMNS: gl.constexpr = WT + KW - 1
+    BOXES: gl.constexpr = COLUMNS // WB
+    samples = view(xs, gl.bfloat16, [STAGES * MB, 1, WT, PT, BB, KC], x_desc.layout)
+    gradients = view(gs, gl.bfloat16, [STAGES * BOXES, 1, WB, PT, BB, OP], g_desc.layout)
     for step in range(count):
         stage = step % STAGES
         place = first + step
@@ -45,12 +48,10 @@ def _copies(
             line = h0 + (block // S) % KH - pad_h
             plane = d0 + block // (S * KH) - pad_d
             channel = gl.load(starts + element * S + block % S)
-            box = reinterpret(xs.index(stage * MB + j), gl.bfloat16, [1, WT, PT, BB, KC], x_desc.layout)
-            copy(x_desc, [line, w0, plane, b0, channel], bar, box)
-        for i in gl.static_range(COLUMNS // WB):
-            box = reinterpret(gs.index(stage * COLUMNS + i * WB), gl.bfloat16, [1, WB, PT, BB, OP], g_desc.layout)
-            column = w0 + pad_w - (KW - 1) + i * WB
-            copy(g_desc, [h0, column, d0, b0, element * OUT // 8 * 8], bar, box)
+            copy(x_desc, [line, w0, plane, b0, channel], bar, samples.index(stage * MB + j))
+        for i in gl.static_range(BOXES):
+            place = [h0, w0 + pad_w - (KW - 1) + i * WB, d0, b0, element * OUT // 8 * 8]
+            copy(g_desc, place, bar, gradients.index(stage * BOXES + i))
 
 
 @gluon.jit
@@ -66,26 +67,28 @@ def _products(
     g_flat: gl.constexpr = gl.NVMMASharedLayout(swizzle_byte_width=OP * 2, element_bitwidth=16, rank=2)
     layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[WARPS, 1], instr_shape=[16, OP, 16])
     operand: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=layout, k_width=2)
+    samples = view(xs, gl.bfloat16, [STAGES, BM, M], x_flat)
     sums = ()
     for _ in gl.static_range(KW):
         sums = sums + (gl.zeros([M, OP], gl.float32, layout=layout),)
     for step in range(count):
         stage = step % STAGES
         mbarrier.wait(ready.index(stage), (step // STAGES) & 1)
-        a = reinterpret(xs.index(stage * MB), gl.bfloat16, [BM, M], x_flat).permute((1, 0))
+        gradients = stage_of(gs, stage, COLUMNS, STAGES)
+        a = samples.index(stage).permute((1, 0))
         if KEEP:
             for k in gl.static_range(BM // KEEP):
                 kept = a.slice(k * KEEP, KEEP, dim=1).load(operand)
                 added = ()
                 for t in gl.static_range(KW):
-                    b = reinterpret(gs.index(stage * COLUMNS + KW - 1 - t), gl.bfloat16, [BM, OP], g_flat)
+                    b = shifted(gradients, KW - 1 - t, [BM, OP], g_flat)
                     b = b.slice(k * KEEP, KEEP, dim=0)
                     added = added + (warpgroup_mma(kept, b, warpgroup_mma_init(sums[t]), is_async=True),)
                 sums = warpgroup_mma_wait(0, deps=added)  # products read the registers until they are done
         else:
             added = ()
             for t in gl.static_range(KW):
-                b = reinterpret(gs.index(stage * COLUMNS + KW - 1 - t), gl.bfloat16, [BM, OP], g_flat)
+                b = shifted(gradients, KW - 1 - t, [BM, OP], g_flat)
                 added = added + (warpgroup_mma(a, b, warpgroup_mma_init(sums[t]), is_async=True),)
             sums = warpgroup_mma_wait(KW, deps=added)
         if step > 0:  # the step before is done
