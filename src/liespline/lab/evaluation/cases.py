@@ -1,5 +1,7 @@
 """Masks case by case and class by class: how far they overlap, and how far their surfaces are apart."""
 
+from __future__ import annotations
+
 import csv
 import io
 import math
