@@ -108,7 +108,9 @@ def less_symmetry() -> Iterator[Case]:
 
 def uneven(grid: ls.Grid) -> ls.Grid:
     """The same elements, which stand for unequal parts of the group."""
-    return ls.Grid(grid.group, grid.elements, grid.weights * torch.linspace(0.5, 1.5, len(grid), device="cpu"), grid.spacing)
+    return ls.Grid(
+        grid.group, grid.elements, grid.weights * torch.linspace(0.5, 1.5, len(grid), device="cpu"), grid.spacing
+    )
 
 
 def network(grid: ls.Grid) -> nn.Module:

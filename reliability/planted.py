@@ -66,8 +66,8 @@ _GROUPS = [
 ]  # fmt: skip
 
 _GRIDS = [
-    Fault("groups/so2.py::SO2.uniform_elements", 'math.pi / whole(f"uniform of {self!r}", "n", n)',
-          'math.pi / (whole(f"uniform of {self!r}", "n", n) + 1)', "SO(2) grid off by one"),
+    Fault("groups/so2.py::SO2.uniform_elements", 'math.pi / even.count(self, n, spacing)',
+          'math.pi / (even.count(self, n, spacing) + 1)', "SO(2) grid off by one"),
     Fault("groups/scale.py::Scale.uniform_elements", "even.steps(n, spacing).exp()",
           "(even.steps(n, spacing) + spacing).exp()", "scale grid off by one"),
     Fault("grids/regular.py::local", "scale.prod() * group.haar_density(a)", "scale.prod() * torch.ones(len(a))",

@@ -143,7 +143,7 @@ _ABOVE = [
     Fault("models/pcam.py::pcam", 'Project("max", grid)', 'Project("mean", grid)', "PCam: mean for maximum"),
     Fault("models/celeba.py::_STEP", "_STEP = 0.5 * math.log(2)", "_STEP = math.log(2)",
           "CelebA: scales 2 apart, not √2"),
-    Fault("models/celeba.py::_from_one", "grid.elements / grid.elements[0]", "grid.elements",
+    Fault("models/celeba.py::celeba", "grid.elements / grid.elements[0]", "grid.elements",
           "CelebA: centres not about e"),
     Fault("models/celeba.py::_neighbours", "(n_k - 1) // 2", "(n_k - 1) / 2",
           "CelebA, released: even centres half a step off"),

@@ -40,8 +40,8 @@ _MEASURE = [
     ),
     Fault(
         "testing/measure.py::output_change",
-        "for j in range(i + 1, len(z))",
-        "for j in range(i + 1, min(i + 2, len(z)))",
+        "combinations(range(len(z)), 2)",
+        "zip(range(len(z)), range(1, len(z)))",
         "change: neighbouring copies alone",
         _LOOPS,
     ),

@@ -156,7 +156,7 @@ _CORE = [
     Fault("models/widths.py::in_lanes", "if 3 / 4 <= lanes / width <= 4 / 3", "if lanes",
           "budget: small widths become eight whatever the plan",
           "core/test_ready_networks::test_widths_of_a_budget_are_in_lanes_where_that_costs_little"),
-    Fault("lab/settings/old.py::_of_a_version", 'network.setdefault("architecture", 1)', "pass",
+    Fault("lab/settings/old.py::_complete", 'network.setdefault("architecture", 1)', "pass",
           "runs of 0.2 are made as networks of today", "lab/test_old_models"),
     Fault("models/resnet.py::_ends", "candidate[i] for i in", "widths[i] for i in",
           "ResNet: norms of the pyramid have the widths asked for, not those of the budget",

@@ -36,6 +36,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if PATH_OF_BROWSER is None:
-        terminalreporter.write_line(
-            "Left out: tests of pages in a browser, for there is no Chromium on PATH.", red=True
-        )
+        terminalreporter.write_line("Left out: tests of pages in a browser: there is no Chromium on PATH.", red=True)

@@ -1,7 +1,5 @@
 """Lines of results whose means and spreads are known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -35,34 +35,10 @@ _HOMES = {
 _MODULES = ("functional", "grids", "groups", "models", "nn", "optim", "ops", "splines", "testing")
 
 __all__ = [  # no submodules: `from liespline import *` would put our `nn` where torch's was
-    "GL2",
-    "O2",
-    "O3",
-    "SO2",
-    "SO3",
-    "Axial",
-    "GConv",
-    "Grid",
-    "Group",
-    "Lift",
-    "MatrixGroup",
-    "Product",
-    "Project",
-    "Scale",
-    "Sphere",
-    "SplineBasis",
-    "Translation",
-    "Trivial",
-    "bspline",
-    "convert",
-    "disc",
-    "export",
-    "lattice",
-    "load",
-    "local",
-    "repulsion",
-    "uniform",
-]
+    "GL2", "O2", "O3", "SO2", "SO3", "Axial", "GConv", "Grid", "Group", "Lift", "MatrixGroup", "Product", "Project",
+    "Scale", "Sphere", "SplineBasis", "Translation", "Trivial", "bspline", "convert", "disc", "export", "lattice",
+    "load", "local", "repulsion", "uniform",
+]  # fmt: skip
 __version__ = "0.3.0"
 
 

@@ -1,7 +1,5 @@
 """Numbers that users give: whole ones, one for each axis of space, one for each axis of an algebra."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """What torch's compiler must not do with our networks."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

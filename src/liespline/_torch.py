@@ -1,7 +1,5 @@
 """What torch says in private: which transforms, compilers and tracers follow a tensor. No other file asks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """B-splines on R^d, on Lie groups and on the sphere (defs. cardinalRd, splineRd, splineH, eq. splineS2)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, field

@@ -37,11 +37,7 @@ def _moving(d: int) -> SplineBasis:
     return SplineBasis(ls.disc(3, d), trainable=True)
 
 
-def _network(
-    grid: Grid,
-    h_basis: SplineBasis | None = None,
-    x_bases: _Pair = (None, None),
-) -> nn.Module:
+def _network(grid: Grid, h_basis: SplineBasis | None = None, x_bases: _Pair = (None, None)) -> nn.Module:
     size = 3 if grid.group.space_dim == 3 else 5
     return nn.Sequential(
         Lift(2, 3, size, grid, x_basis=x_bases[0], padding="same"),

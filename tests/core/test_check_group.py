@@ -110,9 +110,7 @@ def test_every_check_has_a_planted_fault():
 
 
 def test_a_chart_leaves_out_one_axiom_and_no_other():
-    names = [
-        [name for name, _ in axioms_of._axioms(group, 3, 1.0, torch.float64, torch.Generator())] for group in CHARTS
-    ]
+    names = [[n for n, _ in axioms_of._axioms(group, 3, 1.0, torch.float64, torch.Generator())] for group in CHARTS]
     assert [name for name in names[1] if name not in names[0]] == [LINE]
     assert [name for name in names[0] if name not in names[1]] == []
     with pytest.raises(AssertionError, match="Exp of a line is a subgroup") as caught:

@@ -1,7 +1,5 @@
 """What the engine keeps and switches: choices, forced paths of compiled networks, cuDNN's search, the current GPU."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Kernels kept in evaluation: results never differ from those of kernels sampled anew, and nothing outlives its use."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Layers without numbers: built and run under FakeTensorMode, traced by make_fx, and on the meta device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

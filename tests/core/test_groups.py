@@ -11,18 +11,7 @@ import torch
 
 from liespline import GL2, O2, O3, SO2, Scale
 from liespline.groups import Semidirect
-from own_group import (
-    BUILT,
-    DTYPES,
-    GROUPS,
-    SIM2,
-    SL2,
-    SPACES,
-    apart,
-    name,
-    points,
-    vectors,
-)
+from own_group import BUILT, DTYPES, GROUPS, SIM2, SL2, SPACES, apart, name, points, vectors
 
 each_group = pytest.mark.parametrize("group", GROUPS, ids=name)
 every_space = pytest.mark.parametrize("group", [*SPACES, *BUILT], ids=name)

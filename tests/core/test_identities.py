@@ -69,10 +69,7 @@ def test_group_correlation_is_gauge_correlation(group: ls.Group) -> None:
     gauge = (basis(group.exp(a))[:, 0] * function(group.product(g, group.exp(a))) * density).sum() * step**group.dim
     # left side: the same Haar integral on a grid that is not centred on g
     shifted = ls.Grid(
-        group,
-        group.exp(a + 0.3 + 0.37 * step),
-        step**group.dim * group.haar_density(a + 0.3 + 0.37 * step),
-        step,
+        group, group.exp(a + 0.3 + 0.37 * step), step**group.dim * group.haar_density(a + 0.3 + 0.37 * step), step
     )
     correlation = (
         basis(group.relative(g, shifted.elements))[:, 0] * function(shifted.elements) * shifted.weights

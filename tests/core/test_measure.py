@@ -8,12 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import liespline as ls
-from liespline.testing import (
-    assert_equivariant,
-    changed_predictions,
-    measure_equivariance,
-    output_change,
-)
+from liespline.testing import assert_equivariant, changed_predictions, measure_equivariance, output_change
 
 EIGHT = ls.uniform(ls.SO2(), 8)
 QUARTER = torch.tensor([[math.pi / 2]], dtype=torch.float64)

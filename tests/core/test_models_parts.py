@@ -85,9 +85,7 @@ def test_windows_of_the_papers_network_pool_by_two_two_and_three():
     shapes = []
     network = pcam(1, 1).eval()
     for module in network:
-        module.register_forward_hook(
-            lambda m, args, out: shapes.append(tuple(out.shape[3:])) if out.ndim == 5 else None
-        )
+        module.register_forward_hook(lambda m, _, out: shapes.append(tuple(out.shape[3:])) if out.ndim == 5 else None)
     network(torch.rand(1, 3, 88, 88))
     assert shapes[:9] == [(s, s) for s in (84, 42, 38, 19, 15, 5, 1, 1, 1)]
 

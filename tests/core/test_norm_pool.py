@@ -37,9 +37,7 @@ def test_batch_norm_is_batchnorm3d(shape: tuple[int, ...], options: dict[str, ob
 
 @pytest.mark.parametrize("d", [0, 1, 2, 3])
 @pytest.mark.parametrize("training", [True, False])
-def test_batch_norm_hands_on_no_more_axes_than_cudnn_takes(
-    d: int, training: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batch_norm_hands_on_no_more_axes_than_cudnn_takes(d: int, training: bool, monkeypatch: pytest.MonkeyPatch):
     ranks, theirs = [], nn.functional.batch_norm
     monkeypatch.setattr(nn.functional, "batch_norm", lambda x, *rest: ranks.append(x.ndim) or theirs(x, *rest))
     norm = ls.nn.NormReLU(3).double().train(training)

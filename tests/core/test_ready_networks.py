@@ -57,9 +57,7 @@ def test_every_group_and_dimension_trains_and_exports(name: str, grid: str) -> N
     "options", [{}, {"kernel": "local"}, {"kernel": "deformable"}, {"features": True}, {"separable": True}], ids=str
 )
 @pytest.mark.parametrize("grid", [TURNS, TWO[2], CUBE], ids=repr)
-def test_what_is_counted_is_what_is_built(
-    name: str, options: dict, grid: ls.Grid, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_counted_is_what_is_built(name: str, options: dict, grid: ls.Grid, monkeypatch: pytest.MonkeyPatch):
     if name == "classifier" and "features" in options:
         options = {"stride": 2}
     kits: list[Kit] = []
@@ -77,9 +75,7 @@ def test_what_is_counted_is_what_is_built(
         ("classifier", {"widths": (8, 12, 16, 24)}, (2_000, 20_000, 200_000), 0.12),
     ],
 )
-def test_widths_follow_from_a_budget(
-    name: str, widths: dict, targets: tuple[int, ...], within: float, grid: ls.Grid
-) -> None:
+def test_widths_follow_from_a_budget(name: str, widths: dict, targets: tuple[int, ...], within: float, grid: ls.Grid):
     for target in targets:
         net = getattr(models, name)(1, 10, grid, parameters=target, **widths)
         assert numbers(net) == pytest.approx(target, rel=within)
@@ -224,9 +220,7 @@ def test_checkpoints_take_tensors_of_other_classes() -> None:
 
 def test_a_checkpointed_resnet_learns_the_same_and_keeps_less() -> None:
     """Gradients, what batch norm remembers of one batch, and the bytes that wait for the backward pass."""
-    net, same = (
-        ready("resnet", widths=(2, 3), dropout=0.0, checkpoint=checkpoint).double() for checkpoint in (True, False)
-    )
+    net, same = (ready("resnet", widths=(2, 3), dropout=0.0, checkpoint=own).double() for own in (True, False))
     same.load_state_dict(net.state_dict())
     x, kept = torch.randn(2, 2, 20, 20).double(), []
     for run in (net, same):

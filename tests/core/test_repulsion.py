@@ -76,9 +76,7 @@ def test_forty_eight_rotations_lie_sixty_degrees_apart():
     assert smallest(grid) == pytest.approx(np.degrees(np.sort(angles, 1)[:, 1].min()), abs=1e-6)
     assert min(smallest(repulsion(SO3(), 48, seed=seed)) for seed in (1, 2)) >= 60, "not by the luck of one seed"
     spiral = Rotation.from_quat(_quaternion_spiral(48).T)
-    assert np.degrees(min((a.inv() * b).magnitude() for a, b in itertools.combinations(spiral, 2))) < 45, (
-        "where it starts"
-    )
+    assert np.degrees(min((a.inv() * b).magnitude() for a, b in itertools.combinations(spiral, 2))) < 45, "at first"
 
 
 @pytest.mark.parametrize(("group", "n", "degrees"), [(Sphere(), 4, 109.4), (Sphere(), 12, 63.3), (SO3(), 12, 119.9)])

@@ -3,8 +3,6 @@
 A wrong rule gives tangents of zero without a word; the truth here is a difference of two calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

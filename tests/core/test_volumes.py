@@ -1,7 +1,5 @@
 """Convolutions of volumes on a CPU: torch's own loop is avoided, and the price of both ways is known."""
 
-from __future__ import annotations
-
 import copy
 import math
 
@@ -32,9 +30,7 @@ SHAPES = [
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 @pytest.mark.parametrize(("batch", "inputs", "space", "window"), SHAPES)
-def test_which_volumes_torch_keeps_to_itself(
-    batch: int, inputs: int, space: tuple[int, ...], window: tuple[int, ...]
-) -> None:
+def test_which_volumes_torch_keeps_to_itself(batch: int, inputs: int, space: tuple[int, ...], window: tuple[int, ...]):
     def backend(x: torch.Tensor) -> str:
         sizes = [1] * 3, [0] * 3, [1] * 3, False, [0] * 3, 1
         return str(torch._C._select_conv_backend(x, torch.empty(4, inputs, *window), None, *sizes))

@@ -1,7 +1,5 @@
 """The site builds with warnings as errors and runs its tutorials; its numbers are those of the result files."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import runpy
@@ -97,9 +95,7 @@ LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 def test_links_hold_in_the_repository_and_on_the_site(site: Path) -> None:
     count = 0
     for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
-        links = [
-            link for link in LINK.findall(re.sub(r"```.*?```", "", page.read_text(), flags=re.S)) if ":" not in link
-        ]
+        links = [one for one in LINK.findall(re.sub(r"```.*?```", "", page.read_text(), flags=re.S)) if ":" not in one]
         assert [link for link in links if not (page.parent / link).exists()] == [], page
         count += len(links)
     assert count > 50

@@ -1,7 +1,5 @@
 """The page to play with: its formulas are the library's, and in a real browser it follows sliders, keys and touch."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

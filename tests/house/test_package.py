@@ -1,7 +1,5 @@
 """What is published: built, checked, and used in an environment that has nothing but the core's own dependencies."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import subprocess

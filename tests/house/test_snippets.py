@@ -1,7 +1,5 @@
 """Every Python block of the README and the docs runs, in order, one namespace per page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

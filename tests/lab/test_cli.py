@@ -53,6 +53,7 @@ SMALL = "--elements 2 --set widths=2,2,3 --epochs 1 --batch-size 8 --accelerator
         ("predict last.ckpt a.png", ["last.ckpt", "is a checkpoint to resume"]),
         ("evaluate nowhere", ["nowhere", "does not exist"]),
         ("data check images nowhere", ["nowhere", "is no folder"]),
+        ("train digits --network resnet --set architecture=3", ["version = 3: this liespline makes ready networks of"]),
         ("train digits --elements 8x4", ["elements = 8x4", "so2 takes one number, such as 8", "sim2"]),
         ("train digits --group sim2 --elements 8", ["elements = 8", "sim2 takes rotations x scales, such as 8x4"]),
         ("train digits --group gl2 --elements 8x3", ["elements = 8x3", "such as 8x1x3x3"]),

@@ -94,10 +94,10 @@ def test_table_and_report_show_every_network(shown):
 
 
 def test_a_run_without_the_advantage_is_called_that(shown):
-    plain, augmented, group = (replace(row, rotated=0.5) for row in shown[0])
+    plain, augmented, group = (row._replace(rotated=0.5) for row in shown[0])
     assert (
-        demo.shortfall([replace(plain, rotated=0.3), replace(augmented, rotated=0.9), replace(group, rotated=0.95)])
+        demo.shortfall([plain._replace(rotated=0.3), augmented._replace(rotated=0.9), group._replace(rotated=0.95)])
         is None
     )
-    assert demo.shortfall([replace(plain, rotated=0.8), augmented, replace(group, rotated=0.95)]) is not None
-    assert "95.0" in demo.shortfall([plain, replace(augmented, rotated=0.97), replace(group, rotated=0.95)])
+    assert demo.shortfall([plain._replace(rotated=0.8), augmented, group._replace(rotated=0.95)]) is not None
+    assert "95.0" in demo.shortfall([plain, augmented._replace(rotated=0.97), group._replace(rotated=0.95)])

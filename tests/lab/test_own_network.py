@@ -1,7 +1,5 @@
 """Networks from outside: any `nn.Module` of a file is trained, scored and loaded like our own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tasks outside of the package: the one that the docs show, in a file, in a package, moved, and gone."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

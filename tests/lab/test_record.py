@@ -205,7 +205,5 @@ def test_a_share_of_the_labels_is_of_each_class_alike_and_grows():
     small, large = split.share(0.1), split.share(0.25)
     assert np.bincount(small.targets.numpy()).tolist() == [5, 20, 75]
     assert set(small.names) < set(large.names) < set(split.share(1.0).names)
-    assert all(
-        int(split.targets[int(name)]) == int(target) for name, target in zip(small.names, small.targets, strict=True)
-    )
+    assert all(int(split.targets[int(name)]) == int(own) for name, own in zip(small.names, small.targets, strict=True))
     assert split.share(0.1).names == small.names

@@ -1,7 +1,5 @@
 """Folders of few or small images: the defaults fit them, and say what they do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -114,9 +112,7 @@ def test_too_few_steps_are_said(sixty: Path) -> None:
     ("settings", "images", "steps"),
     [((), 44, 5), (("train_on_val=true",), 52, 6), (("train_fraction=0.5",), 22, 2), (("fold=1", "folds=3"), 34, 4)],
 )
-def test_the_steps_that_are_said_are_taken(
-    sixty: Path, settings: tuple[str, ...], images: int, steps: int, liespline
-) -> None:
+def test_the_steps_that_are_said_are_taken(sixty: Path, settings: tuple[str, ...], images: int, steps: int, liespline):
     """Of the images that are trained on: a share of them, or those to validate too."""
     out, given = sixty.parent / "run", [word for one in settings for word in ("--set", one)]
     small = "--group none --set widths=2,2 --epochs 1 --batch-size 8 --accelerator cpu --quiet".split()

@@ -3,7 +3,6 @@
 import os
 import sys
 import types
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,7 +98,7 @@ def test_a_ray_cluster_gets_every_run_once_with_what_it_needs(planned, ray, monk
     engine = find_engine("ray")
     done = {"good": None, "bad": "the machine is on fire"}
     monkeypatch.setattr(engine, "carry_out", lambda words, folder: done[Path(words[2]).parent.name])
-    gpu = [replace(entry, config=entry.config.updated(accelerator="auto", devices=2, workers=3)) for entry in planned]
+    gpu = [entry._replace(config=entry.config.updated(accelerator="auto", devices=2, workers=3)) for entry in planned]
     said = []
     assert sweep(gpu, lambda name, what: said.append((name, what)), None, "ray") == [BAD]
     assert ray.asked == [(name, {"num_cpus": 4, "num_gpus": 2, "max_retries": 1}) for name in ("good", "bad")]

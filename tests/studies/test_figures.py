@@ -1,7 +1,5 @@
 """Figures: what they show is checked as numbers, and every file is a picture in both themes."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from xml.etree import ElementTree

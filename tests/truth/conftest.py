@@ -1,7 +1,5 @@
 """Small runs on made-up files, each trained once by the command: nothing about them is sorted, square or even."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path

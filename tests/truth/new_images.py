@@ -1,7 +1,5 @@
 """Networks and the new files that they are asked about: alike, inverted, of other sizes and depths."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path

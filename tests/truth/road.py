@@ -1,7 +1,5 @@
 """What a user has: the command, the files of a run, and other people's software to read them with."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 Images are not square, names unsorted, classes uneven, the last batch not full.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Copies stay in one split, and K-fold cross-validation is the standard one, from the files that the runs wrote."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

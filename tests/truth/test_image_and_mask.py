@@ -3,8 +3,6 @@
 The channels of the images are the coordinates of their pixels, so each pixel of the result says where it comes from.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

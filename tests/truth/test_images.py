@@ -1,7 +1,5 @@
 """Runs on class folders, tables and images of any channels: every number that they write, again from the files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -118,9 +116,7 @@ def test_what_stands_behind_the_accuracy(road):
     apart = np.array([limits[name] for name in classes]) - shares[:, None]
     sides = shares.mean() + np.array([-1, 1]) * np.sqrt((apart**2).sum(0)) / len(classes)
     assert results["interval"]["balanced_accuracy"] == pytest.approx(sides, abs=1e-6)
-    wrong = [
-        [row, int(found[row]), softmax(outputs[row].astype(float)).max()] for row in np.flatnonzero(found != truth)
-    ]
+    wrong = [[i, int(found[i]), softmax(outputs[i].astype(float)).max()] for i in np.flatnonzero(found != truth)]
     mistakes = sorted(results["mistakes"])
     assert [one[:2] for one in mistakes] == [one[:2] for one in wrong]
     assert [one[2] for one in mistakes] == pytest.approx([one[2] for one in wrong], abs=NEAR)

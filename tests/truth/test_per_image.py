@@ -1,7 +1,5 @@
 """The line that is kept of a run, image by image: its scores come out of it again, with what the files say beside."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How epochs are validated, which one a network is of, and that its validation score is what evaluate says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

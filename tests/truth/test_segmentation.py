@@ -1,7 +1,5 @@
 """Segmentations: scores from the files that predict writes, and what may and may not have a say in training."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

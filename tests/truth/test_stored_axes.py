@@ -63,9 +63,7 @@ def test_a_header_that_says_so_changes_nothing(scans, tmp_path):
     """All 48 orders, any network: volumes are read with their axes right, forward and up, masks written as stored."""
     found = masks_of(scans, tmp_path, ("--group", "none"), ORDERS, header=True)
     assert len(np.unique(found[0])) > 1
-    assert all(
-        np.array_equal(mask, apply_orientation(found[0], order)) for mask, order in zip(found, ORDERS, strict=True)
-    )
+    assert all(np.array_equal(mask, apply_orientation(found[0], to)) for mask, to in zip(found, ORDERS, strict=True))
 
 
 def test_a_wrong_header_changes_nothing_for_the_rotations_of_the_cube(scans, tmp_path):

@@ -1,7 +1,5 @@
 """Tables with rows in another order than the files say the same, also when they are sorted again after training."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

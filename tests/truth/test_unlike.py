@@ -1,7 +1,5 @@
 """New files unlike those of training: other values, channels, voxels or axes, and masks that lie as their images do."""
 
-from __future__ import annotations
-
 import json
 import re
 

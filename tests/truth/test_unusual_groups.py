@@ -1,7 +1,5 @@
 """Networks on uneven grids and of unusual groups, from the command to their numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """An ordinary convolutional network made equivariant, layer by layer."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 
@@ -126,9 +124,7 @@ class _Converter:
         size = tuple(5 if k == 3 else k for k in layer.kernel_size)
         padding: str | tuple[int, ...] = "same"
         if not isinstance(layer.padding, str):
-            padding = tuple(
-                p + (new - k) // 2 for p, new, k in zip(layer.padding, size, layer.kernel_size, strict=True)
-            )
+            padding = tuple(p + (n - k) // 2 for p, n, k in zip(layer.padding, size, layer.kernel_size, strict=True))
         elif layer.padding == "valid":
             padding = tuple((new - k) // 2 for new, k in zip(size, layer.kernel_size, strict=True))
         options = {"padding": padding, "padding_mode": layer.padding_mode, "bias": layer.bias is not None}
@@ -194,9 +190,7 @@ class _Converter:
         if not self._on_group:
             return None
         if len(layer.normalized_shape) > 1 or not over_channels(layer, self.d):
-            raise _Cannot(
-                "normalises the last axes, which are space here: take one over channels, as timm's LayerNorm2d"
-            )
+            raise _Cannot("normalises the last axes, which are space here: take one over channels, as LayerNorm2d")
         return ChannelNorm(layer.normalized_shape[0], layer.eps, layer.elementwise_affine)
 
     @property

@@ -1,7 +1,5 @@
 """What layers that are known by nothing else do, seen by trying them; and pooling of whole windows."""
 
-from __future__ import annotations
-
 import copy
 
 import torch

@@ -1,7 +1,5 @@
 """A trained network as plain convolutions: the kernels are sampled once, and no layer of splines is left."""
 
-from __future__ import annotations
-
 import copy
 
 from torch import nn

@@ -1,19 +1,18 @@
 """Each layer as plain convolutions and pools of `(B, C·N_h, *space)`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.utils import _triple
+from torch.nn.utils import parametrize
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
+from .. import functional
 from ..functional import Padding, disc_pad
 from ..functional.border import spread
 from ..nn import Depthwise, GConv, Lift, MaxPool
-from .compact import keep_weights
 from .order import CONV, Order
 
 _Make = Callable[..., nn.Module]
@@ -51,6 +50,25 @@ class DiscPad(nn.Module):
         return disc_pad(x, self.padding)
 
 
+class Sampled(nn.Module):
+    """A parametrisation of a plain convolution's weight: the sampled kernel of eq. BSplinesOnG, from its weights."""
+
+    x_samples: Tensor
+    h_samples: Tensor | None
+
+    def __init__(self, layer: Lift | GConv) -> None:
+        super().__init__()
+        x_samples, h_samples = layer.samples()
+        self.register_buffer("x_samples", x_samples.detach().clone())
+        self.register_buffer("h_samples", None if h_samples is None else h_samples.detach().clone())
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Return the kernel `(out·N_h, in[·N_h], *window)`."""
+        if self.h_samples is None:
+            return functional.lift_kernel(weight, self.x_samples[:, 0]).flatten(0, 1)
+        return functional.kernel(weight, self.x_samples, self.h_samples).flatten(0, 1).flatten(1, 2)
+
+
 def flat_pool(pool: nn.Module, d: int) -> nn.Module:
     """Return a pool over the space of `(B, C, N_h, *space)` as the same on `(B, C·N_h, *space)`."""
     if isinstance(pool, MaxPool):
@@ -80,7 +98,9 @@ def convolution(layer: Lift | GConv, order: Order, compact: bool) -> nn.Module:
     stages += _unset(layer, kernel, has_bias=bias is not None, groups=layer.groups)
     stages[-1].weight = nn.Parameter(kernel.contiguous())
     if compact and kernel.ndim > 2:
-        keep_weights(stages[-1], layer, weight)
+        # The convolution holds the spline weights, and samples its kernel, of another shape, from them in `forward`.
+        stages[-1].weight = nn.Parameter(weight.detach().clone())
+        parametrize.register_parametrization(stages[-1], "weight", Sampled(layer), unsafe=True)
     if bias is not None:
         stages[-1].bias = nn.Parameter(bias.repeat_interleave(n_out))
     if id(layer) not in order.flat_output:

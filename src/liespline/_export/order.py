@@ -1,7 +1,5 @@
 """Which layers of a network follow each other, and nothing else comes between."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +41,8 @@ def read_order(net: nn.Module) -> Order:
         modules = list(_in_order(sequential, uses))
         for conv, norm in pairwise(modules):
             once = uses[id(conv)] == uses[id(norm)] == 1
-            if once and _takes_norm(conv) and _is_affine_norm(norm):
+            takes_norm = isinstance(conv, Lift | GConv) or (type(conv) in CONV and not has_hooks(conv))
+            if once and takes_norm and _is_affine_norm(norm):
                 order.norm_of[id(conv)] = norm
         _keep_flat(modules, uses, order)
     return order
@@ -78,10 +77,6 @@ def _keep_flat(modules: list[nn.Module], uses: Counter[int], order: Order) -> No
             pools.append(module)
         elif id(module) not in gone and (type(module) not in _ELEMENTWISE or has_hooks(module)):
             layer = None
-
-
-def _takes_norm(module: nn.Module) -> bool:
-    return isinstance(module, Lift | GConv) or (type(module) in CONV and not has_hooks(module))
 
 
 def _is_affine_norm(module: nn.Module) -> TypeGuard[_BatchNorm]:

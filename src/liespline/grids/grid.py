@@ -1,7 +1,5 @@
 """A finite set of group elements with what it takes to integrate over the group."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,9 +56,7 @@ class Grid:
             )
         weights = torch.as_tensor(self.weights).detach().to("cpu", torch.float64)
         if weights.shape != elements.shape[:1] or not weights.isfinite().all():
-            raise ValueError(
-                f"Grid: weights has shape {tuple(weights.shape)}; needs {len(elements)} finite numbers, one per element"
-            )
+            raise ValueError(f"Grid: weights has shape {tuple(weights.shape)}; needs {len(elements)} finite numbers")
         spacing = steps("Grid", self.spacing, group.dim)
         group.require("Grid: elements", elements)
         # Exp ∘ Log is the identity on every component, so it tells members from non-members without asking more of a

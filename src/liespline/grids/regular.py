@@ -1,7 +1,5 @@
 """Grids with a formula: uniform on a group, a lattice on its algebra, a lattice or disc in R^d."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -66,15 +64,9 @@ def disc(n: int | Sequence[int], space_dim: int = 2, *, spacing: float = 1.0) ->
     counts = sizes("disc", "n", n, space_dim)
     points = box(counts)
     inside = (points.square() / (((torch.tensor(counts, dtype=torch.float64) - 1) / 2) ** 2 + 1)).sum(-1) <= 1 + 1e-9
-    points = positive("disc", spacing) * points[inside]
+    steps("disc", spacing, space_dim)  # refuses what is no positive number
+    points = spacing * points[inside]
     return Grid(group, points, constant(len(points), spacing**space_dim), spacing)
-
-
-def positive(where: str, spacing: float | None) -> float:
-    """Return spacing, or say that it has to be a positive number."""
-    if spacing is None or not 0 < spacing < float("inf"):
-        raise ValueError(f"{where}: spacing = {spacing}, must be a positive number")
-    return float(spacing)
 
 
 def centred(space: Sequence[int], *, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu") -> Tensor:

@@ -1,7 +1,5 @@
 """Approximately uniform grids of any size on compact curved groups (section 3.3, "repulsion model")."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -144,8 +142,7 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _unit(points: Array) -> Array:
-    scaled: Array = points / np.sqrt(_dot(points, points))
-    return scaled
+    return points / np.sqrt(_dot(points, points))
 
 
 def _spiral(n: int) -> Array:
@@ -206,5 +203,4 @@ def _sum(values: Array) -> Array:
         half = values.shape[-1] // 2
         rest = values[..., 2 * half :]
         values = np.concatenate((values[..., :half] + values[..., half : 2 * half], rest), axis=-1)
-    total: Array = values[..., 0]
-    return total
+    return values[..., 0]

@@ -1,7 +1,5 @@
 """Elements that push each other apart on any compact group, by its own Log and Exp alone."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -16,20 +16,6 @@ from .translation import Translation
 from .trivial import Trivial
 
 __all__ = [
-    "GL2",
-    "O2",
-    "O3",
-    "SO2",
-    "SO3",
-    "Axial",
-    "Element",
-    "Even",
-    "Group",
-    "MatrixGroup",
-    "Product",
-    "Scale",
-    "Semidirect",
-    "Sphere",
-    "Translation",
-    "Trivial",
-]
+    "GL2", "O2", "O3", "SO2", "SO3", "Axial", "Element", "Even", "Group", "MatrixGroup", "Product", "Scale",
+    "Semidirect", "Sphere", "Translation", "Trivial",
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """A group of the plane about one axis of a volume."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -76,9 +76,7 @@ class Group(ABC):
 
     def uniform_elements(self, n: Any, spacing: Any) -> Even:
         """Return what `uniform(group, n, spacing=spacing)` should, or raise ValueError."""
-        raise ValueError(
-            f"uniform: n = {n} for {self!r}; there is local(group, n, spacing) instead, or a Grid of your own"
-        )
+        raise ValueError(f"uniform: n = {n} for {self!r}; there is local(group, n, spacing), or a Grid of your own")
 
     # ---- derived ----
 

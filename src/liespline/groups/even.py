@@ -1,22 +1,17 @@
 """What `uniform` grids are made of, shared by the groups that have one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
-from .base import Even
-
-if TYPE_CHECKING:
-    from .base import Group
+from .._check import whole
+from .base import Even, Group
 
 
-def without_spacing(group: Group, spacing: object) -> None:
-    """Say that the step follows from n."""
+def count(group: Group, n: int, spacing: object) -> int:
+    """Return n, a whole number, from which the step follows."""
     if spacing is not None:
         raise ValueError(f"uniform: spacing = {spacing} for {group!r}, which takes none")
+    return whole(f"uniform of {group!r}", "n", n)
 
 
 def steps(n: int, step: float) -> Tensor:

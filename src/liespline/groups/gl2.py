@@ -1,7 +1,5 @@
 """All 2×2 matrices that keep the orientation of the plane, by a polar chart."""
 
-from __future__ import annotations
-
 import math
 
 import torch

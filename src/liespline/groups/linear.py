@@ -1,7 +1,5 @@
 """Small matrices in batches: products with vectors, and the logarithm of a matrix."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

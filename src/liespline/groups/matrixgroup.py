@@ -1,7 +1,5 @@
 """A group known only by its generators: Exp and Log are those of matrices."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

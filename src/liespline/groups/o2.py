@@ -1,13 +1,10 @@
 """Rotations and reflections of the plane."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor
 
-from .._check import whole
 from . import even
 from .base import Even, Group
 from .so2 import SO2, wrap
@@ -55,8 +52,7 @@ class O2(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return n/2 rotations, then the same after the mirror: n elements, a group of their own."""
-        even.without_spacing(self, spacing)
-        if whole(f"uniform of {self!r}", "n", n) % 2:
+        if even.count(self, n, spacing) % 2:
             half = "half of the elements are reflections"
             raise ValueError(f"uniform: n = {n} for {self!r}, must be even, such as {n + 1}: {half}")
         angles, weights, step = SO2().uniform_elements(n // 2, None)

@@ -1,13 +1,10 @@
 """Rotations and reflections of space."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor
 
-from .._check import whole
 from . import even
 from .base import Even, Group
 from .linear import apply
@@ -53,8 +50,7 @@ class O3(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the rotations of a Platonic solid and their negatives: n = 24, 48 (the cube's symmetries) or 120."""
-        even.without_spacing(self, spacing)
-        if whole(f"uniform of {self!r}", "n", n) not in (24, 48, 120):
+        if even.count(self, n, spacing) not in (24, 48, 120):
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 24, 48 or 120 (or repulsion for any even n)")
         rotations = polyhedral(n // 2)
         return even.orbit(self, torch.cat((rotations, -rotations)))

@@ -1,7 +1,5 @@
 """The rotation groups of the Platonic solids, and the solids' vertices."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Direct products of groups, such as turns and zooms together."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -29,9 +27,7 @@ class Product(Group):
             if group.space_dim != factors[0].space_dim:
                 raise ValueError(f"Product: {group!r} acts on R^{group.space_dim}, {factors[0]!r} on another space")
         # A product of products is the product of all
-        self.factors = tuple(
-            g for group in factors for g in (group.factors if isinstance(group, Product) else (group,))
-        )
+        self.factors = tuple(g for own in factors for g in (own.factors if isinstance(own, Product) else (own,)))
         self.space_dim = factors[0].space_dim
         self.dim = sum(group.dim for group in self.factors)
         self.sizes = [math.prod(group.element_shape) for group in self.factors]

@@ -1,7 +1,5 @@
 """Isotropic scalings R⁺ of R^d (app. B)."""
 
-from __future__ import annotations
-
 import math
 
 from torch import Tensor

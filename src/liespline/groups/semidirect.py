@@ -1,7 +1,5 @@
 """G = R^d ⋊ H, derived from any H (eq. semiproduct): a group like any other, with splines, grids and checks."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,13 +1,10 @@
 """Rotations of the plane (app. B)."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor
 
-from .._check import whole
 from . import even
 from .base import Even, Group
 
@@ -42,8 +39,7 @@ class SO2(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the angles i·2π/n."""
-        even.without_spacing(self, spacing)
-        step = 2 * math.pi / whole(f"uniform of {self!r}", "n", n)
+        step = 2 * math.pi / even.count(self, n, spacing)
         return Even(even.steps(n, step), even.constant(n, step), step)
 
 

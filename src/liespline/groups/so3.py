@@ -1,14 +1,11 @@
 """Rotations of space (app. SO3)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .._check import whole
 from . import even
 from .base import Even, Group
 from .linear import apply
@@ -45,8 +42,7 @@ class SO3(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the rotations of the tetrahedron, octahedron or icosahedron (n = 12, 24, 60)."""
-        even.without_spacing(self, spacing)
-        if whole(f"uniform of {self!r}", "n", n) not in (12, 24, 60):
+        if even.count(self, n, spacing) not in (12, 24, 60):
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 12, 24 or 60 (or repulsion for any n)")
         return even.orbit(self, polyhedral(n))
 

@@ -1,14 +1,11 @@
 """The 2-sphere as the quotient SO(3)/SO(2) (app. B, eq. splineS2)."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from .._check import whole
 from . import even
 from .base import Even, Group
 from .linear import apply
@@ -72,8 +69,7 @@ class Sphere(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return the vertices of a Platonic solid (n = 4, 6, 8, 12, 20)."""
-        even.without_spacing(self, spacing)
-        if whole(f"uniform of {self!r}", "n", n) not in SOLIDS:
+        if even.count(self, n, spacing) not in SOLIDS:
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 4, 6, 8, 12 or 20 (or repulsion for any n)")
         return even.orbit(self, vertices(n))
 

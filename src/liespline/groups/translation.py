@@ -1,7 +1,5 @@
 """R^d itself (app. B): the group on which spatial spline centres live."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from .._check import whole

@@ -1,7 +1,5 @@
 """H = {e}: the plain CNN as a special case, not as another code path."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -37,7 +35,6 @@ class Trivial(Group):
 
     def uniform_elements(self, n: int, spacing: float | None) -> Even:
         """Return its one element."""
-        even.without_spacing(self, spacing)
-        if whole(f"uniform of {self!r}", "n", n) != 1:
+        if even.count(self, n, spacing) != 1:
             raise ValueError(f"uniform: n = {n} for {self!r}; there is 1")
         return Even(torch.zeros(1, 0), even.constant(1, 1.0), 1.0)

@@ -1,13 +1,10 @@
 """`liespline demo`: what equivariance buys, on real digits, in under four minutes on two cores."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
@@ -17,15 +14,7 @@ from .data import Split, digits
 from .evaluation.evaluate import weights_in
 from .evaluation.scores import confusion, predictions, scores
 from .networks import Signature, build
-from .report.page import (
-    against_moves,
-    comparison,
-    confusion_section,
-    learning_curves,
-    settings_section,
-    speed_section,
-    write_page,
-)
+from .report import page
 from .report.views import kernel_section, turning_section
 from .runs.folder import Run, environment
 from .runs.trained import Trained
@@ -44,8 +33,7 @@ COLUMNS = ("Network", "Upright", "Rotated", "Relative output change", "Parameter
 SHOWN_DIGIT = 4
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One network of the demonstration with its accuracy on upright and on rotated digits."""
 
     name: str
@@ -129,14 +117,14 @@ def write_report(path: Path, rows: list[Row], best: int) -> None:
     group, metrics = rows[-1], {row.name: row.run.read_metrics() for row in rows}
     upright = digits.load("test").__getitems__([SHOWN_DIGIT])[0][0].float() / 255
     sections = [
-        comparison(COLUMNS, [(row.name, row.cells) for row in rows], best),
-        against_moves({row.name: row.results["transformed"] for row in rows}),
+        page.comparison(COLUMNS, [(row.name, row.cells) for row in rows], best),
+        page.against_moves({row.name: row.results["transformed"] for row in rows}),
         turning_section(group.trained, upright),
         kernel_section(group.trained),
-        learning_curves(metrics, "accuracy"),
-        confusion_section(group.confusion, group.trained.classes, f"rotated digits, {group.name} network"),
-        speed_section(metrics),
-        settings_section(group.run.config_file.read_text(), json.dumps(environment(), indent=1)),
+        page.learning_curves(metrics, "accuracy"),
+        page.confusion_section(group.confusion, group.trained.classes, f"rotated digits, {group.name} network"),
+        page.speed_section(metrics),
+        page.settings_section(group.run.config_file.read_text(), json.dumps(environment(), indent=1)),
     ]
     cards = [(f"{row.name}, on rotated digits", f"{100 * row.rotated:.1f} %") for row in rows]
-    write_page(path, TITLE, LEAD, cards, [one for one in sections if one is not None])
+    page.write_page(path, TITLE, LEAD, cards, [one for one in sections if one is not None])

@@ -1,7 +1,5 @@
 """`--folds`: one run per part of the data, each part once for testing, and one page over all of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import fmean, stdev

@@ -1,7 +1,5 @@
 """What another package or file has under a name: `module:NAME` and `FILE.py:NAME`."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -3,12 +3,9 @@
 The configuration and the signature say all there is to know: a trained network is made again without its task.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -58,39 +55,38 @@ class Signature:
     """Sides of the stored images whose middle is what goes in; none where that is all of them."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Signature:
+    def _fits_together(self) -> Self:
         if self.values and len(self.values) != len(self.classes):
             raise ValueError(f"{len(self.values)} values of masks for {len(self.classes)} classes")
         if self.whole and (len(self.whole) != len(self.space) or any(map(int.__gt__, self.space, self.whole))):
             raise ValueError(f"{self.space} cut out of {self.whole}")
+        if self.value_range is not None and not self.value_range.is_of(self.in_channels):
+            raise ValueError(f"value_range is none of {self.in_channels} channels")
         return self
 
-    @staticmethod
-    def of(split: Split) -> Signature:
+    @classmethod
+    def of(cls, split: Split) -> Self:
         """The signature that a split of data asks for."""
         scaling: tuple[tuple[float, float], ...] = ()
         if split.kind == "numbers":
             values = split.targets.double()
             spread = values.std(0, correction=0).clamp_min(1e-12)
             scaling = tuple(zip(values.mean(0).tolist(), spread.tolist(), strict=True))
-        return Signature(
+        return cls(
             split.in_channels, tuple(split.space), tuple(split.classes), split.side, split.kind, scaling,
             split.values, split.voxels, whole=split.whole,
         )  # fmt: skip
 
-    @staticmethod
-    def from_dict(values: Any, where: str) -> Signature:
+    @classmethod
+    def from_dict(cls, values: Any, where: str) -> Self:
         """Read it back from a file."""
         try:
-            known = values.get("value_range")
-            known = None if known is None else ValueRange.from_dict(known, values["in_channels"])
-            return Signature(**{**values, "value_range": known})
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            return cls(**values)
+        except (TypeError, ValueError) as error:
             raise DataError(f"{where}: does not say what the network takes and gives ({shown(error)})") from error
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(NamedTuple):
     """A kind of network."""
 
     make: Callable[[Config, Signature], nn.Module]
@@ -156,10 +152,8 @@ def _general(config: Config, signature: Signature) -> nn.Module:
     network = config.network
     # Each sample of the window meets each spline in it, at each element of H.
     grid = make_grid(network, len(signature.space))
-    if (
-        math.prod(sizes("network", "kernel_size", network.kernel_size, len(signature.space))) ** 2 * len(grid)
-        > MOST_SAMPLES
-    ):
+    window = sizes("network", "kernel_size", network.kernel_size, len(signature.space))
+    if math.prod(window) ** 2 * len(grid) > MOST_SAMPLES:
         raise ConfigError(
             f"kernel_size = {written(network.kernel_size)} with elements = {written(network.elements)}: "
             "windows this large are not made"

@@ -1,7 +1,5 @@
 """What is printed: names as they are, mistakes in a sentence, nothing of libraries' internals."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """Segmentation of whole images and volumes: the one way that validation, `evaluate` and `predict` go."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What the steps of a run share, from its configuration to its report: each thing is made once, when first needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -53,7 +51,6 @@ class Session:
 
     @property
     def run(self) -> Run:
-        """The folder of the run."""
         if self._run is None:
             raise RuntimeError("this session has no run yet")
         return self._run

@@ -1,11 +1,9 @@
 """A network over an image in overlapping tiles: the same output as in one piece, in the memory of one tile."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +11,7 @@ from torch import Tensor, nn
 CLOSE = 2e-5
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A tile along one axis: what is read, and the part of it that is kept."""
 
     read: tuple[int, int]
@@ -105,12 +102,12 @@ def continued(images: Tensor, margins: list[tuple[int, int]]) -> Tensor:
 
 
 @torch.no_grad()
-def halo_of(network: nn.Module, channels: int, space_dim: int, multiple: int, most: int) -> int:
+def halo_of(network: nn.Module, channels: int, space_dim: int, multiple: int, most: int) -> int | None:
     """How far into an image a network's output feels its border, in samples: what a tile needs around its core.
 
     Measured, so that it holds for any network: the output for noise is compared with that for a part of it,
-    and the halo is the distance from the cut beyond which they agree to 2e-5 of the largest output. Raises ValueError
-    if they nowhere do within `most` samples, as for a network that averages over the whole image.
+    and the halo is the distance from the cut beyond which they agree to 2e-5 of the largest output. None if they
+    nowhere do within `most` samples, as for a network that averages over the whole image.
     """
     parameter = next(network.parameters())
     draw = torch.Generator().manual_seed(0)
@@ -121,9 +118,4 @@ def halo_of(network: nn.Module, channels: int, space_dim: int, multiple: int, mo
     apart = (whole[:, :, : 2 * most] - part).abs().transpose(1, 2).flatten(2).amax((0, 2))  # by row
     felt = torch.nonzero(apart > CLOSE * whole.abs().max())
     halo = 0 if not len(felt) else 2 * most - int(felt.min())
-    if halo > most:
-        raise ValueError(
-            f"the network feels the border of an image over more than {most} samples, so tiles change its output; "
-            "one that averages over the whole image cannot be used in tiles"
-        )
-    return halo
+    return halo if halo <= most else None

@@ -1,7 +1,5 @@
 """The scale-translation network for facial landmarks in CelebA (tab. GCNNCelebA)."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -54,7 +52,9 @@ def celeba(
             'take n_h ≥ 2 with "dense" or "local", or preset="paper"'
         )
     if preset == "paper":
-        basis, side = h_basis(_from_one(grid), kernel, n_k, degree=degree), None
+        # From the identity on, where kernels have their centres (h_i ∈ H_d, app. D).
+        from_one = Grid(grid.group, grid.elements / grid.elements[0], grid.weights, grid.spacing)
+        basis, side = h_basis(from_one, kernel, n_k, degree=degree), None
     else:
         step = math.log(_RANGES[n_h]) / n_h if n_h > 1 else 1.0
         basis = SplineBasis(_neighbours(n_k, step), degree=degree)
@@ -88,14 +88,7 @@ class _Landmarks(Pretrained):
     """
 
     def __init__(
-        self,
-        width: int,
-        grid: Grid,
-        h: SplineBasis,
-        degree: int,
-        in_channels: int,
-        landmarks: int,
-        side: int | None,
+        self, width: int, grid: Grid, h: SplineBasis, degree: int, in_channels: int, landmarks: int, side: int | None
     ) -> None:
         super().__init__()
         x_basis = SplineBasis(lattice(2, 5), degree=degree)
@@ -127,11 +120,6 @@ class _Landmarks(Pretrained):
         """Map images to heatmap logits; their sigmoid is the heatmap."""
         fine = self.fine(x)
         return self.head(torch.cat((fine, self.finer.space(self.coarse(fine))), 1))
-
-
-def _from_one(grid: Grid) -> Grid:
-    """Return the grid moved to start at the identity, where kernels have their centres (h_i ∈ H_d, app. D)."""
-    return Grid(grid.group, grid.elements / grid.elements[0], grid.weights, grid.spacing)
 
 
 def _neighbours(n_k: int, step: float) -> Grid:

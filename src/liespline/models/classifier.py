@@ -1,7 +1,5 @@
 """A general classifier for images, volumes or signals, equivariant to any group: a chain of group correlations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

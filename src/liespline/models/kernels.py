@@ -1,7 +1,5 @@
 """The kinds of kernel on H that the paper compares, as choices of a spline basis (section 3.3, app. D)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """The layers that the ready-made networks are built of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,18 +14,7 @@ from ..functional import Padding, disc_pad
 from ..functional.border import radii, spread
 from ..grids import Grid, disc
 from ..grids.grid import on_cpu
-from ..nn import (
-    Centre,
-    FieldDropout,
-    FrameBias,
-    GConv,
-    Lift,
-    NormAct,
-    Oversampled,
-    Project,
-    Restrict,
-    SeparableGConv,
-)
+from ..nn import Centre, FieldDropout, FrameBias, GConv, Lift, NormAct, Oversampled, Project, Restrict, SeparableGConv
 from ..nn.norm import activation_named
 from ..splines import SplineBasis
 from .kernels import guarded, h_basis

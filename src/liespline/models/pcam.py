@@ -1,7 +1,5 @@
 """The SE(2) network for metastasis detection in PCam patches (tab. GCNNPCAM)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import nn

@@ -1,7 +1,5 @@
 """What a network predicts, not rounded to half precision."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from .._torch import full_precision, is_autocast
@@ -17,7 +15,6 @@ class _Precise(nn.Module):
     weight: Tensor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Map what torch's own layer maps."""
         if not is_autocast(input.device):
             return super().forward(input)
         with full_precision(input.device):

@@ -1,7 +1,5 @@
 """What a ready network was made of, as JSON: numbers, words, and grids with every element, so that none is guessed."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A residual network with pre-activation, for images, volumes or signals, equivariant to any group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -84,7 +82,8 @@ def resnet(
             stages[-1].append(Residual(kit, factor * inputs, outputs, field_dropout))
         first = kit.lift if version == 1 else kit.halving
         stem = first(in_channels, candidate[0])
-        head = nn.Identity() if features else _head(kit, candidate[-1], classes, dropout)
+        last = candidate[-1]
+        head = nn.Identity() if features else nn.Sequential(kit.norm(last), *kit.head(last, last, classes, dropout))
         norms = [kit.norm(width) for width in _ends(widths, candidate)] if features else []
         return ResNet(stem, [nn.Sequential(*stage) for stage in stages], norms, head, checkpoint)
 
@@ -93,10 +92,6 @@ def resnet(
 
     layers = Layers(kernel_size, kernel, n_k, separable, disc or smooth, activation, smooth, breaking, norm, project)
     return finished(build(network, widths, parameters, grid, layers, version), layers)
-
-
-def _head(kit: Kit, width: int, classes: int, dropout: float) -> nn.Module:
-    return nn.Sequential(kit.norm(width), *kit.head(width, width, classes, dropout))
 
 
 def _ends(widths: Sequence[int], candidate: Sequence[int]) -> list[int]:

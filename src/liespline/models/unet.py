@@ -1,7 +1,5 @@
 """A U-Net for segmentation and other maps of images, volumes or signals, equivariant to any group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -153,11 +151,7 @@ class UNet(Pretrained):
             maps.insert(0, x)
         if self.deep_supervision:
             return [head(x) for head, x in zip(self.seg_layers, maps, strict=False)]
-        return self._finest(x)
-
-    @property
-    def _finest(self) -> nn.Module:
-        return self.seg_layers[0] if hasattr(self, "seg_layers") else self.head
+        return self.seg_layers[0](x) if hasattr(self, "seg_layers") else self.head(x)
 
     def _run(self, stage: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
         return recomputed(stage, *tensors) if self.checkpoint and torch.is_grad_enabled() else stage(*tensors)

@@ -1,7 +1,5 @@
 """The widths of a ready-made network: those asked for, or what a budget of parameters makes of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -72,13 +70,10 @@ def in_lanes(widths: Sequence[int]) -> list[tuple[int, ...]]:
     None are farther off than a third, so that small widths stay as they are; equal ones stay equal.
     """
     found = []
-    each = {width: [lanes for lanes in _nearest_lanes(width) if 3 / 4 <= lanes / width <= 4 / 3] for width in widths}
+    near = {width: [8 * (round(width / 8) + step) for step in (-1, 0, 1)] for width in widths}
+    each = {width: [lanes for lanes in near[width] if 3 / 4 <= lanes / width <= 4 / 3] for width in near}
     for picked in product(*each.values()):
         of = dict(zip(each, picked, strict=True))
         ratios = [lanes / width for width, lanes in of.items()]
         found.append((max(ratios) / min(ratios), tuple(of[width] for width in widths)))
     return [candidate for _, candidate in sorted(found)]
-
-
-def _nearest_lanes(width: int) -> list[int]:
-    return [8 * (round(width / 8) + step) for step in (-1, 0, 1)]

@@ -7,17 +7,6 @@ from .equivariance import Equivariance, assert_equivariant, equivariance_error, 
 from .measure import OutputChange, changed_predictions, output_change
 
 __all__ = [
-    "Breaking",
-    "Engine",
-    "Equivariance",
-    "LayerPath",
-    "OutputChange",
-    "assert_equivariant",
-    "breaking",
-    "changed_predictions",
-    "check_group",
-    "engine",
-    "equivariance_error",
-    "measure_equivariance",
-    "output_change",
-]
+    "Breaking", "Engine", "Equivariance", "LayerPath", "OutputChange", "assert_equivariant", "breaking",
+    "changed_predictions", "check_group", "engine", "equivariance_error", "measure_equivariance", "output_change",
+]  # fmt: skip

@@ -1,14 +1,14 @@
 """Checks for users' own groups: are the axioms true?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from ..groups import Group
 
+_Measure = Callable[[Tensor, Tensor], float]
 _Measures = Iterator[tuple[str, Callable[[], float]]]  # what should hold, and by how much it does not
 
 _TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5}
@@ -46,7 +46,7 @@ def _axioms(group: Group, n: int, radius: float, dtype: torch.dtype, generator: 
         for i, v in enumerate((a, b, c))
     )
     e, gh = group.identity(dtype=dtype), group.product(g, h)
-    product, inverse, act, det, gap = group.product, group.inverse, group.act, group.det, _Gap(group)
+    product, inverse, act, det, gap = group.product, group.inverse, group.act, group.det, partial(_gap, group)
     yield "closure, Exp(Log(g h)) = g h", lambda: gap(_rebuilt(group, gh), gh)
     yield "associativity, (g h) k = g (h k)", lambda: gap(product(gh, k), product(g, product(h, k)))
     yield "identity, e h = h", lambda: gap(product(e, h), h)
@@ -69,14 +69,14 @@ def _quotient_axioms(group: Group, n: int, radius: float, dtype: torch.dtype, ge
     a, b = (_vectors(group.dim, n, radius, dtype, generator) for _ in range(2))
     x = _vectors(group.space_dim, n, radius, dtype, generator)
     g, h, e = group.exp(a), group.exp(b), group.identity(dtype=dtype)
-    gap = _Gap(group)
+    gap = partial(_gap, group)
     yield "g carries the reference point to itself, g e = g", lambda: gap(group.product(g, e), g)
     yield "relative undoes product, g⁻¹(g h) = h", lambda: gap(group.relative(g, group.product(g, h)), h)
     yield "pull undoes act, g⁻¹ ⊙ (g ⊙ x) = x", lambda: _apart(group.pull(g, group.act(g, x)), x)
     yield from _common(group, gap, a, x)
 
 
-def _common(group: Group, gap: _Gap, a: Tensor, x: Tensor) -> _Measures:
+def _common(group: Group, gap: _Measure, a: Tensor, x: Tensor) -> _Measures:
     exp, log, act, h = group.exp, group.log, group.act, group.exp(a)
     yield "Exp(Log h) = h", lambda: gap(exp(log(h)), h)
     yield "Log(Exp a) = a", lambda: _apart(log(h), a)
@@ -88,21 +88,16 @@ def _common(group: Group, gap: _Gap, a: Tensor, x: Tensor) -> _Measures:
     yield "gradients are finite (1 means they are not)", lambda: _bad_gradients(group, a, x)
 
 
-class _Gap:
+def _gap(group: Group, g: Tensor, h: Tensor) -> float:
     """How far two elements are apart, measured without the product and inverse that are on trial."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __call__(self, g: Tensor, h: Tensor) -> float:
-        g, h = torch.broadcast_tensors(g, h)
-        gap = _each(g, h, len(self.group.element_shape))
-        if self.group.quotient_of is None:
-            # One element may be written in several ways, such as an angle: then Log and action tell that they agree.
-            matrices = _each(self.group.matrix(g), self.group.matrix(h), 2)
-            same = _each(self.group.log(g), self.group.log(h), 1).maximum(matrices)
-            gap = gap.minimum(torch.where(self.group.component(g) == self.group.component(h), same, torch.inf))
-        return float(gap.max())
+    g, h = torch.broadcast_tensors(g, h)
+    gap = _each(g, h, len(group.element_shape))
+    if group.quotient_of is None:
+        # One element may be written in several ways, such as an angle: then Log and action tell that they agree.
+        matrices = _each(group.matrix(g), group.matrix(h), 2)
+        same = _each(group.log(g), group.log(h), 1).maximum(matrices)
+        gap = gap.minimum(torch.where(group.component(g) == group.component(h), same, torch.inf))
+    return float(gap.max())
 
 
 def _rebuilt(group: Group, h: Tensor) -> Tensor:
@@ -118,7 +113,7 @@ def _misnumbered(group: Group, r: Tensor, g: Tensor, h: Tensor) -> float:
     return float(not in_order or not torch.equal(group.component(group.product(g, h)), of_product))
 
 
-def _unperiodic(group: Group, gap: _Gap, a: Tensor) -> float:
+def _unperiodic(group: Group, gap: _Measure, a: Tensor) -> float:
     worst = 0.0
     for axis, period in enumerate(group.periods):
         if period is not None:

@@ -1,7 +1,5 @@
 """How much of its symmetry a network has given up, and which elements are left."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -44,10 +42,8 @@ def breaking(net: nn.Module, x: Tensor, elements: Tensor | None = None) -> list[
 
 
 def _of(name: str, layer: FrameBias, output: Tensor, elements: Tensor | None) -> Breaking:
-    acting = layer.grid.group.quotient_of
-    moves = (
-        elements if elements is not None else layer.grid.elements if acting is None else uniform(acting, 12).elements
-    )
+    grid, acting = layer.grid, layer.grid.group.quotient_of
+    moves = elements if elements is not None else grid.elements if acting is None else uniform(acting, 12).elements
     own, moved = layer.bias(), layer.bias(moves.to(layer.samples))
     varies = layer.penalty().div(layer.channels).sqrt()
     features = output.transpose(0, 1).flatten(1).std(1).square().mean().sqrt()

@@ -1,7 +1,5 @@
 """Which path each layer of a network takes for an input, and why: what to look at where a layer is slow."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -1,17 +1,15 @@
 """How equivariant a network is: a measured number."""
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Required, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from ..grids import Grid
 from .measure import output_change, relative
-from .mixture import Mixture
 from .probe import (
+    Mixture,
     Probe,
     Translated,
     as_maps,
@@ -115,36 +113,24 @@ def _of_answers(probe: Probe, grid: Grid, elements: Tensor, still: Tensor) -> Eq
     return Equivariance(every.mean, every.worst, h, some.mean if on.sum() > 1 else None, 0.0, None)
 
 
-def equivariance_error(
-    module: nn.Module,
-    grid: Grid,
-    *,
-    size: int,
-    in_channels: int = 1,
-    elements: Tensor | None = None,
-    images: int = 8,
-    blur: float = 2.0,
-    seed: int = 0,
-    dtype: torch.dtype | None = None,
-) -> float:
+class Options(TypedDict, total=False):
+    """Those of `measure_equivariance`, which has the defaults."""
+
+    size: Required[int]
+    in_channels: int
+    elements: Tensor | None
+    images: int
+    blur: float
+    seed: int
+    dtype: torch.dtype | None
+
+
+def equivariance_error(module: nn.Module, grid: Grid, **options: Unpack[Options]) -> float:
     """Return the mean that `measure_equivariance` finds, whose options these are; NaN where it is undefined."""
-    options = {"size": size, "in_channels": in_channels, "images": images, "seed": seed}
-    return measure_equivariance(module, grid, elements=elements, blur=blur, dtype=dtype, **options).mean
+    return measure_equivariance(module, grid, **options).mean
 
 
-def assert_equivariant(
-    module: nn.Module,
-    grid: Grid,
-    *,
-    size: int,
-    tolerance: float = 0.3,
-    in_channels: int = 1,
-    elements: Tensor | None = None,
-    images: int = 8,
-    blur: float = 2.0,
-    seed: int = 0,
-    dtype: torch.dtype | None = None,
-) -> None:
+def assert_equivariant(module: nn.Module, grid: Grid, *, tolerance: float = 0.3, **options: Unpack[Options]) -> None:
     """Raise AssertionError if what `measure_equivariance` finds, whose options these are, is above the tolerance.
 
     At elements that carry the samples and the grid onto themselves, such as quarter turns, nothing is interpolated, and
@@ -153,8 +139,7 @@ def assert_equivariant(
     theirs, and by half a one where interpolating them costs less than half the tolerance. An output that is the same
     for all images is refused, since it says nothing.
     """
-    options = {"size": size, "in_channels": in_channels, "images": images, "seed": seed}
-    found = measure_equivariance(module, grid, elements=elements, blur=blur, dtype=dtype, **options)
+    found = measure_equivariance(module, grid, **options)
     if found.mean != found.mean:
         raise AssertionError(
             "the output is not equivariant: relative error nan. It is not finite, or the same for all images, of which "

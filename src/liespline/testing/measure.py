@@ -4,10 +4,9 @@ It knows tensors alone, no network and no group. Whatever is constant, a bias ab
 outputs are constant altogether it is undefined, which is NaN and never 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import torch
@@ -44,9 +43,7 @@ def output_change(outputs: Tensor, *, classes: bool = False, pairs: Tensor | Non
     spread = _square(z - z.mean(1, keepdim=True))
     undefined = constant(spread, outputs)
     chosen = torch.ones(len(z), len(z)) if pairs is None else pairs
-    found = {
-        (i, j): _square(z[i] - z[j]) for i in range(len(z)) for j in range(i + 1, len(z)) if chosen[i, j]
-    }  # fmt: skip
+    found = {(i, j): _square(z[i] - z[j]) for i, j in combinations(range(len(z)), 2) if chosen[i, j]}
     if not found or undefined:
         return OutputChange(math.nan, math.nan, None)
     worst = max(found, key=found.__getitem__)
@@ -56,8 +53,7 @@ def output_change(outputs: Tensor, *, classes: bool = False, pairs: Tensor | Non
 
 def changed_predictions(outputs: Tensor) -> float:
     """Return the share of images whose most likely class differs between two copies: logits (K, N, C), all pairs."""
-    answers = outputs.argmax(2)
-    pairs = [answers[i] != answers[j] for i in range(len(answers)) for j in range(i + 1, len(answers))]
+    pairs = [one != other for one, other in combinations(outputs.argmax(2), 2)]
     return float(torch.stack(pairs).double().mean()) if pairs else math.nan
 
 

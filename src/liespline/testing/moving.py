@@ -1,7 +1,5 @@
 """Maps moved about their centre by cubic splines: how features are compared between samples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

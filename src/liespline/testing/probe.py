@@ -1,7 +1,5 @@
 """What a network gives for images that are known at every point, and how that compares when they are moved."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Sequence
@@ -16,11 +14,26 @@ from ..grids.grid import same
 from ..grids.regular import centred
 from ..groups import Group
 from .measure import Compared, compared, constant, levels, relative
-from .mixture import Mixture
 from .moving import continued, interior, moved, shifted
 
 FEWEST = 9
 """Samples across a map by which translations are judged: by one of seven, a network of small images sees its border."""
+
+
+class Mixture:
+    """Sums of anisotropic Gaussians with random signs: images (B, C, *space) at points (*space, d)."""
+
+    def __init__(self, images: int, channels: int, d: int, size: int, blur: float, generator: torch.Generator) -> None:
+        shape = (images, channels, 12)
+        self.means = size / 4 * torch.randn(*shape, d, dtype=torch.float64, generator=generator)
+        self.heights = torch.randn(shape, dtype=torch.float64, generator=generator)
+        self.widths = blur * (1 + torch.rand(shape, dtype=torch.float64, generator=generator))
+
+    def __call__(self, points: Tensor) -> Tensor:
+        flat = points.reshape(-1, points.shape[-1])
+        square = (flat - self.means.unsqueeze(-2)).square().sum(-1)  # (B, C, blobs, points)
+        values = (self.heights.unsqueeze(-1) * (-square / (2 * self.widths.unsqueeze(-1).square())).exp()).sum(2)
+        return values.reshape(*values.shape[:2], *points.shape[:-1])
 
 
 class Probe:
@@ -111,9 +124,7 @@ def followed(actual: Tensor, source: Tensor, group: Group, h: Tensor) -> Followe
         return None
     follows = moved(continued(source.double().flatten(1, 2)), group, h, space)
     back = moved(continued(follows), group, h, space, back=True)
-    actual, follows, back, source = (
-        maps.reshape(source.shape)[..., inside] for maps in (actual, follows, back, source)
-    )
+    actual, follows, back, source = (one.reshape(source.shape)[..., inside] for one in (actual, follows, back, source))
     each = (actual.double() - follows).square().mean((0, 1, 3))
     return Followed(compared(actual, follows), compared(back, source), each)
 

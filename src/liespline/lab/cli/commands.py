@@ -1,7 +1,5 @@
 """The `liespline` command. Its commands import the heavy libraries they need, so that help is instant."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 from pathlib import Path
@@ -32,7 +30,6 @@ app = typer.Typer(
 
 
 def show_version(wanted: bool) -> None:
-    """Print the version and end."""
     if wanted:
         typer.echo(f"liespline {importlib.metadata.version('liespline')}")
         raise typer.Exit
@@ -75,12 +72,10 @@ def demo(
 def train(
     task: opt.Task = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", help="Start from these settings, such as another run's config.yaml."),
+        Path | None, typer.Option("--config", help="Start from these settings, such as another run's config.yaml.")
     ] = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(help="Resume this run; --epochs trains longer, --data may move."),
+        Path | None, typer.Option(help="Resume this run; --epochs trains longer, --data may move.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default runs/TASK-GROUP, numbered if taken.")
@@ -163,8 +158,7 @@ def export(
     ] = False,
     wsinfer: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write for WSInfer and QuPath.")] = None,
     spacing_um: Annotated[
-        float | None,
-        typer.Option(help="For WSInfer: micrometres per pixel of the network's input."),
+        float | None, typer.Option(help="For WSInfer: micrometres per pixel of the network's input.")
     ] = None,
 ) -> None:
     """Write a trained network as a plain convolutional one, for ONNX runtimes, or for WSInfer and QuPath."""
@@ -219,6 +213,5 @@ def show_results(results: dict[str, Any], as_json: bool) -> None:
 
 
 def main() -> None:
-    """Run the command."""
     with ended_in_order(), clear_messages():
         app()

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 data_app = typer.Typer(no_args_is_help=True, help="Look at data before training: check files, find symmetries.")
 console = Screen()
 
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", show_default=False)]
-
 
 @data_app.command()
 def check(
-    task: TaskArgument,
+    task: Annotated[str, typer.Argument(metavar="TASK", show_default=False)],
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The task's data.", show_default=False)],
     size: Annotated[str | None, typer.Option(help="As in `liespline train --size`.")] = None,
     labels: Annotated[Path | None, typer.Option(help="As in `liespline train --labels`.")] = None,

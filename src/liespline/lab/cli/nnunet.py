@@ -1,7 +1,5 @@
 """`liespline nnunet`: our U-Net in nnU-Net's plans."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The options of the commands; those of a run follow from its settings, and each task shows its own."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -12,26 +10,19 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from ..settings import SETTINGS, Config, ConfigError, one_of, renamed
+from ..settings import SETTINGS, Config, ConfigError, one_of, renamed, written
 from ..settings.definition import Setting
 from ..tasks.defaults import DEFAULTS, OPTIONS
 
 TASKS = ", ".join(DEFAULTS)
-Task = Annotated[
-    str | None,
-    typer.Argument(metavar="TASK", help=f"{TASKS}, or your own: module:NAME or FILE.py:NAME."),
-]
+Task = Annotated[str | None, typer.Argument(metavar="TASK", help=f"{TASKS}, or your own: module:NAME or FILE.py:NAME.")]
 Data = Annotated[Path | None, typer.Option(help="Folder or file with the task's data, if not where it was.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bars.")]
 Resize = Annotated[
     bool, typer.Option("--resize", help="Bring images of another size to that of training, as --size does in training.")
 ]
-AnySize = Annotated[
-    bool, typer.Option("--any-size", help="Run the network on images of another size than in training as they are.")
-]
-Largest = Annotated[
-    bool, typer.Option("--largest-component", help="For masks: keep the largest component of each class.")
-]
+AnySize = Annotated[bool, typer.Option("--any-size", help="Take images of another size than in training as they are.")]
+Largest = Annotated[bool, typer.Option("--largest-component", help="For masks: keep each class's largest component.")]
 Engine = Annotated[str, typer.Option(metavar="processes|ray|slurm", help="Who does them: this machine, or a cluster.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Checkpoint = Annotated[
@@ -47,9 +38,7 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-INSTEAD = {
-    _option(name): f"is no option of its own: say {one.option}" for name, one in SETTINGS.items() if one.advanced
-}
+INSTEAD = {_option(key): f"is no option of its own: say {one.option}" for key, one in SETTINGS.items() if one.advanced}
 INSTEAD |= {_option(old): f"is called {SETTINGS[now].option} now" for old, now in renamed.SETTINGS.items()}
 """What is no option, and what to say instead."""
 
@@ -135,9 +124,7 @@ def about(setting: Setting, defaults: Config | None) -> str:
 
 def plain(value: object) -> str:
     """A default as the help and the docs show it: nothing for none, and for a switch."""
-    if isinstance(value, bool) or value is None:
-        return ""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value}"
+    return "" if isinstance(value, bool) or value is None else written(value, ",")
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:

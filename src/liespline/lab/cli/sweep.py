@@ -1,7 +1,5 @@
 """`liespline sweep`: all runs of a study, each exactly once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +16,7 @@ CHOSEN_BY_STUDY = ("group", "elements", "kernel", "basis", "scale", "augment", "
 
 def sweep(
     study: Annotated[
-        str,
-        typer.Argument(metavar="STUDY", help="A file like studies/rotmnist.py, or a module.", show_default=False),
+        str, typer.Argument(metavar="STUDY", help="A file like studies/rotmnist.py, or a module.", show_default=False)
     ],
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; default runs/STUDY.")] = None,
     results: Annotated[

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import DataError, existing
+from .files import DataError, decoding, existing
 
 Array = NDArray[Any]
 MOST_CHANNELS = 4
@@ -27,10 +27,8 @@ def channels_first(where: object, values: Array) -> Array:
 def mapped_npy(path: Path) -> np.memmap[Any, Any]:
     """The array of a `.npy` file, mapped into memory: so a file that is shorter than it says is noticed at once."""
     existing(path, "an array in a .npy file")
-    try:
+    with decoding(path, "cannot be read as a NumPy array", "save it again as plain numbers"):
         return np.lib.format.open_memmap(path, "r")
-    except Exception as error:  # NumPy parses the header as Python text, which fails in many ways
-        raise DataError(f"{path}: cannot be read as a NumPy array ({error}); save it again as plain numbers") from error
 
 
 @contextmanager
@@ -38,10 +36,6 @@ def opened_npz(path: Path) -> Iterator[Mapping[str, Array]]:
     """The arrays of an `.npz` file by name, each of which is read when it is asked for."""
     if not zipfile.is_zipfile(existing(path, "arrays in an .npz file")):
         raise DataError(f"{path}: is no .npz file, or only the beginning of one; make or fetch it again")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            yield arrays
-    except DataError:
-        raise
-    except Exception as error:  # zipfile, zlib and NumPy each raise their own on damaged files
-        raise DataError(f"{path}: cannot be read as .npz ({error}); make or fetch it again") from error
+    failed = decoding(path, "cannot be read as .npz", "make or fetch it again")
+    with failed, np.load(path, allow_pickle=False) as arrays:
+        yield arrays

@@ -1,7 +1,5 @@
 """The smooth random field of an elastic deformation."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

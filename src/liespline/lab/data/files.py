@@ -47,6 +47,11 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
 
 
+def size_words(space: Sequence[int]) -> str:
+    """Width by height for images, as people say it."""
+    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
+
+
 @contextmanager
 def collected(problems: list[str]) -> Iterator[None]:
     """Add what is wrong with data in the block to `problems`, and go on behind it."""
@@ -54,6 +59,20 @@ def collected(problems: list[str]) -> Iterator[None]:
         yield
     except DataError as error:
         problems += error.problems
+
+
+@contextmanager
+def decoding(where: object, what: str, advice: str) -> Iterator[None]:
+    """Turn whatever a decoder raises on a damaged file into a DataError: `what` failed, and what to do."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        if "imagecodecs" in str(error):
+            raise DataError(f"{where}: its compression needs: pip install 'liespline[slides]'") from error
+        said = " ".join(str(error).split())[:200]
+        raise DataError(f"{where}: {what} ({said}); {advice}") from error
 
 
 def existing(path: Path, what: str) -> Path:

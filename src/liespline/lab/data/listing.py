@@ -1,11 +1,9 @@
 """Which files a set has, their labels, and their splits: as folders or a table say, or dealt out by name alone."""
 
-from __future__ import annotations
-
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -15,15 +13,14 @@ from ..settings import one_of
 from .arrays import Array
 from .files import DataError, some
 from .split import ALL, SPLITS
-from .store import file_key
+from .store import digest, file_key
 
 FEWEST = 3  # one per class for each of train, valid and test
 PARTS = 7  # five for training, one for validation, one for testing: 71, 14 and 14 percent
 SPLIT_FOLDERS = {"train": ("train",), "valid": ("valid", "val"), "test": ("test",)}
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """What is looked for: what to call it, in which formats, and how to know it."""
 
     noun: str
@@ -98,9 +95,7 @@ def list_classes(path: Path, what: Samples, split: str = "") -> Listing:
         folders = [entry for entry in entries if entry.is_dir()]
         if len(folders) < (2 if fewest == FEWEST else 1):
             found = f"only {folders[0].name!r}" if folders else "none"
-            raise DataError(
-                f"{part}: needs at least two class folders and has {found}; put each class in its own folder"
-            )
+            raise DataError(f"{part}: needs two class folders and has {found}; put each class in its own folder")
         own = tuple(folder.name for folder in folders)
         classes = classes or own
         if own != classes:
@@ -111,9 +106,7 @@ def list_classes(path: Path, what: Samples, split: str = "") -> Listing:
             right = [entry for entry in inside if what.fits(entry)]
             others += [entry for entry in inside if entry not in right]
             if len(right) < fewest:
-                problems.append(
-                    f"{folder}: has {len(right)} {what.noun} ({what.formats}); at least {fewest} are needed"
-                )
+                problems.append(f"{folder}: has {len(right)} {what.noun} ({what.formats}); at least {fewest} needed")
             files += right
             targets += [label] * len(right)
             splits += [name] * len(right)
@@ -161,10 +154,9 @@ def stratified(labels: Array, split: str, seed: int, shares: Sequence[float] = (
     for label in np.unique(labels):
         members = np.random.default_rng([seed, int(label)]).permutation(np.flatnonzero(labels == label))
         held_out = [max(1, round(share * len(members))) for share in shares[1:]]
-        valid_from = len(members) - sum(held_out)
-        cuts = {"train": (0, valid_from), "valid": (valid_from, valid_from + held_out[0])}
-        start, stop = cuts.get(one_of("split", split, SPLITS), (valid_from + held_out[0], len(members)))
-        chosen.append(members[max(start, 0) : max(stop, 0)])
+        valid_from = max(0, len(members) - sum(held_out))
+        parts = np.split(members, [valid_from, max(0, len(members) - held_out[1])])
+        chosen.append(parts[SPLITS.index(one_of("split", split, SPLITS))])
     return np.sort(np.concatenate(chosen))
 
 
@@ -187,8 +179,6 @@ def assign(
     part = _parts(classes, units, folds or PARTS, seed, what)
     if folds is None:
         return [{0: "test", 1: "valid"}.get(int(number), "train") for number in part]
-    if not 0 <= fold < folds:
-        raise ValueError(f"fold {fold} is not one of 0 to {folds - 1}")
     splits = np.where(part == fold, "test", "train").astype(object)
     rest = np.flatnonzero(part != fold)
     splits[rest[_validation(classes[rest], units[rest], seed)]] = "valid"
@@ -217,15 +207,13 @@ def _parts(classes: Array, units: Array, parts: int, seed: int, what: str = "gro
     """
     names, unit_of = np.unique(units, return_inverse=True)
     if not min(3, parts) <= parts <= len(names):
-        raise DataError(
-            f"{len(names)} {what} cannot be cut into {parts} parts; from 3 to one part per group are possible"
-        )
+        raise DataError(f"{len(names)} {what} cannot be cut into {parts} parts; 3 to one part per group are possible")
     known, class_of = np.unique(classes, return_inverse=True)
     shares = np.zeros((len(names), len(known)))
     np.add.at(shares, (unit_of, class_of), 1)
     shares /= np.bincount(class_of)
     sizes, part_of, held = np.bincount(unit_of), np.zeros(len(names), np.int64), np.zeros((parts, len(known)))
-    for unit in sorted(range(len(names)), key=lambda unit: (-sizes[unit], _draw(seed, str(names[unit])))):
+    for unit in sorted(range(len(names)), key=lambda unit: (-sizes[unit], digest(f"{seed} {names[unit]}"))):
         # The part that holds the smallest share of the unit's classes; of equal ones, of all classes.
         part_of[unit] = np.lexsort((held.sum(1), (held * (shares[unit] > 0)).sum(1)))[0]
         held[part_of[unit]] += shares[unit]
@@ -243,7 +231,3 @@ def together(
     _, first = np.unique(joined_of, return_index=True)  # by name: the order of a table does not matter
     joined = tuple(units[first[joined_of[unit]]] for unit in unit_of)
     return None if groups is None and len(set(joined)) == len(joined) else tuple(map(str, joined))
-
-
-def _draw(seed: int, name: str) -> str:
-    return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()

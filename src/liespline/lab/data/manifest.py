@@ -63,7 +63,6 @@ class Manifest:
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=5).hexdigest()
 
     def write(self, path: Path) -> None:
-        """Keep it in a file."""
         about = {"format": FORMAT, "dealt": self.dealt, "classes": self.classes, "shape": self.shape}
         about |= {"value_range": asdict(self.value_range) if self.value_range is not None else None}
         write_text(path, json.dumps(about | {"fingerprint": self.fingerprint, "splits": self.splits}) + "\n")

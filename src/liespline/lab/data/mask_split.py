@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -79,17 +79,16 @@ class MaskSplit(Split):
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The size of each image."""
         return [self.items.shapes[int(row)][1:] for row in self._rows]
 
-    def among(self, classes: Sequence[str], where: str) -> MaskSplit:
+    def among(self, classes: Sequence[str], where: str) -> Self:
         """The same pairs, if their masks mean what the network was trained on."""
         if self.classes != tuple(classes):
             known = f"the network knows {', '.join(classes)}"
             raise DataError(f"{where}: has classes {', '.join(self.classes)}; {known}: name them in classes.csv")
         return self
 
-    def in_colours(self, channels: int, where: str) -> MaskSplit:
+    def in_colours(self, channels: int, where: str) -> Self:
         """The same images, if they have so many channels."""
         if self.in_channels != channels:
             raise DataError(f"{where}: has images of {self.in_channels} channels; the network takes {channels}")
@@ -108,7 +107,6 @@ class MaskSplit(Split):
 
     @property
     def samples(self) -> int:
-        """The samples of all images, whole."""
         return sum(math.prod(size) for size in self.sizes)
 
     @property

@@ -1,20 +1,19 @@
 """Images with masks as users have them: found by name, each read and checked once, and kept decoded."""
 
-from __future__ import annotations
-
 import csv
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from .arrays import Array
 from .channels import ORIENTATION
-from .files import DataError, collected
+from .files import DataError, collected, size_words
 from .listing import visible
 from .pictures import SUFFIXES, picture, read_array
 from .samples import IGNORE, as_float
@@ -29,8 +28,7 @@ MOST_VALUES = 32
 PLACES = 256  # remembered voxels per image and class, to draw patches around
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """An image and its mask, by the name that they share, and the split whose folder they are in."""
 
     name: str
@@ -209,11 +207,6 @@ def _unlike(images: Mapping[Pair, Scan]) -> list[str]:
     return [
         f"{pair.image}: has {kind} where {count} images have {usual}" for pair, kind in kinds.items() if kind != usual
     ]
-
-
-def size_words(space: Sequence[int]) -> str:
-    """Width by height for images, as people say it."""
-    return "×".join(map(str, reversed(space) if len(space) == 2 else space))
 
 
 def _item(image: Scan, mask: Array, values: Sequence[int], reading: Reading, seed: int) -> Item:

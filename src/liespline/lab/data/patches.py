@@ -1,7 +1,5 @@
 """Images with masks as they are kept, and patches of them, drawn for training so that rare classes are seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

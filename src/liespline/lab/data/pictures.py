@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 from . import channels
 from .arrays import Array
 from .channels import MOST_PIXELS
-from .files import DataError, existing
+from .files import DataError, decoding, existing
 
 # Each of these is decoded inside Pillow; others would start programs (EPS) or read further files.
 FORMATS = ("PNG", "JPEG", "TIFF")
@@ -34,16 +34,11 @@ def strict_pillow() -> Iterator[None]:
 def picture(path: Path) -> Iterator[Image.Image]:
     """An opened image of which only the header has been read; anything wrong with it is a DataError."""
     existing(path, "PNG, JPEG or TIFF")
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise DataError(f"{path}: has {image.width}×{image.height} pixels; at most {MOST_PIXELS:,} are read")
-            yield image
-    except DataError:
-        raise
-    except Exception as error:  # Pillow's decoders raise almost anything on damaged files
-        advice = "repair or remove it" if path.suffix.lower() in SUFFIXES else "expected PNG, JPEG or TIFF"
-        raise DataError(f"{path}: cannot be read as an image ({error}); {advice}") from error
+    advice = "repair or remove it" if path.suffix.lower() in SUFFIXES else "expected PNG, JPEG or TIFF"
+    with decoding(path, "cannot be read as an image", advice), Image.open(path, formats=FORMATS) as image:
+        if image.width * image.height > MOST_PIXELS:
+            raise DataError(f"{path}: has {image.width}×{image.height} pixels; at most {MOST_PIXELS:,} are read")
+        yield image
 
 
 def read_array(path: Path) -> Array:

@@ -1,10 +1,7 @@
 """What stored samples mean: shares of the largest integer, colours of a picture; and which range training saw."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Self
 
 import numpy as np
 import torch
@@ -71,22 +68,16 @@ class ValueRange:
     dtype: str
     """Of the stored images; integers come to the network as shares of their largest."""
 
-    @staticmethod
-    def of(found: Tensor, dtype: str) -> ValueRange:
+    @classmethod
+    def of(cls, found: Tensor, dtype: str) -> Self:
         """The range of training images with these statistics (N, 3, C)."""
         low, high = (tuple(map(tuple, part.tolist())) for part in np.quantile(found.numpy(), TAILS, 0))
-        return ValueRange(low, high, len(found), dtype)
+        return cls(low, high, len(found), dtype)
 
-    @staticmethod
-    def from_dict(values: Mapping[str, Any], channels: int) -> ValueRange:
-        """Read it back from a file; ValueError if it is none for images of so many channels."""
-        low, high = (tuple(tuple(map(float, row)) for row in values[name]) for name in ("low", "high"))
-        table = np.array([low, high])
-        if table.shape != (2, len(STATISTICS), channels) or not np.isfinite(table).all():
-            raise ValueError(f"no range of values of {channels} channels: {str(values)[:80]}")
-        if (images := int(values["images"])) < 1:
-            raise ValueError(f"a range of values of {images} images")
-        return ValueRange(low, high, images, str(values["dtype"])[:20])
+    def is_of(self, channels: int) -> bool:
+        """Whether it is one of images of so many channels."""
+        table = np.array([self.low, self.high])
+        return table.shape == (2, len(STATISTICS), channels) and bool(np.isfinite(table).all()) and self.images > 0
 
     @property
     def bounds(self) -> tuple[Tensor, Tensor]:

@@ -1,11 +1,9 @@
 """One split of a data set as the training loop wants it: whole batches, raw bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -146,12 +144,12 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         """Those that an epoch of training sees."""
         return self.samples
 
-    def named(self, names: Sequence[str]) -> Split:
+    def named(self, names: Sequence[str]) -> Self:
         """The images of these names, in this order; all must be there."""
         at = {name: index for index, name in enumerate(self.names)}
         return self._part(np.array([at[name] for name in names], np.int64))
 
-    def share(self, share: float) -> Split:
+    def share(self, share: float) -> Self:
         """A share of the images, of each class alike, always the same ones; a smaller share is part of a larger one."""
         if share == 1:
             return self
@@ -162,12 +160,12 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
             chosen.append(members[: max(1, round(share * len(members)))])
         return self._part(np.sort(np.concatenate(chosen)))
 
-    def _part(self, chosen: Array) -> Split:
+    def _part(self, chosen: Array) -> Self:
         part = copy(self)
         part._rows, part.targets, part._found = self._rows[chosen], self.targets[torch.from_numpy(chosen)], None
         return part
 
-    def among(self, classes: Sequence[str], where: str) -> Split:
+    def among(self, classes: Sequence[str], where: str) -> Self:
         """The same images with their classes numbered as in `classes`, of which there may be more than here."""
         if self.classes == tuple(classes):
             return self
@@ -182,7 +180,7 @@ class Split(Dataset[tuple[Tensor, Tensor]]):
         part.classes = tuple(classes)
         return part
 
-    def in_colours(self, channels: int, where: str) -> Split:
+    def in_colours(self, channels: int, where: str) -> Self:
         """The same images with so many channels: colours as grey, or grey three times."""
         check_channels(self.in_channels, channels, len(self.space), where)
         part = copy(self)
@@ -227,12 +225,10 @@ class _Chain:
 
     @property
     def seen(self) -> Seen:
-        """What is known of all parts."""
         return Seen.joined([part.seen for part in self.parts], self.shape[-1])
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
-        """Those of all parts."""
         return [own for part in self.parts for own in part.spacings]
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:

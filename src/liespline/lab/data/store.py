@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .arrays import Array
-from .files import DataError, collected, lock, replaced, replacing
+from .files import DataError, collected, lock, replacing
 from .samples import STATISTICS, as_float, statistics
 
 FORMAT = 4
@@ -89,7 +89,6 @@ class Store:
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each image."""
         return [tuple(shape) for shape in self.index["image shapes"].tolist()]
 
     @property
@@ -151,16 +150,15 @@ def _stored(source: Path, key: str, build: Build) -> Store:
     family = f"{source.name}.{digest(str(source.absolute()))}"
     target = folder / f"{family}.{digest(f'{FORMAT} {key}')}.items"
     index = target.with_suffix(".npz")
-    kept = _kept(target, index)
-    if kept is None:
-        with lock(folder / f"{family}.lock", wait=True):
-            kept = _kept(target, index)
-            if kept is None:
-                _write(target, index, build)
-            for other in folder.iterdir():
-                if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
-                    other.unlink(missing_ok=True)
-    return kept if kept is not None else _stored(source, key, build)
+    if (kept := _kept(target, index)) is not None:
+        return kept
+    with lock(folder / f"{family}.lock", wait=True):
+        if _kept(target, index) is None:
+            _write(target, index, build)
+        for other in folder.iterdir():
+            if other.name.startswith(f"{family}.") and other.suffix in SUFFIXES and other.stem != target.stem:
+                other.unlink(missing_ok=True)
+    return _stored(source, key, build)
 
 
 def _kept(target: Path, index: Path) -> Store | None:
@@ -186,7 +184,7 @@ def _write(target: Path, index: Path, build: Build) -> None:
         whole["bytes"] = np.array(stream.tell())
     names = entries[0] if entries else ()
     columns: dict[str, Any] = {name: np.array([entries[row][name] for row in range(len(entries))]) for name in names}
-    with replaced(index) as part, open(part, "wb") as file:
+    with replacing(index) as file:
         np.savez(file, allow_pickle=False, **columns, **whole)
 
 

@@ -12,7 +12,6 @@ from .files import DataError, existing
 from .listing import Listing, Samples, below
 from .split import SPLITS
 
-KINDS = ("classes", "tags", "numbers")
 MOST_CLASSES = 20  # a column of more different whole numbers may be a measurement
 _OWN = ("file", "split", "group")
 
@@ -58,8 +57,6 @@ def read_table(path: Path, folder: Path, kind: str | None = None) -> Listing:
         raise DataError(problems)
     columns = {name: [row[name] for row in rows] for name in labels}
     chosen = kind or _kind(path, columns)
-    if chosen not in KINDS:
-        raise ValueError(f"labels of kind {kind!r} are unknown; choose one of {', '.join(KINDS)}")
     return Listing(files, below(folder, files), chosen, *_targets(path, columns, chosen), splits, groups)
 
 

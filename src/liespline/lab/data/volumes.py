@@ -1,7 +1,5 @@
 """Volumes in NumPy's files: alone, or in MedMNIST's layout; and volumes of many sizes in the middle of one box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -58,9 +56,7 @@ def _labels(path: Path, arrays: Mapping[str, Array], name: str) -> Array:
     """Class numbers (N,) of a split, one per image."""
     labels = arrays[f"{name}_labels"]
     if labels.dtype.kind not in "iu" or labels.shape not in ((labels.size,), (labels.size, 1)):
-        raise DataError(
-            f"{path}: {name}_labels is {labels.dtype} {labels.shape}; expected whole numbers (N,) or (N, 1)"
-        )
+        raise DataError(f"{path}: {name}_labels is {labels.dtype} {labels.shape}; expected integers (N,) or (N, 1)")
     return labels.reshape(-1).astype(np.int64)
 
 
@@ -118,7 +114,6 @@ class Centred:
 
     @property
     def spacings(self) -> list[tuple[float, ...]]:
-        """The size of each volume's own voxels."""
         return self.volumes.spacings
 
     def read(self, rows: Sequence[int] | Array, window: Sequence[slice] = ()) -> Array:

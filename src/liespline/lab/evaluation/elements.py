@@ -1,10 +1,8 @@
 """By which elements of a group images are transformed to test a network, and which of them its grid has."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import roma
 import torch
@@ -28,8 +26,7 @@ SAME = 1e-4
 """How far apart the entries of two matrices of one element may be."""
 
 
-@dataclass(frozen=True)
-class Elements:
+class Elements(NamedTuple):
     """Group elements that images are transformed by, with the words that name them on a plot."""
 
     group: Group
@@ -85,7 +82,7 @@ def copies_of(trained: Trained, few: bool = False) -> Elements:
         return _in_space(group, torch.cat([drawn, more]))
     degrees = FEW if few or group in ("sim2", "gl2") else ANGLES
     found, base = _in_the_plane(group, degrees), _in_the_plane(group, (BASE,)).values[0]
-    return replace(found, values=found.group.product(found.values, base))
+    return found._replace(values=found.group.product(found.values, base))
 
 
 def _how(trained: Trained) -> str:
@@ -125,26 +122,23 @@ def _in_space(group: str, values: Tensor) -> Elements:
 def _in_the_plane(group: str, degrees: Sequence[float]) -> Elements:
     """Rotations by these angles, the same ones whatever the network, and those again reflected, shrunk or squeezed."""
     angles, count = torch.tensor(degrees, dtype=torch.float64).deg2rad().unsqueeze(-1), len(degrees)
-    labels = [f"{angle:g}°" for angle in degrees]
+    found: Group = SO2()
+    names, each = [""], [angles]
     match group:
         case "o2":
-            o2 = O2()
+            o2, names = O2(), ["", ", reflected"]
             rotations = torch.cat([angles, torch.ones_like(angles)], 1)
-            values = o2.product(rotations, o2.representatives(dtype=torch.float64).unsqueeze(1)).flatten(0, 1)
-            return Elements(o2, values, (*labels, *(f"{label}, reflected" for label in labels)), "angle")
+            found, each = o2, [o2.product(rotations, r) for r in o2.representatives(dtype=torch.float64)]
         case "sim2":
             sim2, scales = Product(SO2(), Scale(2)), (1.0, 0.5**0.5, 0.5)
-            each = [sim2.join(angles, torch.full((count, 1), s, dtype=torch.float64)) for s in scales]
-            words = [label + ("" if s == 1 else f", at scale {s:.2g}") for s in scales for label in labels]
-            return Elements(sim2, torch.cat(each), tuple(words), "angle")
+            names = ["", *(f", at scale {s:.2g}" for s in scales[1:])]
+            found, each = sim2, [sim2.join(angles, torch.full((count, 1), s, dtype=torch.float64)) for s in scales]
         case "gl2":
-            squeezes = ((0.0, 0.0), (0.3, 0.0), (0.0, 0.3))
-            algebra = [torch.tensor([[0.0, *squeeze]], dtype=torch.float64).expand(count, 3) for squeeze in squeezes]
-            names = ("", ", squeezed along an axis", ", squeezed along a diagonal")
-            values = GL2().exp(torch.cat([torch.cat((a, angles), 1) for a in algebra]))
-            return Elements(GL2(), values, tuple(label + name for name in names for label in labels), "angle")
-        case _:
-            return Elements(SO2(), angles, tuple(labels), "angle")
+            names = ["", ", squeezed along an axis", ", squeezed along a diagonal"]
+            squeezes = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.3]], dtype=torch.float64)
+            found, each = GL2(), [GL2().exp(torch.cat((s.expand(count, 3), angles), 1)) for s in squeezes]
+    labels = (f"{angle:g}°{name}" for name in names for angle in degrees)
+    return Elements(found, torch.cat(each), tuple(labels), "angle")
 
 
 def grid_of(network: nn.Module) -> Grid | None:

@@ -1,7 +1,5 @@
 """How far each layer of a trained network is from equivariant: `liespline evaluate --layers`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The final numbers of a run, those of any network on any split, how sure they are, and those of single images."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -9,7 +7,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,6 +19,7 @@ from torchmetrics.functional.classification import binary_auroc
 from ..data import Split
 from ..data.arrays import Array
 from ..data.landmarks import found, locate
+from ..data.mask_split import MaskSplit
 from ..runs.trained import Trained
 from ..session import Session
 from ..tasks import find_task
@@ -39,9 +38,6 @@ from .scores import (
     relative_change,
     scores,
 )
-
-if TYPE_CHECKING:
-    from ..data.mask_split import MaskSplit
 
 MOVED_IMAGES = 500
 LEVEL = 0.95
@@ -70,17 +66,14 @@ def evaluate_run(session: Session) -> None:
     run, split = session.run, session.test_again()
     trained = session.trained.to(best_device(session.config))
     results = {"split": session.tested, "images": len(split), "synthetic": bool(split.synthetic)}
-    results |= score(trained, split, apart_from_test(session))
+    # Validation images that were neither trained on nor are tested on.
+    seen = session.config.training.train_on_val or session.tested == "valid"
+    results |= score(trained, split, None if seen else session.valid)
     results |= {"data": session.manifest.fingerprint} if session.manifest is not None else {}
     results["checkpoint_metric"] = trained.checkpoint_metric
     results["seconds"] = round(sum(row["seconds"] for row in run.read_metrics()), 2)
     run.write_results(results)
     session.results = results
-
-
-def apart_from_test(session: Session) -> Split | None:
-    """The validation images, if they were neither trained on nor are tested on."""
-    return None if session.config.training.train_on_val or session.tested == "valid" else session.valid
 
 
 def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks: Any) -> dict[str, Any]:
@@ -92,9 +85,9 @@ def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     change = partial(relative_change, trained, split, MOVED_IMAGES)
     if split.kind == "masks":
-        from .mask_scores import score_masks  # only now: all that images with masks need comes with it
+        from .mask_scores import score_masks  # only now: readers of scans come with it
 
-        masks = score_masks(trained, cast("MaskSplit", split), **of_masks)
+        masks = score_masks(trained, cast(MaskSplit, split), **of_masks)
         return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
     if isinstance(objective, Landmarks):
         shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}
@@ -210,9 +203,7 @@ def success_interval(hits: Tensor) -> list[float]:
 
 def pack(names: Sequence[str], **values: Tensor) -> dict[str, str]:
     """One array per kind, (N,), with a fingerprint of the names of the images, in their order."""
-    kept = {
-        kind: value.cpu().double().clamp(-65504, 65504).numpy().astype(KINDS[kind]) for kind, value in values.items()
-    }
+    kept = {kind: own.cpu().double().clamp(-65504, 65504).numpy().astype(KINDS[kind]) for kind, own in values.items()}
     packed = {kind: base64.b64encode(zlib.compress(array.tobytes(), 9)).decode() for kind, array in kept.items()}
     return {NAMES: hashlib.blake2b(json.dumps(list(names)).encode(), digest_size=5).hexdigest()} | packed
 

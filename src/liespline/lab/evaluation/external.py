@@ -1,12 +1,10 @@
 """`liespline evaluate`: a trained network on a split of its own data, or on another set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from ..data import DataError, Split
-from ..data.files import grouped
+from ..data.files import grouped, size_words
 from ..data.split import ALL, SPLITS
 from ..runs.folder import Run, folds_in
 from ..runs.trained import Trained, load
@@ -44,9 +42,7 @@ def score_file(
     manifest = None if folds else kept[0]
     trained = load(checkpoint)
     if (cases or largest) and trained.signature.kind != "masks":
-        raise ConfigError(
-            f"--cases and --largest-component are for masks; {checkpoint} is of task {trained.config.task}"
-        )
+        raise ConfigError(f"--cases and --largest-component are for masks; {checkpoint} has task {trained.config.task}")
     given = {place: str(path) for place, path in {"data": data, "labels": labels}.items() if path is not None}
     config = find_task(trained.config).configured(trained.config, **given)
     own = name != ALL and not folds and (data is None or (manifest is not None and manifest.dealt))
@@ -100,7 +96,7 @@ def as_trained(config: Config, trained: Trained, other_sizes: OtherSizes) -> Con
     if "size" not in find_task(config).options:
         raise ConfigError(f"--resize: images of task {config.task} are not scaled; leave it out")
     if len(space) == 2 and len(set(space)) > 1:
-        size = "×".join(map(str, reversed(space)))
+        size = size_words(space)
         raise ConfigError(f"--resize: --size makes squares, and the network was trained on {size}; resize the images")
     return config.updated(size=space[0] if len(space) == 2 else space)
 

@@ -1,7 +1,5 @@
 """Files as a network takes them, brought to it as its training images were: the one road of `predict`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -65,10 +63,8 @@ def _find(paths: Sequence[Path], fits: Callable[[Path], bool], formats: str) -> 
     files: list[Path] = []
     others: list[Path] = []
     for path in paths:
-        if fits(path) or not path.is_dir():
-            files.append(path)
-            continue
-        held = {entry: fits(entry) for entry in _entries(path, fits)}
+        alone = fits(path) or not path.is_dir()
+        held = {path: True} if alone else {entry: fits(entry) for entry in _entries(path, fits)}
         if not any(held.values()):
             raise DataError(f"{path}: has no {formats} files in it")
         files += [entry for entry, right in held.items() if right]
@@ -92,7 +88,7 @@ def _entries(folder: Path, fits: Callable[[Path], bool]) -> Iterator[Path]:
 
 def read_inputs(file: Path, trained: Trained, other_sizes: OtherSizes = "refuse") -> Iterator[Input]:
     """Every image of a file; DataError where the network cannot take it."""
-    signature, any_found = trained.signature, False
+    signature = trained.signature
     if signature.spacing is not None:
         found = _scan(file, trained)
     elif len(signature.space) == 3:
@@ -100,12 +96,10 @@ def read_inputs(file: Path, trained: Trained, other_sizes: OtherSizes = "refuse"
     else:
         found = iter([Input(str(file), _picture(file, trained, other_sizes))])
     for one in found:
-        any_found, image = True, fitted(trained, one.image, one.name)
+        image = fitted(trained, one.image, one.name)
         if signature.kind != "masks":  # which are made in tiles
             trained.check_size(tuple(image.shape[1:]), one.name, any_size=other_sizes == "any")
         yield one._replace(image=image)
-    if not any_found:
-        raise DataError(f"{file}: holds no images")
 
 
 def fitted(trained: Trained, image: Tensor, where: str) -> Tensor:

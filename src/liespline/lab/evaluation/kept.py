@@ -1,7 +1,5 @@
 """What an earlier call with the same network and options has predicted already, and need not again."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Masks of image files: of whole images and volumes, and of large images in tiles, continued where they stopped."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -110,8 +108,7 @@ class MaskWriter:
         def logits(samples: Array) -> Tensor:
             piece = fitted(self.trained, torch.tensor(samples), str(file)).unsqueeze(0)
             seen.append((math.prod(piece.shape[2:]), statistics(piece)))
-            found: Tensor = self.trained(piece.to(self._device))[0]
-            return found
+            return self.trained(piece.to(self._device))[0]
 
         with open_windows(file, self.level) as source:
             tiling = self.trained.tiling(source.shape[1:], self.side)

@@ -1,7 +1,5 @@
 """Masks of whole images against the truth, class by class, and how they follow when the image is rotated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A trained network as an ONNX file for other runtimes, with all that is needed to use it there."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any
 import torch
 
 from ... import export as as_plain
-from ..data import DataError
 from ..data.files import replacing
 from ..data.samples import GREY
 from ..data.scans.reading import TAILS
@@ -89,8 +86,7 @@ def export_onnx(checkpoint: Path, file: Path, *, compact: bool = False) -> int:
             verbose=False,
             optimize=False,
         )
-    if program is None:
-        raise DataError(f"{file}: the network could not be exported")
+    assert program is not None  # with dynamo there is one
     optimizer.optimize(program.model, output_size_limit=CONSTANT)  # the limit keeps kernels out of a compact file
     model = program.model_proto
     for node in model.graph.node:

@@ -1,7 +1,5 @@
 """What a network says of images and of transformed copies of them, and what it is worth by that."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -112,8 +110,7 @@ def apart(trained: Trained, outputs: Tensor, targets: Tensor) -> dict[str, Any]:
 
 def confusion(outputs: Tensor, targets: Tensor, classes: int) -> list[list[int]]:
     """How many images of each true class (rows) were taken for each class (columns)."""
-    table: list[list[int]] = multiclass_confusion_matrix(outputs, targets, classes).tolist()
-    return table
+    return multiclass_confusion_matrix(outputs, targets, classes).tolist()
 
 
 def mistakes(outputs: Tensor, targets: Tensor) -> list[list[float]]:

@@ -1,7 +1,5 @@
 """Test-time augmentation: the mean prediction over reflected images and over grids between the trained one."""
 
-from __future__ import annotations
-
 import itertools
 
 import torch

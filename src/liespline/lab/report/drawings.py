@@ -1,14 +1,11 @@
 """Charts, tables and pictures of the page, readable on a phone, in light and dark, and without scripts."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,8 +18,7 @@ Pixels = NDArray[np.float64]
 BOX = {"width": 440, "height": 270, "left": 52, "right": 426, "top": 14, "bottom": 226}
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One part of the page."""
 
     name: str
@@ -40,8 +36,7 @@ def templates() -> Environment:
 
 def part(name: str, *values: Any, **named: Any) -> Markup:
     """A piece of the page: a macro of `parts.html`."""
-    drawn: Markup = getattr(templates().get_template("parts.html").module, name)(*values, **named)
-    return drawn
+    return getattr(templates().get_template("parts.html").module, name)(*values, **named)
 
 
 def line_chart(
@@ -70,12 +65,10 @@ def line_chart(
     def read(y: float) -> str:
         return f"{100 * y:.1f} %" if percent else f"{y:.4g}"
 
-    placed = {
-        name: [(across(x), up(y), f"{x_label} {x:g}: {read(y)}") for x, y in line] for name, line in lines.items()
-    }
+    drawn = {name: [(across(x), up(y), f"{x_label} {x:g}: {read(y)}") for x, y in line] for name, line in lines.items()}
     x_words = [(across(x), words) for x, words in chosen]
     y_words = [(up(y), f"{100 * y:.0f} %" if percent else f"{y:g}") for y in ticks]
-    return part("chart", y_label, x_label, list(placed.items()), x_words, y_words, BOX)
+    return part("chart", y_label, x_label, list(drawn.items()), x_words, y_words, BOX)
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -102,8 +95,7 @@ def diverging(values: Pixels) -> Pixels:
     """Values in [-1, 1] as colours: blue below zero, white at zero, red above."""
     v = values.clip(-1, 1)[..., None]
     blue, white, red = np.array([0.13, 0.40, 0.67]), np.ones(3), np.array([0.70, 0.09, 0.17])
-    colours: Pixels = np.where(v < 0, white + v * (white - blue), white - v * (white - red))
-    return colours
+    return np.where(v < 0, white + v * (white - blue), white - v * (white - red))
 
 
 def ring(pictures: Sequence[Markup], labels: Sequence[str]) -> Markup:

@@ -1,7 +1,5 @@
 """Segmentations to look at: the image, the true mask, the predicted one, and where they differ."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from markupsafe import Markup

@@ -1,23 +1,21 @@
 """The report: one HTML file that opens anywhere, without a network and without scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from statistics import median_high
+from typing import Any, cast
 
 from ..data import as_float
 from ..data.files import write_text
+from ..data.mask_split import MaskSplit
 from ..evaluation.evaluate import METHOD
 from ..runs.trained import Trained
 from ..screen import NAMES, rows_of
 from ..session import Session
 from ..settings import Config, written
 from .drawings import Section, line_chart, nice_ticks, part, templates
-from .views import kernel_section, landmark_section, mistakes_section, turning_section
-
-if TYPE_CHECKING:
-    from ..data.mask_split import MaskSplit
+from .overlays import overlay_section
+from .views import breaking_section, kernel_section, landmark_section, mistakes_section, turning_section
 
 Rows = Sequence[Mapping[str, Any]]
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -38,20 +36,16 @@ def report_run(session: Session) -> None:
     ]
     if "accuracy" in results.get("transformed", {}):
         where = f"{results['images']:,} {results['split']} images"
-        sections.append(against_moves({"network": results["transformed"]}))
-        sections.append(confusion_section(results["confusion"], trained.classes, where))
-        sections.append(mistakes_section(trained.classes, split, results.get("mistakes", [])))
+        sections += [
+            against_moves({"network": results["transformed"]}),
+            confusion_section(results["confusion"], trained.classes, where),
+            mistakes_section(trained.classes, split, results.get("mistakes", [])),
+        ]
     elif split.kind == "masks":
-        from .overlays import overlay_section
-
-        sections.append(overlay_section(trained, cast("MaskSplit", split)))
+        sections.append(overlay_section(trained, cast(MaskSplit, split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
-    if config.network.breaking:
-        from .orientation import breaking_section
-
-        sections.append(breaking_section(trained, images))
-    sections += [kernel_section(trained), turning_section(trained, images[0])]
+    sections += [breaking_section(trained, images), kernel_section(trained), turning_section(trained, images[0])]
     sections.append(speed_section({"network": epochs}))
     sections.append(settings_section(run.config_file.read_text(encoding="utf-8"), environment))
     there = [section for section in sections if section is not None]
@@ -59,7 +53,6 @@ def report_run(session: Session) -> None:
 
 
 def title_of(config: Config) -> str:
-    """The page's heading."""
     network = config.network
     if network.group == "none":
         return f"{config.label}: plain CNN, no group"
@@ -92,8 +85,8 @@ def cards_of(results: dict[str, Any], epochs: list[dict[str, Any]]) -> list[tupl
     """The numbers to see first."""
     cards = [(words, value) for words, value in rows_of(results) if not words.startswith("loss")]
     if epochs:
-        speeds = sorted(row["images_per_second"] for row in epochs)
-        cards.append(("images per second in training", f"{speeds[len(speeds) // 2]:,.0f}"))
+        speed = median_high(row["images_per_second"] for row in epochs)
+        cards.append(("images per second in training", f"{speed:,.0f}"))
         cards.append(("peak memory", f"{max(row['memory_mib'] for row in epochs):,.0f} MiB"))
     return cards
 
@@ -115,9 +108,7 @@ def learning_curves(metrics: Mapping[str, Rows], score: str) -> Section:
         losses = {name: _points(rows, "train_loss") for name, rows in metrics.items()}
     of_score = {name: _points(rows, f"valid_{score}") for name, rows in metrics.items()}
     longest = max((len(rows) for rows in metrics.values()), default=0)
-    ticks = [
-        (tick, f"{tick:g}") for tick in nice_ticks(1, max(longest, 2)) if tick == int(tick) and 1 <= tick <= longest
-    ]
+    ticks = [(x, f"{x:g}") for x in nice_ticks(1, max(longest, 2)) if x == int(x) and 1 <= x <= longest]
     label, of = "Loss" if len(metrics) == 1 else "Training loss", NAMES.get(score, score)
     charts = [
         line_chart(losses, x_label="epoch", y_label=label, x_ticks=ticks),
@@ -165,9 +156,7 @@ def _orders(labels: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
 
 def confusion_section(table: Sequence[Sequence[int]], classes: Sequence[str], which: str) -> Section:
     """Which classes are taken for which."""
-    text = (
-        f"Rows are true classes, columns predicted ones, on {which}. The last column is the sensitivity of each class."
-    )
+    text = f"Rows are true classes, columns predicted ones, on {which}. The last column is each class's sensitivity."
     return Section("confusion", "Confusion matrix", text, part("confusion", list(classes), table))
 
 
@@ -177,14 +166,13 @@ def comparison(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
 
 
 def speed_section(metrics: Mapping[str, Rows]) -> Section:
-    """Throughput and memory of training."""
     rows = []
     for name, epochs in metrics.items():
         if epochs:
-            speeds = sorted(row["images_per_second"] for row in epochs)
+            speed = median_high(row["images_per_second"] for row in epochs)
             memory = max(row["memory_mib"] for row in epochs)
             seconds = sum(row["seconds"] for row in epochs)
-            rows.append((name, [f"{speeds[len(speeds) // 2]:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
+            rows.append((name, [f"{speed:,.0f}", f"{memory:,.0f}", f"{seconds:,.1f}"]))
     section = comparison(["Network", "Images per second", "Peak memory, MiB", "Seconds of training"], rows)
     return Section("speed", "Speed and memory", "Training, forward and backward; the median epoch.", section.body)
 

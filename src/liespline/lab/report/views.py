@@ -1,7 +1,5 @@
 """Looking inside a network: its kernels drawn over H, its feature maps under transformations, and its mistakes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -11,8 +9,10 @@ from markupsafe import Markup
 from torch import Tensor, nn
 
 from ...grids import Grid
+from ...grids.grid import same
 from ...groups import GL2, O2, O3, SO2, SO3, Group, Product, Scale
-from ...nn import GConv, Lift
+from ...nn import FrameBias, GConv, Lift
+from ...testing import breaking
 from ...testing.measure import compared, relative
 from ...testing.moving import interior
 from ...testing.probe import layer_outputs
@@ -25,6 +25,8 @@ from .drawings import Pixels, Section, part, picture, ring, strip
 SHOWN_KERNELS = 3
 SHOWN_MOVES = 5
 FINE = 41
+HARDLY = 0.05
+"""Of the deviation of a layer's features: what less of it comes from orientation is hardly used."""
 
 
 def kernel_section(trained: Trained) -> Section | None:
@@ -125,6 +127,28 @@ def landmark_section(trained: Trained, images: Tensor, targets: Tensor) -> Secti
         shown.append((picture(image_pixels(image), "test image"), *reversed(image.shape[-2:]), true, predicted))
     text = "Circles are the true landmarks, crosses the highest point of each heatmap."
     return Section("landmarks", "Landmarks", text, part("landmarks", shown))
+
+
+def breaking_section(trained: Trained, images: Tensor) -> Section | None:
+    """Per layer, how much of its features is the image's own orientation, and to what it is still equivariant."""
+    layers = dict(trained.named_modules())
+    if not any(isinstance(layer, FrameBias) for layer in layers.values()):
+        return None
+    found, rows = breaking(trained, images), []
+    for one in found:
+        grid = layers[one.layer].grid
+        labels = element_labels(grid.group, grid.elements)
+        (identity,) = same(grid, grid.group.identity(dtype=grid.elements.dtype).unsqueeze(0))
+        left = ", ".join(labels[number] for number in one.kept if not identity[number])
+        rows.append((one.layer, [f"{100 * one.broken:.1f} %", "all" if len(one.kept) == len(grid) else left or "none"]))
+    most = max(one.broken for one in found)
+    used = "hardly uses" if most < HARDLY else "uses"
+    text = (
+        f"This network {used} the image's own orientation: in the layer that uses most, its part is {100 * most:.0f} % "
+        "of the features' standard deviation. Beside it, the elements of the group to which each layer is still "
+        "equivariant."
+    )
+    return Section("breaking", "Orientation", text, part("table", "numbers", ["layer", "part", "equivariant to"], rows))
 
 
 def mistakes_section(classes: Sequence[str], split: Split, mistakes: Sequence[Sequence[float]]) -> Section:

@@ -1,7 +1,5 @@
 """Checkpoints of training: whole or absent, checked when read, never unpickled; and which are kept."""
 
-from __future__ import annotations
-
 import math
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of a run: its configuration, the versions and commit behind it, its metrics and results."""
 
-from __future__ import annotations
-
 import json
 import platform
 import subprocess
@@ -10,7 +8,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -51,10 +49,10 @@ class Run:
         """Whether nothing is left to do; a run that was handed on without its network can have no report any more."""
         return self.finished and (self.report_file.is_file() or not self.model_file.is_file())
 
-    @staticmethod
-    def create(path: Path, config: Config) -> Run:
+    @classmethod
+    def create(cls, path: Path, config: Config) -> Self:
         """Start a run folder; one that already holds a run is refused."""
-        run = Run(path)
+        run = cls(path)
         if run.config_file.exists():
             raise ConfigError(f"{path} already holds a run; resume it with --resume {path}, or choose another --out")
         _make(path / "checkpoints")
@@ -63,10 +61,10 @@ class Run:
         write_text(run.config_file, config.to_yaml(of_other_tasks(config)))
         return run
 
-    @staticmethod
-    def open(path: Path) -> tuple[Run, Config]:
+    @classmethod
+    def open(cls, path: Path) -> tuple[Self, Config]:
         """An existing run and its configuration."""
-        run = Run(path)
+        run = cls(path)
         if not run.config_file.is_file():
             raise ConfigError(
                 f"{path}: holds no run (there is no config.yaml); name the folder of a run"
@@ -116,7 +114,6 @@ class Run:
             stream.writelines((json.dumps(row) + "\n").encode() for row in rows)
 
     def append_metrics(self, row: dict[str, Any]) -> None:
-        """Add one epoch's line."""
         with self.metrics_file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")
 
@@ -155,12 +152,13 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
 
 def environment() -> dict[str, Any]:
     """The exact versions, commit and machine that a result came from."""
-    packages = {name: version(name) for name in PACKAGES}
+    gpu = torch.cuda.is_available()
+    processor = torch.cuda.get_device_name() if gpu else f"{torch.get_num_threads()} threads"
     return {
-        "packages": packages,
+        "packages": {name: version(name) for name in PACKAGES},
         "python": sys.version.split()[0],
         "commit": git_commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
+        "machine": f"{platform.system()} {platform.machine()}, {processor}",
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
 
@@ -180,17 +178,8 @@ def git_commit() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=10
-    )
+    done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()
-
-
-def _processor() -> str:
-
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    return f"{torch.get_num_threads()} threads"
 
 
 def check_same_settings(folder: Path, wanted: Config, may_differ: Container[str]) -> None:

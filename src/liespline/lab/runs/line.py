@@ -1,7 +1,5 @@
 """A run as one line of JSON: what is kept of it beside the code when its folder is gone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

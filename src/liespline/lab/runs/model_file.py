@@ -1,7 +1,5 @@
 """The file of a trained network: whole or absent, checked when read, never unpickled."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What version 0.2 wrote: model files whose widths followed from their task, and results with other names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A trained network without what is its machine's own, as it goes to others: its settings, its command, its numbers."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import asdict, replace
@@ -40,16 +38,12 @@ def command(config: Config) -> str:
         value = config[name]
         if value == usual[name] or value is None or name in ELSEWHERE:
             continue
-        text = written(value) if name in PRODUCTS else _plain(value)
+        text = written(value, "x" if name in PRODUCTS else ",")
         if one.advanced:
             words += ["--set", f"{name}={text}"]
         else:
             words += [one.option] if value is True else [one.option, text]
     return shlex.join(words)
-
-
-def _plain(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def write_folder(

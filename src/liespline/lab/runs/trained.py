@@ -1,7 +1,5 @@
 """A trained network in one file, and back from the file to a network ready for use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from ...models.pretrained import Saved
 from ...nn import Ensemble, GridAverage
 from ..data import DataError, as_float
 from ..data.arrays import Array
+from ..data.files import size_words
 from ..data.pictures import scaled, scaling
 from ..data.samples import ValueRange
 from ..networks import Signature, build, multiple_of
@@ -51,8 +50,7 @@ class Trained(Saved):
         if images.ndim != len(wanted) + 1 or images.shape[1] != wanted[0]:
             raise ValueError(f"images have shape {tuple(images.shape)}; this network was trained on (B, {wanted})")
         dtype = next(self.network.parameters()).dtype
-        outputs: Tensor = self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
-        return outputs
+        return self.network((images if images.is_floating_point() else as_float(images)).to(dtype))
 
     def prepared(self, pixels: Array) -> Array:
         """An image (H, W) or (H, W, 3) as training brought it to the network: scaled to its size, or its middle."""
@@ -111,11 +109,7 @@ class Trained(Saved):
         """How far the network sees; None if that is too far for tiles of this side."""
         if side not in self._halos:
             channels, d = self.signature.in_channels, len(self.signature.space)
-            multiple = multiple_of(self.config.network)
-            try:
-                self._halos[side] = halo_of(self.network, channels, d, multiple, side * 3 // 8)
-            except ValueError:
-                self._halos[side] = None
+            self._halos[side] = halo_of(self.network, channels, d, multiple_of(self.config.network), side * 3 // 8)
         return self._halos[side]
 
     @property
@@ -129,7 +123,8 @@ class Trained(Saved):
         wanted = self.signature.space
         if tuple(space) == wanted:
             return
-        said = f"{where}: is {_size(space)}; the network was trained on {_size(wanted)}"
+        own, usual = (size_words(sides) + " pixels" * (len(sides) == 2) for sides in (space, wanted))
+        said = f"{where}: is {own}; the network was trained on {usual}"
         if len(space) != len(wanted):
             raise DataError(said)
         if not any_size and self.signature.kind in ONE_OUTPUT:
@@ -161,11 +156,6 @@ class Trained(Saved):
     def _about(self, name: str) -> tuple[str, str, dict[str, str]]:
         scores = dict(rows_of(self.results)) if self.results else {}
         return f"liespline.load({name!r})", f"`{command(self.config)}`", scores
-
-
-def _size(space: tuple[int, ...]) -> str:
-    """Width by height for images, as people say it."""
-    return "×".join(map(str, reversed(space))) + " pixels" if len(space) == 2 else "×".join(map(str, space))
 
 
 def ready(network: nn.Module, config: Config, signature: Signature, metric: str | None) -> Trained:

@@ -1,7 +1,5 @@
 """Where a trained network lies: in the folder of a run or its file, in the zoo inside liespline, or on the Hub."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ...models.pretrained import folder_of

@@ -45,20 +45,17 @@ class Config:
     """The folder that the task's module was imported from."""
     data: str | None = setting(None, "Folder or file with the task's data.", LATER, metavar="PATH")
     size: Size = setting(
-        None, "Side that images are scaled to; of the box around a volume.", SPECIAL,
-        metavar="N|NxNxN",
-    )  # fmt: skip
+        None, "Side that images are scaled to; of the box around a volume.", SPECIAL, metavar="N|NxNxN"
+    )
     labels: str | None = setting(
-        None, "CSV table: file, label(s), optionally split and group.", SPECIAL,
-        LATER, metavar="FILE",
-    )  # fmt: skip
+        None, "CSV table: file, label(s), optionally split and group.", SPECIAL, LATER, metavar="FILE"
+    )
     label_type: Literal["classes", "tags", "numbers"] | None = setting(
         None, "What the labels are, if unclear.", SPECIAL
     )
     folds: int | None = setting(
-        None, "K-fold cross-validation: each part of the data tests once.", SPECIAL, ge=3, le=100,
-        metavar="K",
-    )  # fmt: skip
+        None, "K-fold cross-validation: each part of the data tests once.", SPECIAL, ge=3, le=100, metavar="K"
+    )
     fold: int | None = setting(
         None, "Train only the run that tests on this part, counted from 1.", SPECIAL, ADVANCED, ge=1, le=100
     )
@@ -66,9 +63,8 @@ class Config:
         None, "Side of the patches in samples; 96 for images, 32 for volumes.", SPECIAL, ge=4, le=4096, metavar="N"
     )
     intensity_range: Interval = setting(
-        None, "Intensities that become 0 to 1; else normalised per volume.",
-        SPECIAL, metavar="LOW,HIGH",
-    )  # fmt: skip
+        None, "Intensities that become 0 to 1; else normalised per volume.", SPECIAL, metavar="LOW,HIGH"
+    )
     spacing: Number | None = setting(
         None, "Side in mm that voxels are resampled to; else about as stored.", SPECIAL, gt=0,
         allow_inf_nan=False, metavar="MM",
@@ -164,8 +160,7 @@ class Config:
                 del part[name]
             elif isinstance(part[name], tuple):
                 part[name] = written(part[name]) if name in PRODUCTS else list(part[name])
-        text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-        return text
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
     @staticmethod
     def from_yaml(text: str, where: str, defaults: Defaults | None = None) -> Config:

@@ -1,13 +1,11 @@
 """What makes a class of settings: fields with their marks, limits and kinds of values, checked by pydantic."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
@@ -78,12 +76,12 @@ class Setting:
     advanced: bool
     later: bool
 
-    @staticmethod
-    def of(name: str, part: str, field: FieldInfo) -> Setting:
+    @classmethod
+    def of(cls, name: str, part: str, field: FieldInfo) -> Self:
         """Read it off the field."""
         extra: Any = field.json_schema_extra
         marks, kind = extra["marks"], _bare(field.annotation)
-        return Setting(
+        return cls(
             name, part, str(field.description), field.default, kind if kind in (int, float, bool) else str,
             choices(field), extra["metavar"], SPECIAL in marks, ADVANCED in marks, LATER in marks,
         )  # fmt: skip
@@ -182,32 +180,18 @@ def _stages(value: object) -> object:
 
 
 Number = Annotated[float, BeforeValidator(_number)]
-
-
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[Share | tuple[Share, ...], BeforeValidator(_shares)]
 """From 0 to 1, for all axes of a group or one per axis."""
-
-
 Counts = Annotated[Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | tuple[int, ...], BeforeValidator(_counts)]
 """How many elements of a group: a whole number, or of a product one per factor."""
-
-
 Sides = Annotated[int | tuple[int, int, int], BeforeValidator(_size)]
 """One side, or three of a volume."""
-
-
 Size = Annotated[int | tuple[int, int, int] | None, BeforeValidator(_size)]
 """The same, or none."""
-
-
 Interval = Annotated[tuple[float, float] | None, BeforeValidator(_interval)]
-
-
 Stages = Annotated[str | None, BeforeValidator(_stages)]
 """From which stages on a network is restricted, and to what: `2=so2,4=none`."""
-
-
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=8192)], ...], BeforeValidator(_widths)]
 
 
@@ -216,6 +200,6 @@ def total(counts: int | tuple[int, ...]) -> int:
     return counts if isinstance(counts, int) else math.prod(counts)
 
 
-def written(counts: int | tuple[int, ...]) -> str:
-    """As on the command line: `8`, `8x4`."""
-    return str(counts) if isinstance(counts, int) else "x".join(map(str, counts))
+def written(value: object, between: str = "x") -> str:
+    """As on the command line: `8`, `8x4`; with other words between."""
+    return between.join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,7 +1,5 @@
 """Configurations of earlier versions, brought to the words of this one: the only place that knows both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,72 +25,52 @@ def translated(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     What a run of an earlier version wrote is translated. A file by hand needs no format: its words are today's, and
     one that was renamed is refused with its new name.
     """
-    values = dict(values)
+    parts = {name: dict(own) for name in ("network", "training") if isinstance(own := values.get(name), dict)}
+    values, network, training = {**values, **parts}, parts.get("network", {}), parts.get("training", {})
     found = values.pop("format", None)
-    network, training = values.get("network"), values.get("training")
-    if isinstance(training, dict):
-        training = values["training"] = {name: value for name, value in training.items() if name not in renamed.GONE}
-    if found is None and isinstance(training, dict) and training.keys() >= _BY_A_RUN:
+    for name in renamed.GONE:
+        training.pop(name, None)
+    if found is None and training.keys() >= _BY_A_RUN:
         found = 1
     if found not in (None, *range(1, FORMAT + 1)) or isinstance(found, bool):
         raise ConfigError(f"{where}: is of format {shown(found)}; this version reads up to {FORMAT}: update it")
     if found == 1:
-        if isinstance(network, dict):
-            values["network"] = _elements_counted(network)
-        if isinstance(training, dict) and isinstance(name := training.get("augment"), str):
-            values["training"] = training | {"augment": _AUGMENT_OF_RUNS.get(name, name)}
-    if found is not None and isinstance(training, dict):  # what runs of before that did not say so did
-        values["training"] = {"smoothness": 0.0, "bandwidth": 0.0, **values["training"]}
+        _count_elements(network)
+        if isinstance(words := training.get("augment"), str):
+            training["augment"] = _AUGMENT_OF_RUNS.get(words, words)
     earlier = found is not None and found < FORMAT
-    if earlier:
-        values = _renamed(values)
-        for part in ("network", "training"):
-            if isinstance(values.get(part), dict):
-                values[part] = _renamed(values[part])
-    else:
-        _refuse_old_words(values, where)
-    return _of_a_version(_placed(values), earlier)
-
-
-def _renamed(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of one part by their names and values of today."""
-    named = {renamed.SETTINGS.get(name, name): value for name, value in part.items()}
-    for name in named.keys() & renamed.VALUES.keys():
-        if isinstance(named[name], (str, bool)):
-            named[name] = renamed.VALUES[name].get(named[name], named[name])
-    return named
-
-
-def _refuse_old_words(values: Mapping[str, Any], where: str) -> None:
-    for part in (values, values.get("network"), values.get("training")):
-        for name in part if isinstance(part, Mapping) else ():
-            if name in renamed.SETTINGS:
+    if found is not None and "training" in parts:  # what runs did that did not say so yet
+        training.setdefault("smoothness", 0.0)
+        training.setdefault("bandwidth", 0.0)
+    for part in (values, network, training):
+        for name in [name for name in part if name in renamed.SETTINGS]:
+            if not earlier:
                 raise ConfigError(f"{where}: {name!r} is called {renamed.SETTINGS[name]!r} now")
+            part[renamed.SETTINGS[name]] = part.pop(name)
+        for name in part.keys() & renamed.VALUES.keys() if earlier else ():
+            if isinstance(part[name], str | bool):
+                part[name] = renamed.VALUES[name].get(part[name], part[name])
+    task = str(values.get("task"))
+    if values.get("network") is None or "network" in parts:
+        _complete(network, task, earlier)
+        values |= {"network": network} if network else {}
+    if task in renamed.TASKS:
+        values["task"] = renamed.TASKS[task]
+    return values
 
 
-def _placed(values: dict[str, Any]) -> dict[str, Any]:
-    """With the network that the task had, and the task where it is now."""
-    task, network = str(values.get("task")), values.get("network")
-    if task in NETWORKS and (network is None or (isinstance(network, dict) and "architecture" not in network)):
-        words = dict(network or {})
-        if words.get("network", "classifier") == "classifier":
-            values = {**values, "network": {**words, "network": NETWORKS[task]}}
-    return {**values, "task": renamed.TASKS[task]} if task in renamed.TASKS else values
-
-
-def _of_a_version(values: dict[str, Any], earlier: bool) -> dict[str, Any]:
-    """With the version of the network where a file of before named none; the paper's are the same in all."""
-    network = values.get("network")
-    network = dict(network) if isinstance(network, dict) else {}
+def _complete(network: dict[str, Any], task: str, earlier: bool) -> None:
+    """Say which network the task had, and its version where a file of before named none; the paper's have one only."""
+    if task in NETWORKS and "architecture" not in network and network.get("network", "classifier") == "classifier":
+        network["network"] = NETWORKS[task]
     if earlier:
         network.setdefault("architecture", 1)
     if network.get("architecture") == 1 and network.get("network") in UNCHANGED:
         del network["architecture"]
-    return {**values, "network": network} if network else values
 
 
-def _elements_counted(network: Mapping[str, Any]) -> dict[str, Any]:
+def _count_elements(network: dict[str, Any]) -> None:
     """Of O(2), rotations were counted, and all of them came reflected too."""
-    doubled = ["n_h", *(["n_k"] if network.get("kernel") in ("dense", "atrous") else [])]
-    counted = [name for name in doubled if network.get("group") == "o2" and type(network.get(name)) is int]
-    return {**network, **{name: 2 * network[name] for name in counted}}
+    for name in ("n_h", *(["n_k"] if network.get("kernel") in ("dense", "atrous") else [])):
+        if network.get("group") == "o2" and type(network.get(name)) is int:
+            network[name] *= 2

@@ -1,8 +1,6 @@
 """Which network, and how it is trained. A new setting is one line: default, meaning, limits, where it applies."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -97,9 +95,8 @@ class Network:
         SPECIAL, ADVANCED,
     )  # fmt: skip
     tta_grids: int = setting(
-        1, "Average predictions over N offsets of the grid: N times slower.",
-        SPECIAL, ge=1, le=16, metavar="N",
-    )  # fmt: skip
+        1, "Average predictions over N offsets of the grid: N times slower.", SPECIAL, ge=1, le=16, metavar="N"
+    )
     ensemble: int = setting(
         1, "Train so many networks side by side and average their predictions; parameters are counted over all.",
         ADVANCED, ge=1, le=16,
@@ -113,7 +110,7 @@ class Network:
         return {int(stage): group for stage, group in pairs}
 
     @model_validator(mode="after")
-    def _few_enough(self) -> Network:
+    def _few_enough(self) -> Self:
         basis = self.basis or self.elements
         if total(self.elements) ** 2 * total(basis) > MOST_PAIRS:
             raise ConfigError(
@@ -132,7 +129,7 @@ class Training:
         "spectral-adamw", "Optimiser; spectral-adamw: AdamW in the modes of the splines."
     )
     smoothness: Number = setting(
-        0.25, "Of spectral-adamw: steps of each mode in proportion to its norm to the power 2s, from 0 for equal steps.",
+        0.25, "Of spectral-adamw: steps of a mode in proportion to its norm to the power 2s; 0: equal steps.",
         ADVANCED, ge=0, le=1,
     )  # fmt: skip
     bandwidth: Number = setting(
@@ -189,7 +186,7 @@ class Training:
     )
 
     @model_validator(mode="after")
-    def _shared_equally(self) -> Training:
+    def _shared_equally(self) -> Self:
         if self.batch_size % (self.devices * self.nodes):
             raise ConfigError(
                 f"batch_size = {self.batch_size} cannot be shared equally by {self.nodes} × {self.devices} devices; "

@@ -1,7 +1,5 @@
 """What settings, their values and tasks were called in earlier versions, and what they are called now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 SETTINGS = {

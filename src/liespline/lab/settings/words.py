@@ -1,7 +1,5 @@
 """The message about a wrong setting: one sentence that names it, repeats it, and says what would be right."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args

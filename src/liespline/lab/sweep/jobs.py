@@ -1,14 +1,11 @@
 """Commands carried out side by side, by an engine: processes of this machine, a Ray cluster, or Slurm."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..settings import ConfigError, one_of
 
@@ -18,8 +15,7 @@ NEEDED = {"processes": None, "ray": "ray", "slurm": "submitit"}
 POLL = 0.2  # seconds between two looks
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """`liespline WORDS`, started in the folder that we are in; a folder for logs, and the cores and GPUs it needs."""
 
     name: str

@@ -1,11 +1,8 @@
 """The runs of a sweep: which there are, which are left to do, who does them, and the file of their results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..data import DataError
 from ..runs.folder import Run, check_same_settings, differing
@@ -20,8 +17,7 @@ MAY_DIFFER = [name for name, setting in SETTINGS.items() if setting.later and na
 """What a sweep that is resumed may change: where data are, and what the machine is like."""
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """One run of a sweep: its name and seed, what it is, and where it goes."""
 
     name: str
@@ -86,8 +82,7 @@ def begun(entry: Planned, report: Report) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(NamedTuple):
     """Where the runs of a study are kept, and whether those of a source with uncommitted changes are."""
 
     path: Path

@@ -1,7 +1,5 @@
 """Jobs as processes of this machine: the default."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -54,7 +52,6 @@ class Process:
 
 
 def submit(job: Job) -> Process:
-    """Begin a job."""
     return Process(job.words)
 
 

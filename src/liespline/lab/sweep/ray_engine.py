@@ -1,7 +1,5 @@
 """Jobs on a Ray cluster: `ray start` makes one of any machines, and RAY_ADDRESS says where it is."""
 
-from __future__ import annotations
-
 import logging
 import os
 from typing import Any
@@ -19,16 +17,13 @@ class Task:
         self.reference = reference
 
     def done(self) -> bool:
-        """Whether it has come to an end."""
         return bool(ray.wait([self.reference], num_returns=1, timeout=0)[0])
 
     def result(self) -> str | None:
         """What went wrong with it, if anything; an error if its machine went away, and the second one too."""
-        problem: str | None = ray.get(self.reference)
-        return problem
+        return ray.get(self.reference)
 
     def cancel(self) -> None:
-        """Take it back."""
         ray.cancel(self.reference)
 
 

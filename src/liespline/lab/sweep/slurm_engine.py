@@ -1,7 +1,5 @@
 """Jobs of Slurm, one each, through submitit; SBATCH_PARTITION, SBATCH_TIMELIMIT and the like apply."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,10 +1,7 @@
 """Which symmetries data have, with two controls, and what that means for a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,8 +24,7 @@ WEAK, ALIKE = 0.1, 0.5
 _READ_AT_ONCE = 64
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """What the pose network found: in the data, in the data rotated and reflected at random, in these with a ramp."""
 
     images: int
@@ -55,7 +51,7 @@ class Findings:
         """All of it for programs."""
         shares = {name: getattr(self, name)._asdict() for name in ("pose", "at_random", "with_ramp")}
         found = [{"name": e.name, "told": e.told._asdict(), "p": e.p, "seen": e.seen} for e in self.elements]
-        return asdict(self) | shares | {"elements": found, "sentence": self.sentence}
+        return self._asdict() | shares | {"elements": found, "sentence": self.sentence}
 
 
 def look(train: Split, held_out: Sequence[Split], say: Callable[[str], None] = lambda text: None) -> Findings:

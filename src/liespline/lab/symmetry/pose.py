@@ -1,7 +1,5 @@
 """A small network that is trained to say by which transformation an image was transformed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

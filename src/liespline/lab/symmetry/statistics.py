@@ -1,7 +1,5 @@
 """How surely a pose network tells transformed images from those as they are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +20,6 @@ class Share(NamedTuple):
 
     @property
     def words(self) -> str:
-        """In percent."""
         return f"{100 * self.value:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 

@@ -1,7 +1,5 @@
 """The transformations of a square or a cube that interpolate nothing: only the data can tell them apart."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cached_property

@@ -31,8 +31,7 @@ def find_task(task: str | Config, root: str | None = None) -> Task:
 
         return find_outside(word, root, files=files)
     one_of("task", word, [*DEFAULTS, OWN])
-    found: Task = importlib.import_module(f".{word}", __package__).TASK
-    return found
+    return importlib.import_module(f".{word}", __package__).TASK
 
 
 def of_other_tasks(config: Config) -> list[str]:

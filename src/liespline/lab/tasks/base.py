@@ -1,7 +1,5 @@
 """What every task consists of, and what users' own data have in common: nobody knew their sizes beforehand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from torch import nn
 
 from ..._check import sizes
 from ...models.resnet import WIDTHS
+from ...models.widths import known
 from ...nn.resample import kept
 from ..data import Split, as_float
 from ..data.augment import Augmentation, words_of
@@ -50,13 +49,10 @@ def named_splits(given: tuple[str, ...] | None) -> tuple[str, ...]:
 
 def resnet_widths(network: Network, space: tuple[int, ...]) -> tuple[int, ...]:
     """The default widths of a ResNet, two for each stage; no stages at which an image would be less than a window."""
-    widths = WIDTHS[network.architecture]
+    widths = WIDTHS[known(network.architecture)]
     if network.architecture > 1:
-        stages, window = (
-            range(1, len(widths) // 2),
-            max(sizes("network", "kernel_size", network.kernel_size, len(space))),
-        )
-        room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in stages)
+        window = max(sizes("network", "kernel_size", network.kernel_size, len(space)))
+        room = sum(kept(min(space), 2 ** (stage + 1)) >= window for stage in range(1, len(widths) // 2))
         widths = widths[: 2 * (1 + room)]
     return widths
 

@@ -1,10 +1,9 @@
 """Scores of every class, tag or number, and their means over those that have one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
+from scipy.stats import rankdata
 from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
@@ -18,13 +17,9 @@ def areas(output: Tensor, target: Tensor) -> Tensor:
 
     A = (Σ r_i − m(m + 1)/2) / (m n) with the ranks r_i of the m positives among n negatives, ties sharing theirs.
     """
-    found = []
-    for values, truth in zip(output.T, target.T.bool(), strict=True):
-        _, place, count = values.unique(return_inverse=True, return_counts=True)
-        ranks = (count.cumsum(0) - (count - 1) / 2).double()[place]
-        m, n = int(truth.sum()), int((~truth).sum())
-        found.append((ranks[truth].sum() - m * (m + 1) / 2) / (m * n) if m and n else ranks.new_tensor(torch.nan))
-    return torch.stack(found)
+    ranks, truth = torch.from_numpy(rankdata(output.numpy(), axis=0)), target.bool()
+    m, n = truth.sum(0), (~truth).sum(0)
+    return ((ranks * truth).sum(0) - m * (m + 1) / 2) / (m * n)
 
 
 def areas_of_classes(output: Tensor, target: Tensor) -> Tensor:
@@ -69,12 +64,10 @@ class MeanOver(Metric):
         self.add_state("targets", [], dist_reduce_fx="cat")
 
     def update(self, output: Tensor, target: Tensor) -> None:
-        """Keep a batch."""
         self.outputs.append(output.detach().float())
         self.targets.append(target)
 
     def compute(self) -> Tensor:
-        """The mean."""
         each = self.score(dim_zero_cat(self.outputs).cpu(), dim_zero_cat(self.targets).cpu())
         return each.nanmean().float().to(self.device)
 
@@ -93,12 +86,10 @@ class MeanShare(Metric):
         self.add_state("total", torch.zeros(shares, dtype=torch.long), dist_reduce_fx="sum")
 
     def update(self, output: Tensor, target: Tensor) -> None:
-        """Count a batch."""
         right, total = self.count(output, target)
         self.right += right
         self.total += total
 
     def compute(self) -> Tensor:
-        """The mean."""
         there = self.total > 0
         return (self.right[there] / self.total[there]).mean()

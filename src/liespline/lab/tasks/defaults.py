@@ -39,19 +39,13 @@ DEFAULTS = {
         bandwidth=0.5,
     ),
     "segment": Config("segment").updated(
-        network="unet",
-        elements=8,
-        kernel="local",
-        widths=(8, 12, 16, 24),
-        epochs=30,
-        batch_size=8,
-        lr=0.004,
+        network="unet", elements=8, kernel="local", widths=(8, 12, 16, 24), epochs=30, batch_size=8, lr=0.004,
         augment="intensity",
     ),
     "landmarks": Config("landmarks").updated(
         network="celeba", group="scale", elements=3, basis=1, kernel="local", epochs=40, batch_size=8, lr=0.004
     ),
-}
+}  # fmt: skip
 
 
 def takers(setting: str) -> list[str]:

@@ -4,8 +4,4 @@ from ..data import digits
 from .base import Task
 from .defaults import DEFAULTS, OPTIONS
 
-TASK = Task(
-    defaults=DEFAULTS["digits"],
-    load_split=lambda config, split: digits.load(split),
-    options=OPTIONS["digits"],
-)
+TASK = Task(defaults=DEFAULTS["digits"], load_split=lambda config, split: digits.load(split), options=OPTIONS["digits"])

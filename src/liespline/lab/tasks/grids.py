@@ -1,7 +1,5 @@
 """From the words of a configuration to the elements of a group."""
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -116,12 +114,9 @@ def elements(network: Network) -> tuple[int, ...]:
     group, n_h = network.group, network.elements
     words, count = FACTORS.get(group, ("", 1))
     counts = n_h if isinstance(n_h, tuple) else (n_h,)
-    if len(counts) != count and words:
-        raise ConfigError(f"elements = {written(n_h)}: {group} takes {words}")
     if len(counts) != count:
-        raise ConfigError(
-            f"elements = {written(n_h)}: {group} takes one number, such as {counts[0]}; several are for sim2 and gl2"
-        )
+        right = words or f"one number, such as {counts[0]}; several are for sim2 and gl2"
+        raise ConfigError(f"elements = {written(n_h)}: {group} takes {right}")
     if group in ("o2", "o3", "axial-o2"):
         _require_even("elements", counts[0], group)
     return counts

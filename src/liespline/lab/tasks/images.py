@@ -1,17 +1,15 @@
 """One's own images: one folder per class, such folders in train, valid and test, or any folder with a table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from ..data.arrays import Array
-from ..data.files import DataError, collected, some
+from ..data.files import DataError, collected, size_words, some
 from ..data.listing import Samples, list_classes
 from ..data.pictures import SUFFIXES, in_16_bits, read_picture, scaled, strict_pillow
 from ..data.split import ALL, Split
@@ -33,10 +31,10 @@ class Kind(NamedTuple):
     channels: int
     dtype: str
 
-    @staticmethod
-    def of(image: Array) -> Kind:
+    @classmethod
+    def of(cls, image: Array) -> Self:
         """The kind of an image (H, W, C)."""
-        return Kind((image.shape[0], image.shape[1]), image.shape[2], image.dtype.name)
+        return cls((image.shape[0], image.shape[1]), image.shape[2], image.dtype.name)
 
     @property
     def alike(self) -> tuple[int, str]:
@@ -94,7 +92,7 @@ def load_points(path: Path, labels: Path, split: str, *, fold: int = 0, folds: i
     inside = ((found.targets > -1) & (found.targets < found.targets.new_tensor(found.space))).flatten(1).all(1)
     if not inside.all():
         outside = [name for name, good in zip(found.names, inside, strict=True) if not good]
-        size = "×".join(map(str, reversed(found.space)))
+        size = size_words(found.space)
         raise DataError([f"{labels}: {name} has a point outside the image of {size}" for name in outside])
     return found
 
@@ -166,7 +164,6 @@ def _unlike(kinds: Mapping[Path, Kind]) -> list[str]:
 
 
 def of_folder(config: Config, split: str) -> Split:
-    """A split of the folder."""
     if isinstance(config.size, tuple):
         raise ConfigError(f"size = {written(config.size)}: images become squares; give one number")
     return load(Path(str(config.data)), split, config.size, kind=config.label_type, **table_and_fold(config))

@@ -1,11 +1,10 @@
 """One's own landmarks: the paper's CelebA network and metric on any folder with a table of points."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..data import DataError, Split
 from ..data.augment import Augmentation, Zoom
+from ..data.files import size_words
 from ..settings import Config, ConfigError
 from .base import Task, table_and_fold
 from .defaults import DEFAULTS, OPTIONS
@@ -13,13 +12,11 @@ from .images import load_points
 
 
 def load(config: Config, split: str) -> Split:
-    """A split of the folder, or all of it."""
     if config.labels is None:
         raise ConfigError("task landmarks needs --labels: a table with the columns file, NAME_row, NAME_column, …")
     found = load_points(Path(str(config.data)), split=split, **table_and_fold(config))
     if any(side % 2 for side in found.space):
-        size = "×".join(map(str, reversed(found.space)))
-        raise DataError(f"{config.data}: images of {size}; the network halves them: take even sides")
+        raise DataError(f"{config.data}: images of {size_words(found.space)}; the network halves them: take even sides")
     return found
 
 

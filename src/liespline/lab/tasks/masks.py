@@ -1,7 +1,5 @@
 """What a segmentation is trained for and scored by: Dice with cross-entropy, and per class Dice, IoU, sensitivity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -24,8 +22,7 @@ def soft_dice(logits: Tensor, target: Tensor, classes: Sequence[int]) -> Tensor:
     shares = logits.softmax(1).movedim(1, -1)[seen]  # (voxels, K)
     truth = nn.functional.one_hot(target[seen].long(), logits.shape[1]).to(shares)
     both, either = (shares * truth).sum(0), shares.sum(0) + truth.sum(0)
-    dice: Tensor = ((2 * both + SMOOTH) / (either + SMOOTH))[list(classes)]
-    return dice
+    return ((2 * both + SMOOTH) / (either + SMOOTH))[list(classes)]
 
 
 def confusions(found: Tensor, truth: Tensor, classes: int, inside: Tensor | None = None) -> Tensor:
@@ -45,8 +42,7 @@ def dice(table: Tensor) -> Tensor:
     NaN for a class that is neither there nor predicted.
     """
     table = table.double()
-    score: Tensor = 2 * table.diagonal(dim1=-2, dim2=-1) / (table.sum(-1) + table.sum(-2))
-    return score
+    return 2 * table.diagonal(dim1=-2, dim2=-1) / (table.sum(-1) + table.sum(-2))
 
 
 class MaskScores(Metric):
@@ -68,7 +64,6 @@ class MaskScores(Metric):
         self.table += confusions(found, target, len(self.names)).to(self.table.device)
 
     def compute(self) -> Tensor:
-        """The mean Dice."""
         return dice(self.table)[1:].nanmean().nan_to_num(1.0).float()
 
     def per_class(self) -> dict[str, float]:

@@ -1,7 +1,5 @@
 """What a network is trained for: its loss, its scores, and the checkpoint metric; of classes, tags, numbers, points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch

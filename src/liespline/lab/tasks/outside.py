@@ -1,7 +1,5 @@
 """Tasks of other packages and files: `module:NAME` and `FILE.py:NAME`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

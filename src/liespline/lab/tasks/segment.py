@@ -1,7 +1,5 @@
 """One's own images or volumes with masks, split by folders, by a table or by name: which class is each pixel of?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -90,7 +88,6 @@ def _remarks(items: MaskStore, reading: Reading) -> Sequence[str]:
 
 
 def load(config: Config, split: str) -> MaskSplit:
-    """A split of the folder, or all of it."""
     reading = Reading(config.intensity_range, config.spacing)
     found = load_pairs(Path(str(config.data)), split, reading, patch=config.patch, **table_and_fold(config))
     multiple = multiple_of(config.network)

@@ -1,7 +1,5 @@
 """One's own volumes: scans in one folder per class or with a table, or one file in MedMNIST's layout."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -22,10 +22,8 @@ class Held:
     def __init__(self, values: Array, place: Mapping[int, tuple[Any, ...]]) -> None:
         self.values, self.place = values, place
         self.shape: tuple[int, int, int] = (values.shape[0], values.shape[1], values.shape[2])
-        self.dtype: np.dtype[Any] = values.dtype
 
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
-        """The samples of a window inside the image."""
         return self.values[:, top:bottom, left:right]
 
 

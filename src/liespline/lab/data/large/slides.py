@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..files import DataError
+from ..files import DataError, decoding
 
 SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide")
 
@@ -18,16 +18,13 @@ def open_slide(path: Path) -> Any:
         import openslide
     except ImportError as error:
         raise DataError(f"{path}: is a slide; to read it: pip install 'liespline[slides]'") from error
-    try:
+    with decoding(path, "cannot be read as a slide", "fetch it again"):
         return openslide.OpenSlide(path)
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as a slide ({error}); fetch it again") from error
 
 
 class SlideWindows:
     """One level of a slide as an RGB image (3, H, W)."""
 
-    dtype: np.dtype[Any] = np.dtype(np.uint8)
     place: Mapping[int, tuple[Any, ...]] = {}
 
     def __init__(self, path: Path, slide: Any, level: int = 0) -> None:
@@ -41,12 +38,9 @@ class SlideWindows:
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
         """The samples (3, bottom − top, right − left), white where the scanner saw nothing."""
         factor = self._slide.level_downsamples[self._level]
-        try:
-            region = self._slide.read_region(
-                (round(left * factor), round(top * factor)), self._level, (right - left, bottom - top)
-            )
-        except Exception as error:
-            raise DataError(f"{self.path}, rows {top} to {bottom}: cannot be read ({error}); fetch it again") from error
+        start, size = (round(left * factor), round(top * factor)), (right - left, bottom - top)
+        with decoding(f"{self.path}, rows {top} to {bottom}", "cannot be read", "fetch it again"):
+            region = self._slide.read_region(start, self._level, size)
         rgba = np.asarray(region).astype(np.uint16)
         colour, opaque = rgba[..., :3], rgba[..., 3:]
         over_white = (colour * opaque + 255 * (255 - opaque) + 127) // 255

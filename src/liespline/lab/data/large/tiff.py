@@ -12,7 +12,7 @@ import tifffile
 
 from ..arrays import Array
 from ..channels import ORIENTATION
-from ..files import DataError
+from ..files import DataError, decoding
 
 KEPT_BYTES = 1 << 26  # decoded tiles kept for the next window
 MOST_SEGMENT = 1 << 28  # a file of larger pieces cannot be read in constant memory
@@ -22,15 +22,12 @@ PLACE = (33550, 33922, 34264, 34735, 34736, 34737, 42113)
 
 def open_tiff(path: Path) -> tifffile.TiffFile:
     """The file, of which only the headers have been read."""
-    try:
-        with ExitStack() as failed:
-            file = failed.enter_context(tifffile.TiffFile(path))
-            if not file.series:
-                raise ValueError("there is no image in it")
-            failed.pop_all()
-            return file
-    except Exception as error:  # tifffile raises almost anything on damaged files
-        raise DataError(f"{path}: cannot be read as TIFF ({error}); fetch it again") from error
+    with decoding(path, "cannot be read as TIFF", "fetch it again"), ExitStack() as failed:
+        file = failed.enter_context(tifffile.TiffFile(path))
+        if not file.series:
+            raise ValueError("there is no image in it")
+        failed.pop_all()
+        return file
 
 
 class TiffWindows:
@@ -93,9 +90,6 @@ class TiffWindows:
 
     def read(self, top: int, left: int, bottom: int, right: int) -> Array:
         """The samples (C, bottom − top, right − left) of a window inside the image."""
-        _, height, width = self.shape
-        if not (0 <= top < bottom <= height and 0 <= left < right <= width):
-            raise ValueError(f"window {(top, left, bottom, right)} is not inside the image of {height}×{width}")
         out = np.zeros((self.shape[0], bottom - top, right - left), self.dtype)
         plane = 0
         for number, (page, planes) in enumerate(zip(self._pages, self._planes, strict=True)):
@@ -129,15 +123,9 @@ class TiffWindows:
         """A tile (h, w, samples) of a page and where it begins: plane, row, column."""
         page = self._pages[number]
         offset, count = page.dataoffsets[index], page.databytecounts[index]
-        try:
+        with decoding(f"{self.path}, {self._name(page, index)}", "cannot be decoded", "fetch it again"):
             page.parent.filehandle.seek(offset)
             data = page.parent.filehandle.read(count) if count else None  # a tile left out by the writer holds nothing
             values, (sample, _, y, x, _), shape = page.decode(data, index, jpegtables=page.jpegtables)
-        except Exception as error:
-            if "imagecodecs" in str(error):
-                raise DataError(f"{self.path}: its compression needs: pip install 'liespline[slides]'") from error
-            raise DataError(
-                f"{self.path}, {self._name(page, index)}: cannot be decoded ({error}); fetch it again"
-            ) from error
         held = np.full(shape, page.nodata, self.dtype) if values is None else np.asarray(values).reshape(shape)
         return held[0], (sample, y, x)

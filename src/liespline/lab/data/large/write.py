@@ -46,8 +46,6 @@ class Bands:
 
     def finish(self, place: Mapping[int, tuple[Any, ...]], values: Array) -> None:
         """Write the tiled TIFF from the rows, whole or not at all, then drop the rows; `values` has one per class."""
-        if self.done != self.shape[0]:
-            raise ValueError(f"{self.path}: {self.done} of {self.shape[0]} rows are there")
         tags = [(code, kind, count, value, True) for code, (kind, count, value) in place.items()]
         with replaced(self.out) as part:
             tifffile.imwrite(

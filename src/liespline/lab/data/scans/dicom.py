@@ -7,7 +7,7 @@ import numpy as np
 import pydicom
 
 from ..arrays import Array
-from ..files import DataError
+from ..files import DataError, decoding
 from .nifti import upright
 from .reading import Scan
 
@@ -19,9 +19,7 @@ _UNEVEN = 0.02  # by how much of itself the distance of two slices may differ fr
 def slices(folder: Path) -> list[Path]:
     """The slices of a folder, by their suffix; files without one count too, as scanners write them."""
     files = sorted(entry for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
-    return [
-        file for file in files if file.suffix.lower() in SUFFIXES or (not file.suffix and pydicom.misc.is_dicom(file))
-    ]
+    return [one for one in files if one.suffix.lower() in SUFFIXES or (not one.suffix and pydicom.misc.is_dicom(one))]
 
 
 def read_dicom(folder: Path) -> Scan:
@@ -44,11 +42,9 @@ def read_dicom(folder: Path) -> Scan:
 
 
 def _read(file: Path) -> Any:
-    try:
+    with decoding(file, "cannot be read as DICOM", "fetch it again"):
         dataset = pydicom.dcmread(file)
         missing = [name for name in _NEEDED if name not in dataset]
-    except Exception as error:  # pydicom raises almost anything on damaged files
-        raise DataError(f"{file}: cannot be read as DICOM ({error}); fetch it again") from error
     if missing:
         raise DataError(f"{file}: does not state {', '.join(missing)}; a slice of a volume must")
     return dataset
@@ -86,13 +82,9 @@ def _slice_step(folder: Path, found: list[tuple[Path, Any]], along: Array) -> fl
 
 
 def _pixels(file: Path, dataset: Any) -> Array:
-    try:
+    advice = "if they are compressed: pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
+    with decoding(file, "its pixels cannot be read", advice):
         values: Array = np.asarray(dataset.pixel_array)
-    except Exception as error:
-        raise DataError(
-            f"{file}: its pixels cannot be read ({' '.join(str(error).split())[:160]}); "
-            "if they are compressed: pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
-        ) from error
     if values.ndim != 2:
         raise DataError(f"{file}: has pixels of shape {values.shape}; expected one grey slice")
     slope, shift = float(dataset.get("RescaleSlope", 1)), float(dataset.get("RescaleIntercept", 0))

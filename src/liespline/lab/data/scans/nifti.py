@@ -11,7 +11,7 @@ from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation
 from nibabel.spatialimages import SpatialImage
 
 from ..arrays import Array
-from ..files import DataError, replaced
+from ..files import DataError, decoding, replacing
 from .reading import Scan
 
 SUFFIXES = (".nii", ".nii.gz")
@@ -19,7 +19,7 @@ SUFFIXES = (".nii", ".nii.gz")
 
 def read_nifti(path: Path) -> Scan:
     """A volume (1, X, Y, Z), or (C, X, Y, Z) of a file whose fourth axis holds channels."""
-    try:
+    with decoding(path, "cannot be read as NIfTI", "it is damaged: fetch it again"):
         image: Any = nibabel.load(path)
         header, affine, shape = image.header, image.affine, image.shape
         if not (int(header["sform_code"]) or int(header["qform_code"])):
@@ -32,11 +32,6 @@ def read_nifti(path: Path) -> Scan:
         if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-12:
             raise DataError(f"{path}: its affine cannot be inverted; set it with the program that made the file")
         values = np.asarray(image.dataobj)
-    except DataError:
-        raise
-    except Exception as error:  # nibabel's readers raise almost anything on damaged files
-        said = " ".join(str(error).split())[:200]
-        raise DataError(f"{path}: cannot be read as NIfTI ({said}); it is damaged: fetch it again") from error
     if values.dtype.kind not in "iuf":
         raise DataError(f"{path}: has voxels of kind {values.dtype}; save it as whole numbers or float32")
     return upright(values, affine, header)
@@ -62,7 +57,7 @@ def write_nifti(path: Path, mask: Array, like: Scan) -> None:
     else:
         values = apply_orientation(mask, ornt_transform(axcodes2ornt(("R", "A", "S")), io_orientation(affine)))
     image = _image(np.ascontiguousarray(values), affine, like.header)
-    with replaced(path) as part, open(part, "wb") as stream:
+    with replacing(path) as stream:
         data = image.to_bytes()
         stream.write(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
 

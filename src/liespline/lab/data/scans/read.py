@@ -38,11 +38,8 @@ def _npz(path: Path) -> tuple[Array, Array]:
 
 def stem(path: Path) -> str:
     """The file's name without its suffix: `brain` for `brain.nii.gz`; a folder of slices has its own name."""
-    name = path.name
-    for suffix in (".nii.gz", path.suffix.lower()):
-        if suffix and name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return name
+    double = path.name.lower().endswith(".nii.gz")
+    return path.name[: -len(".nii.gz")] if double else path.stem
 
 
 def is_scan(path: Path) -> bool:

@@ -3,12 +3,10 @@
 So a rotation of the samples is one of the patient.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,7 +30,7 @@ class Scan:
     shape: tuple[int, ...] | None = None
     header: Any = None
 
-    def same_place(self, other: Scan) -> bool:
+    def same_place(self, other: Self) -> bool:
         """Whether voxel by voxel both lie in the same place, to a tenth of a voxel."""
         if self.stored is None or other.stored is None:
             return True
@@ -62,7 +60,7 @@ class Reading:
         if self.window is not None and not self.window[0] < self.window[1]:
             raise DataError(f"window {self.window}: the first number must be below the second")
 
-    def for_all(self, spacings: Sequence[tuple[float, ...]]) -> Reading:
+    def for_all(self, spacings: Sequence[tuple[float, ...]]) -> Self:
         """With the side as stated, or one that about keeps the number of voxels of the usual volume."""
         return replace(self, side=self.side or round(cube_side(np.median(spacings, axis=0).tolist()), 3))
 
@@ -91,9 +89,7 @@ class Reading:
         sizes = [max(1, round(n / step)) for n, step in zip(values.shape[1:], steps, strict=True)]
         if math.prod(sizes) > MOST_VOXELS:
             size = "×".join(map(str, sizes))
-            raise DataError(
-                f"spacing {self.side:g} mm: a volume would have {size} voxels, too many; choose larger ones"
-            )
+            raise DataError(f"spacing {self.side:g} mm: a volume would have {size} voxels; choose larger ones")
         return resample(values, sizes, steps, nearest=nearest)
 
     def on_own_grid(self, masks: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
