@@ -147,17 +147,26 @@ def plain_resnet(width: int) -> nn.Module:
     return network.to(memory_format=torch.channels_last)
 
 
+WIDTHS = {"two": (16, 16, 32, 32), "mild": (16, 16, 24, 24, 32, 32), "three": (8, 8, 16, 16, 32, 32)}
+"""Of the residual networks that studies/pcam.py compares."""
+
+
 def resnet(kind: str, how: str, n: int = 8) -> Ready:
     """Residual networks of about 700,000 weights on images of 96 × 96."""
     grid = ls.uniform(ls.SO2(), n)
     options = {"parameters": 20_000 if SMALL else 700_000, "dropout": 0.0, "version": 2}
     local = {"kernel": "local", "n_k": 3}
+
+    def shaped(widths: tuple[int, ...]) -> Callable[[], nn.Module]:
+        return lambda: ls.models.resnet(3, 10, grid, widths=widths, **local, **options)
+
     make = {
         "ResNet-18": lambda: plain_resnet(16),
         "plain": lambda: ls.models.resnet(3, 10, ls.uniform(ls.Trivial(2), 1), **options),
         "local": lambda: ls.models.resnet(3, 10, grid, **local, **options),
         "smooth": lambda: ls.models.resnet(3, 10, grid, smooth=True, **local, **options),
         "0.2": lambda: ls.models.resnet(3, 10, grid, **local, **options | {"version": 1}),
+        **{name: shaped(widths) for name, widths in WIDTHS.items()},
         "3 × 3": lambda: ls.models.resnet(3, 10, grid, kernel_size=3, **local, **options),
         "separable": lambda: ls.models.resnet(3, 10, grid, separable=True, **local, **options),
         "converted": lambda: converted(n),

@@ -35,6 +35,10 @@ RATES = {
 }
 BESIDE = {  # network: the one it is compared with, the reach of time and of memory
     "ResNet SO(2) 8 compiled": ("ResNet-18 compiled", "≤ 3", ""),
+    "ResNet SO(2) 8 of 0.2 compiled": ("ResNet-18 compiled", "", ""),
+    "ResNet SO(2) 8 two compiled": ("ResNet-18 compiled", "", ""),
+    "ResNet SO(2) 8 mild compiled": ("ResNet-18 compiled", "", ""),
+    "ResNet SO(2) 8 three compiled": ("ResNet-18 compiled", "", ""),
     "ResNet SO(2) 8 eager": ("ResNet-18 eager", "≤ 3", "≤ 2"),
     "ResNet SO(2) 16 compiled": ("ResNet-18 compiled", "≤ 3", ""),
     "ResNet SO(2) 16 eager": ("ResNet-18 eager", "≤ 3", "≤ 2"),
