@@ -2,9 +2,9 @@
 
 Adam scales the step of every parameter by itself, so it matters in which basis a kernel is written. Splines overlap
 with their neighbours, and their coefficients pull together. The modes of a basis, from smooth to rough, do not overlap,
-and each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks trained on rotated
-images train faster and make fewer errors; those trained on upright images are less consistent under rotations between
-the grid's angles. Parameters and their files are those of torch's own AdamW.
+and each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks fit faster and make
+fewer errors; what they say changes more under rotations between the grid's angles, least so where smooth modes take the
+longer steps. Parameters and their files are those of torch's own AdamW.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Modes = tuple[Tensor, ...]
 class SpectralAdamW(torch.optim.AdamW):
     """torch's AdamW, taking its steps in the modes of the splines of every layer; other parameters as always.
 
-    All modes take equal steps unless `smoothness` = s says otherwise: a mode that is a function of norm √λ takes steps
-    in proportion to λ^s, and their geometric mean is what it was. `params` are parameters or groups of them as in
+    With `smoothness` = s, a mode that is a function of norm √λ takes steps in proportion to λ^s, and their geometric
+    mean is what it was: with 0 all modes take equal steps. `params` are parameters or groups of them as in
     torch, by default all of the network's; further options are torch's. Weight decay is the same in either basis.
     """
 
@@ -34,7 +34,7 @@ class SpectralAdamW(torch.optim.AdamW):
         network: nn.Module,
         lr: float | Tensor = 1e-3,
         *,
-        smoothness: float = 0.0,
+        smoothness: float = 0.25,
         params: Iterable[Tensor] | Iterable[dict[str, Any]] | None = None,
         **options: Any,
     ) -> None:
