@@ -1,5 +1,7 @@
 """The final numbers of a run, those of any network on any split, how sure they are, and those of single images."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json
@@ -7,7 +9,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -19,7 +21,6 @@ from torchmetrics.functional.classification import binary_auroc
 from ..data import Split
 from ..data.arrays import Array
 from ..data.landmarks import found, locate
-from ..data.mask_split import MaskSplit
 from ..runs.trained import Trained
 from ..session import Session
 from ..tasks import find_task
@@ -38,6 +39,9 @@ from .scores import (
     relative_change,
     scores,
 )
+
+if TYPE_CHECKING:
+    from ..data.mask_split import MaskSplit
 
 MOVED_IMAGES = 500
 LEVEL = 0.95
@@ -85,9 +89,9 @@ def score(trained: Trained, split: Split, valid: Split | None = None, **of_masks
     objective = find_task(trained.config).objective(trained.config, trained.signature)
     change = partial(relative_change, trained, split, MOVED_IMAGES)
     if split.kind == "masks":
-        from .mask_scores import score_masks  # only now: readers of scans come with it
+        from .mask_scores import score_masks  # only now: all that images with masks need comes with it
 
-        masks = score_masks(trained, cast(MaskSplit, split), **of_masks)
+        masks = score_masks(trained, cast("MaskSplit", split), **of_masks)
         return about | masks | {"rotated_masks": masks["rotated_masks"] | change()}
     if isinstance(objective, Landmarks):
         shown = {"images": min(len(split), MAP_IMAGES[len(split.space)])}

@@ -1,21 +1,24 @@
 """The report: one HTML file that opens anywhere, without a network and without scripts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median_high
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..data import as_float
 from ..data.files import write_text
-from ..data.mask_split import MaskSplit
 from ..evaluation.evaluate import METHOD
 from ..runs.trained import Trained
 from ..screen import NAMES, rows_of
 from ..session import Session
 from ..settings import Config, written
 from .drawings import Section, line_chart, nice_ticks, part, templates
-from .overlays import overlay_section
 from .views import breaking_section, kernel_section, landmark_section, mistakes_section, turning_section
+
+if TYPE_CHECKING:
+    from ..data.mask_split import MaskSplit
 
 Rows = Sequence[Mapping[str, Any]]
 WORDS = {"so2": "rotations", "so3": "3-D rotations", "scale": "scales"}
@@ -42,7 +45,9 @@ def report_run(session: Session) -> None:
             mistakes_section(trained.classes, split, results.get("mistakes", [])),
         ]
     elif split.kind == "masks":
-        sections.append(overlay_section(trained, cast(MaskSplit, split)))
+        from .overlays import overlay_section
+
+        sections.append(overlay_section(trained, cast("MaskSplit", split)))
     elif split.kind == "points":
         sections.append(landmark_section(trained, images, targets))
     sections += [breaking_section(trained, images), kernel_section(trained), turning_section(trained, images[0])]

@@ -89,7 +89,7 @@ class Reading:
         sizes = [max(1, round(n / step)) for n, step in zip(values.shape[1:], steps, strict=True)]
         if math.prod(sizes) > MOST_VOXELS:
             size = "×".join(map(str, sizes))
-            raise DataError(f"spacing {self.side:g} mm: a volume would have {size} voxels; choose larger ones")
+            raise DataError(f"spacing {self.side:g} mm: a volume would have {size} voxels, too many; take larger ones")
         return resample(values, sizes, steps, nearest=nearest)
 
     def on_own_grid(self, masks: Array, space: Sequence[int], spacing: Sequence[float]) -> Array:
