@@ -1,6 +1,7 @@
 """Accuracy against angle: digits that come with scikit-learn, networks trained upright and trained rotated."""
 
 from liespline.lab.sweep.study import Row, Study
+from studies.front import Front
 from studies.networks import RELATIVE
 from studies.recipes import PLAIN, TESTED_ROTATED
 
@@ -21,9 +22,10 @@ STUDY = Study(
     },
     seeds=5,
     rows=[
-        Row("so2-8", "plain", measure=TESTED_ROTATED), Row("so2-8-augmented", "plain-augmented"),
-        Row("so2-8-augmented", "plain-augmented", measure=TESTED_ROTATED),
-        Row("so2-8", "plain-augmented", measure=TESTED_ROTATED),
-        Row("so2-8-augmented", "plain-augmented", measure=RELATIVE),
+        Front("so2-8", "plain", TESTED_ROTATED, "scikit-learn's digits, trained upright, tested rotated"),
+        Front("so2-8-augmented", "plain-augmented", TESTED_ROTATED, "the same, trained and tested rotated",
+              timed="plain-equal-time"),
+        Front("so2-8", "plain", "accuracy", "the same, trained and tested upright"),
+        Row("so2-8", "plain-augmented", TESTED_ROTATED), Row("so2-8-augmented", "plain-augmented", RELATIVE),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The dial: how much of a symmetry serves shapes that stand upright, that lie alike, or that lie anyhow."""
 
 from liespline.lab.sweep.study import Row, Study
+from studies.front import Front
 from studies.recipes import PLAIN, SHAPES, SO3, TESTED_ROTATED, Changes
 
 UPRIGHT, ABOUT_Z, ROTATED = ({"augment": words} for words in ("zoom-shear", "rotate-z+zoom-shear", "affine"))
@@ -25,8 +26,11 @@ MODELNET10 = Study(
     "beside it is augmented by the same. Scored as they stand and in random orientation.",
     recipe={**SHAPES, "epochs": 16, "widths": (12, 16, 48, 96), "parameters": 110_000},
     networks=OF_MODELNET,
-    rows=[Row(ours, other, measure=measure) for measure in ("accuracy", TESTED_ROTATED) for ours, other in
-          BESIDE.items()],
+    rows=[
+        *(Row(ours, other) for ours, other in BESIDE.items()),
+        Front("jitter-1", "plain-rotated", TESTED_ROTATED, "ModelNet10, validation shapes, trained and tested rotated"),
+        Front("jitter-z", "plain-z", "accuracy", "the same, trained on rotations about the vertical, tested upright"),
+    ],
 )  # fmt: skip
 
 OF_HIPPOCAMPUS: dict[str, Changes] = {
