@@ -84,7 +84,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     up = "../" * page.file.src_uri.count("/")
     for source, name in {**ELSEWHERE, SETTINGS_FILE: "settings.md"}.items():
         markdown = re.sub(rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown)
-    return markdown
+    return re.sub(r"\]\(((?:\.\./)*tutorials/\w+)\.py\)", r"](\1.md)", markdown)
 
 
 def on_files(files: Files, config: Any) -> Files:
