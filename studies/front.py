@@ -15,9 +15,10 @@ HEAD = (
     "published (protocol = or ≠)", "parameters", "GPU-minutes", "paired Δ [95 %]",
 )  # fmt: skip
 DASH = "–"
-JITTERED, POOLED = "‡", "¶"
+JITTERED, POOLED, SPLINES = "‡", "¶", "§"
 LEGEND = {
-    JITTERED: "Grids were offset at random in training: that is rotation augmentation, and `plain` has it too.",
+    JITTERED: "Trained with grid jitter, which is rotation augmentation; the plain network has the same rotations.",
+    SPLINES: "A spline network on the trivial group, of the same architecture: not `nn.Conv2d`.",
     POOLED: "Pointwise on H: features of rotated copies are pooled, no group correlation relates them.",
 }
 
@@ -41,6 +42,8 @@ class Front(Row):
     """The published score, in per cent."""
     same_protocol: bool = False
     """Whether it was scored by the protocol of this row."""
+    ordinary: bool = False
+    """Whether the plain networks are `nn.Conv2d` with batch norm, and not splines on the trivial group."""
     reader: str = ""
     """Whose line above the table quotes this row: `escnn` or `pathologist`."""
 
@@ -62,6 +65,11 @@ class Shown:
         """A cell: mean ± 95 %, or a dash."""
         network = self.networks.get(name)
         return DASH if network is None else network.cell(self.row.measure, self.row.error)
+
+    def plain(self, name: str) -> str:
+        """The cell of a plain network, with a mark where it is not an ordinary one."""
+        score = self.score(name)
+        return score if self.row.ordinary or score == DASH else f"{score} {SPLINES}"
 
     @property
     def marks(self) -> str:
@@ -88,16 +96,18 @@ class Shown:
 
     @property
     def minutes(self) -> str:
-        """GPU-minutes of ours and of the plain network."""
+        """GPU-minutes of ours and of the plain network: of the fastest run, as others may have shared a machine."""
         sides = [self.networks[name] for name in (self.row.ours, self.row.other) if name in self.networks]
         on_cpu = not all("NVIDIA" in one.machine for one in sides)
-        return " / ".join(one.minutes for one in sides) + " on a CPU" * on_cpu
+        return " / ".join(f"{one.fastest:.1f}" for one in sides) + " on a CPU" * on_cpu
 
     @property
     def parameters(self) -> str:
-        """Those of ours, and of the plain network if it has others."""
+        """Those of ours, and of the plain network if it differs by more than 3 %."""
         sides = [self.networks[name] for name in (self.row.ours, self.row.other) if name in self.networks]
-        return " / ".join(dict.fromkeys(f"{one.first['parameters']:,}" for one in sides))
+        counts = [int(one.first["parameters"]) for one in sides]
+        alike = max(counts) <= 1.03 * min(counts)
+        return " / ".join(f"{count:,}" for count in counts[: 1 if alike else 2])
 
 
 def shown(rows: Iterable[tuple[Row, Results, str]]) -> list[Shown]:
@@ -116,7 +126,7 @@ def table_of(rows: Sequence[Shown]) -> str:
         apart = "unpaired: " if gap and not paired else ""
         lines.append([
             f"{row.words} ({one.tested}): [`{one.word}`](docs/studies.md#{one.results.name})",
-            f"{one.score(row.ours)}{one.marks}", one.score(row.other), one.score(row.timed), one.score(row.escnn),
+            f"{one.score(row.ours)}{one.marks}", one.plain(row.other), one.plain(row.timed), one.score(row.escnn),
             f"{row.published} ({'=' if row.same_protocol else '≠'})" if row.published else DASH,
             one.parameters, one.minutes, apart + difference(gap, next(adjusted) if paired else None) or DASH,
         ])  # fmt: skip
@@ -157,7 +167,7 @@ def _beside_escnn(one: Shown | None) -> str:
     if one is None or one.row.escnn not in one.networks:
         return f"{text}; error and time on the same files by one recipe are a dash below until that study has run."
     pair = [one.networks[name] for name in (one.row.ours, one.row.escnn)]
-    times = " beside ".join(network.minutes for network in pair)
+    times = " beside ".join(f"{network.fastest:.1f}" for network in pair)
     return f"{one.row.words}: {one.score(one.row.ours)} beside {one.score(one.row.escnn)} in {times} minutes; {text}."
 
 
@@ -166,10 +176,10 @@ def _tissue(one: Shown | None) -> str:
     if one is None:
         return "not run yet."
     sides = [one.networks[name] for name in (one.row.ours, one.row.other) if name in one.networks]
-    scores = " beside ".join(network.cell(one.row.measure) for network in sides)
-    text = f"AUC {scores} of the plain network ({one.tested})"
+    scores = ", plain ".join(network.cell(one.row.measure) for network in sides)
+    text = f"{one.row.words} {scores} ({one.tested})"
     shares = [network.changed for network in sides]
     if any(share is None for share in shares):
         return f"{text}; how often a prediction changes when a patch is rotated comes with the sealed test."
-    changes = " beside ".join(f"{100 * share:.1f} %" for share in shares if share is not None)
-    return f"{text}; rotated, {changes} of the predictions change."
+    changes = ", plain ".join(f"{100 * share:.1f} %" for share in shares if share is not None)
+    return f"{text}. Predictions that change when a patch is rotated: {changes}."

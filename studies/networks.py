@@ -67,6 +67,11 @@ class Network:
         return f"{statistics.fmean(seconds) / 60:.1f}" if seconds else "–"
 
     @property
+    def fastest(self) -> float:
+        """The minutes of the fastest run."""
+        return min(float(run["results"]["seconds"]) for run in self.runs) / 60
+
+    @property
     def changed(self) -> float | None:
         """The share of images whose predicted class differs between rotated copies; None where it was not counted."""
         shares = [run["results"].get("transformed", {}).get("changed_predictions") for run in self.runs]

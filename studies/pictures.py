@@ -23,7 +23,7 @@ ANGLES = "angles"
 """The study behind the picture of the front page."""
 LINES = {
     "so2-8": "liespline, 8 orientations, trained upright", "plain": "plain, trained upright",
-    "plain-augmented": "plain, trained rotated",
+    "plain-equal-time": "plain, trained rotated for equal time",
 }  # fmt: skip
 STROKES = {"dense": "o-", "atrous": "s--", "local": "^:", "deformable": "D-.", "pointwise": "v:"}
 SCALES = {0.0: "1", 0.5: "√2", 1.0: "2", 1.5: "2√2", 2.0: "4"}

@@ -75,8 +75,8 @@ def disclosed() -> str:
     """How much of a new deal of digits the old test had."""
     old, new = (set(mnist.rows("test", deal).tolist()) for deal in (0, 1))
     return (
-        f"{len(old & new) / len(new):.0%} of the {len(new):,} test digits of a new deal were in the old test, on which "
-        f"earlier recipes were settled; the {len(mnist.rows('outside')):,} spare digits are in no deal "
+        f"{100 * len(old & new) / len(new):.0f} % of the {len(new):,} test digits of a new deal were in the old test, "
+        f"on which earlier recipes were settled; the {len(mnist.rows('outside')):,} spare digits are in no deal "
         "(`studies/data/mnist.py`)."
     )
 
@@ -137,7 +137,7 @@ def pages() -> dict[Path, dict[str, str]]:
     superseded = load(HERE / "results" / "superseded.jsonl")
     return {
         ROOT / "README.md": {
-            "angles": angles_words(found[ANGLES].networks), "answers": front.answers(rows, fingerprint()),
+            "angles": angles_words(found[ANGLES].networks), "readers": front.answers(rows, fingerprint()),
             "results": front.table_of(rows),
         },
         DOCS / "guide" / "when-it-pays.md": {"results": front.verdicts(rows)},

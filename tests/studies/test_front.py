@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,17 @@ def test_each_network_is_in_the_column_that_its_row_says():
     head, _, row = cells(front.table_of([shown]))
     assert head == list(front.HEAD)
     assert row[0] == "digits (n = 10,000, 2 seeds): [`studies/made_up.py`](docs/studies.md#made_up)"
+    assert [cell[-1] for cell in row[1:5]] == ["9", "§", "§", "3"], "plain networks are splines on the trivial group"
     assert [cell.split(" ± ")[0] for cell in row[1:5]] == ["1.00", "3.00", "2.00", "1.50"]
     assert row[5:8] == ["0.59 (≠)", "12,345", "1.0 / 1.0 on a CPU"]
     assert row[8].startswith("+2.00 [+1."), "points of accuracy, paired"
     assert row[8].endswith(", p = 0.001")
+
+
+def test_ordinary_convolutions_have_no_mark():
+    row = replace(ROW, ordinary=True)
+    shown = front.Shown(row, study([kept("so2-16", 0, 0.99), kept("plain", 0, 0.97)]), "x")
+    assert "§" not in front.table_of([shown])
 
 
 def test_what_was_not_run_is_a_dash_and_what_is_unpaired_says_so():
@@ -84,7 +92,7 @@ def test_the_line_for_users_of_escnn_and_of_tissue_wait_for_their_runs():
     changed = {"results": {"transformed": {"changed_predictions": 0.04, "images": 9}}}
     row = Front("so2-16", "plain", words="tissue", reader="pathologist")
     shown = [front.Shown(row, study([kept(name, 0, 0.9, **changed) for name in ("so2-16", "plain")]), "x")]
-    assert "rotated, 4.0 % beside 4.0 % of the predictions change" in front.answers(shown, "f")
+    assert "Predictions that change when a patch is rotated: 4.0 %, plain 4.0 %" in front.answers(shown, "f")
 
 
 def test_rows_of_the_front_page_end_at_a_study_file_and_at_lines_of_results():

@@ -120,7 +120,9 @@ def test_results_are_small():
     lines = [json.loads(line) for file in FILES for line in file.read_text().splitlines()]
     for results in (run["results"] for run in lines if "results" in run):
         single = results.pop("per_image", "")
-        assert not single or len(json.dumps(single)) < 300 + 4 * results["images"]
+        assert not single or len(json.dumps(single)) < 330 + 4 * results["images"], (
+            "what incompressible arrays and their heads need"
+        )
     assert sum(len(json.dumps(line)) for line in lines) / len(lines) < 3_000
 
 
