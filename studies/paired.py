@@ -82,8 +82,9 @@ def contrast(terms: Sequence[tuple[float, Sequence[Line]]], measure: str) -> Pai
     """Σ c · (mean score of a network's runs), or None where no score of every image was kept.
 
     Both samplings are drawn again: images, the same ones for all runs, and the seeds of each network. Where each seed
-    has images of its own, a deal, the seeds are drawn for all networks together, and of deals of the same digits the
-    digits. A mean of n drawn seeds varies too little by the factor (n − 1)/n, which is undone.
+    has images of its own, a deal, the deals that all networks have are compared, and drawn for all of them together;
+    of deals of the same digits the digits are drawn. A mean of n drawn seeds varies too little by the factor
+    (n − 1)/n, which is undone.
     """
     lines = [line for _, runs in terms for line in runs]
     results = [line["results"] for line in lines]
@@ -100,12 +101,16 @@ def contrast(terms: Sequence[tuple[float, Sequence[Line]]], measure: str) -> Pai
     columns = [slice(*pair) for pair in pairwise(begins)]
     crossed = len(set(images)) == 1
     if not crossed and any(images[own] != images[columns[0]] for own in columns):
-        return None
+        shared = set.intersection(*(set(images[own]) for own in columns))
+        there = [[run for run, one in zip(runs, images[own], strict=True) if one in shared]
+                 for (_, runs), own in zip(terms, columns, strict=True)]  # fmt: skip
+        again = [(factor, runs) for (factor, _), runs in zip(terms, there, strict=True)]
+        return contrast(again, measure) if shared and sum(map(len, there)) < len(lines) else None
     places = _places(lines[columns[0]], each, crossed)
     count = 1 + max(int(own.max()) for own in places)
     packed = (tuple(sorted(one["per_image"].items())) for one in results)
-    again = [_drawn(one, measure, places[i % len(places)].tobytes(), count) for i, one in enumerate(packed)]
-    drawn, draw = np.stack(again, axis=1), np.random.default_rng(1)
+    scores = [_drawn(one, measure, places[i % len(places)].tobytes(), count) for i, one in enumerate(packed)]
+    drawn, draw = np.stack(scores, axis=1), np.random.default_rng(1)
     value, values, seeds = 0.0, np.zeros(DRAWS), np.zeros((0, 0), np.int64)
     for (factor, runs), own in zip(terms, columns, strict=True):
         if crossed or not len(seeds):

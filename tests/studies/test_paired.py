@@ -151,6 +151,17 @@ def test_intervals_cover_both_samplings(dealt):
     assert missed <= 5, "three are meant; of images alone 16 are missed, of seeds alone 7"
 
 
+def test_of_deals_those_that_both_have_are_compared():
+    rng = np.random.default_rng(8)
+    deals = [(rng.permutation(80) < 32).astype(int) for _ in range(3)]
+    ours, other = (
+        [run for true in deals for run in runs(true, [2 * true - 1 + rng.normal(size=80)])] for _network in range(2)
+    )
+    assert compare(ours, other[:2], "accuracy") == compare(ours[:2], other[:2], "accuracy")
+    assert compare(ours, other[1:], "accuracy") == compare(ours[1:], other[1:], "accuracy")
+    assert compare(ours[:1], other[1:], "accuracy") is None
+
+
 def test_nothing_is_said_without_the_images():
     true = np.array([0, 1] * 20)
     odds = np.random.default_rng(3).normal(size=(2, 40))
