@@ -42,9 +42,11 @@ def accuracy(each: Each, weights: Floats) -> Floats:
 
 def balanced_accuracy(each: Each, weights: Floats) -> Floats:
     """The mean share over the classes that occur."""
-    right = each["true"] == each["predicted"]
-    of_class = [each["true"] == one for one in np.unique(each["true"])]
-    return np.mean([weights @ (right & own) / np.maximum(weights @ own, 1e-12) for own in of_class], axis=0)
+    of_class = each["true"][:, None] == np.unique(each["true"])
+    right = of_class & (each["true"] == each["predicted"])[:, None]
+    found = weights @ np.concatenate([right, of_class], axis=1).astype(weights.dtype)  # one product: classes are many
+    there = found.shape[1] // 2
+    return np.mean(found[:, :there] / np.maximum(found[:, there:], 1e-12), axis=1)
 
 
 def area(each: Each, weights: Floats) -> Floats:
