@@ -8,8 +8,6 @@ from typing import Any
 
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-import front
-
 sys.path.append(str(Path(__file__).parents[1]))  # where studies/ is
 from studies.figures.style import PAGE, THEMES, Theme, canvas, in_theme
 
@@ -18,19 +16,25 @@ FIGURES = HERE.parent / "docs" / "figures"
 GUIDE = HERE.parent / "docs" / "guide"
 PAGES = (
     HERE / "README.md",
-    HERE.parent / "README.md",
-    *(GUIDE / f"{name}.md" for name in ("equivariance", "choosing", "coming-from")),
+    HERE.parent / "docs" / "reliability.md",
+    *(GUIDE / f"{name}.md" for name in ("equivariance", "networks", "coming-from")),
 )
+DEVICES = {"h200": ("hopper-h200", "escnn-h200"), "cpu": ("cpu", "escnn-cpu")}
+"""The result files behind the one table of each device."""
 AXES = {"n_h": "N_h", "n_k": "N_k", "channels": "channels", "size": "image side", "batch": "batch"}
 
 
-def table(document: dict[str, Any]) -> str:
-    """One line per row, with what it should reach and whether it does, and below it where it was measured."""
-    lines = ["| what | measured | reach | |", "|---|---|---|---|"]
-    for row in document["rows"]:
-        what = f"{row['what']} ({row['note']})" if row["note"] else row["what"]
-        lines.append(f"| {what} | {_number(row['value'])} | {row['reach'] or '–'} | {verdict(row)} |")
-    return "\n".join([*lines, "", f"{where(document['facts'])}."])
+def table(documents: dict[str, Any], device: str) -> str:
+    """All rows of a device that have an aim, and whether it is missed; below, where they were measured."""
+    lines, origins = ["| what | measured | aim | |", "|---|---|---|---|"], []
+    for document in (documents[name] for name in DEVICES[device]):
+        origins.append(f"{where(document['facts'])}")
+        for row in (row for row in document["rows"] if row["reach"]):
+            what = f"{row['what']} ({row['note']})" if row["note"] else row["what"]
+            what = re.sub(r"\b([0-9a-f]{7})[0-9a-f]{5,33}\b", r"\1", what)  # commits
+            lines.append(f"| {what} | {_number(row['value'])} | {row['reach']} | {verdict(row)} |")
+    missed = sum(line.endswith("**missed** |") for line in lines)
+    return "\n".join([*lines, "", f"Missed: {missed} of {len(lines) - 2}. {'; '.join(dict.fromkeys(origins))}."])
 
 
 def where(facts: dict[str, str]) -> str:
@@ -50,12 +54,10 @@ def words(document: dict[str, Any], name: str) -> str:
 
 def verdict(row: dict[str, Any]) -> str:
     """Whether a row reaches what it should."""
-    if not row["reach"]:
-        return ""
     sign, limit = row["reach"].split()
     value = round(row["value"], 3)
     reached = value <= float(limit) if sign == "≤" else value >= float(limit)
-    return "reached" if reached else "missed"
+    return "reached" if reached else "**missed**"
 
 
 def _number(value: float) -> str:
@@ -80,30 +82,6 @@ def plot(document: dict[str, Any], theme: Theme, path: Path) -> None:
         figure.savefig(path, metadata={"Software": None}, bbox_inches="tight", pad_inches=0.04, dpi=200)
 
 
-def plot_angles(document: dict[str, Any], theme: Theme, path: Path) -> None:
-    """Accuracy against angle, one line per network: the mean over seeds, and a band from the least to the most."""
-    angles = [*document["angles"], 360]
-    with in_theme(theme):
-        figure = canvas(0.75 * PAGE, 2.3)  # smaller than others: type stays readable on a phone
-        axes = figure.subplots()
-        for (name, network), colour, above in zip(document["networks"].items(), (1, 0, 2), (4, 2, 3), strict=False):
-            runs = [[100 * value for value in (*run, run[0])] for run in network["accuracy"]]
-            columns = list(zip(*runs, strict=True))
-            shade = theme.series[colour]
-            axes.plot(
-                angles, [sum(column) / len(column) for column in columns], color=shade, label=name, lw=1.6, zorder=above
-            )
-            axes.fill_between(angles, [*map(min, columns)], [*map(max, columns)], color=shade, alpha=0.18, lw=0)
-        axes.set(xlim=(0, 360), ylim=(0, 101), xticks=range(0, 361, 45), yticks=(0, 25, 50, 75, 100))
-        axes.set_xticklabels([f"{angle}°" for angle in range(0, 361, 45)])
-        axes.set_yticklabels([f"{share} %" for share in (0, 25, 50, 75, 100)])
-        axes.set_xlabel("test digits rotated by; all networks were trained on upright digits")
-        axes.set_title("accuracy on MNIST", loc="left")
-        axes.grid(axis="y")
-        axes.legend(loc="center", bbox_to_anchor=(0.5, 0.62))
-        figure.savefig(path, metadata={"Software": None}, bbox_inches="tight", pad_inches=0.04, dpi=200)
-
-
 def main() -> None:
     """Write the tables between their marks, and the pictures."""
     documents = measured()
@@ -111,8 +89,6 @@ def main() -> None:
         for theme in THEMES:
             if document.get("series"):
                 plot(document, theme, FIGURES / f"speed-{name}-{theme.name}.png")
-            if name == "angles":
-                plot_angles(document, theme, FIGURES / f"angles-{theme.name}.png")
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(filled(text, documents), encoding="utf-8")
@@ -125,17 +101,14 @@ def measured() -> dict[str, Any]:
 
 
 def filled(text: str, documents: dict[str, Any]) -> str:
-    """A page with its tables: between two marks `<!-- FILE -->`, or `<!-- FILE TABLE -->` for one of several."""
+    """A page with its tables: between two marks `<!-- device NAME -->`, or `<!-- FILE TABLE -->`."""
 
     def between(mark: re.Match[str]) -> str:
         name, _, part = mark[1].partition(" ")
-        if name == "front":
-            shown = {"table": front.table, "angles": front.angles}[part](documents)
-        else:
-            shown = words(documents[name], part) if part else table(documents[name])
+        shown = table(documents, part) if name == "device" else words(documents[name], part)
         return f"<!-- {mark[1]} -->\n{shown}\n<!-- {mark[1]} -->"
 
-    return re.sub(r"<!-- ([\w -]+) -->.*?<!-- \1 -->", between, text, flags=re.DOTALL)
+    return re.sub(r"<!-- ([\w-]+ [\w-]+) -->.*?<!-- \1 -->", between, text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ ELSEWHERE = {
 }
 SETTINGS_FILE = "src/liespline/lab/settings/parts.py"
 """What the page of settings is made from, and what a reader of the repository sees instead."""
+WIDE = "---\nhide:\n  - toc\n---\n"
+"""Above a page whose table needs the width."""
 PICTURE = r"!\[(.*?)\]\((.*?)-light\.png\)"
 BOTH_THEMES = r"![\1](\2-light.png#only-light)\n![\1](\2-dark.png#only-dark)"
 
@@ -84,7 +86,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     up = "../" * page.file.src_uri.count("/")
     for source, name in {**ELSEWHERE, SETTINGS_FILE: "settings.md"}.items():
         markdown = re.sub(rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{name}\1)", markdown)
-    return markdown
+    return re.sub(r"\]\(((?:\.\./)*tutorials/\w+)\.py\)", r"](\1.md)", markdown)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -93,7 +95,8 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, "settings.md", content=settings_page()))
     for source, name in ELSEWHERE.items():
         text = (Path(config.docs_dir).parent / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, name, content=moved(text)))
+        wide = WIDE if name == "index.md" else ""
+        files.append(File.generated(config, name, content=wide + moved(text)))
     folder = Path(config.docs_dir) / "tutorials"
     for script in sorted(folder.glob("*.py")):
         text = page(script.read_text(encoding="utf-8"))

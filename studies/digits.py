@@ -72,7 +72,7 @@ SMOOTH = Study(
             "augment": "rotate"},
     networks={"relu": SO2, "silu": {**SO2, "activation": "silu"}, "smooth": {**SO2, "smooth": True}},
     rows=[
-        Row(ours, "relu", measure=measure, error=measure == "accuracy")
+        Row(ours, "relu", measure)
         for ours in ("silu", "smooth") for measure in ("accuracy", RELATIVE)
     ],
 )  # fmt: skip

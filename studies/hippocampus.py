@@ -1,6 +1,7 @@
 """Hippocampi in MR volumes, by the command with its defaults: the plain network beside SO(3)."""
 
-from liespline.lab.sweep.study import Row, Study
+from liespline.lab.sweep.study import Study
+from studies.front import Front
 from studies.recipes import OLD
 
 STUDY = Study(
@@ -12,5 +13,5 @@ STUDY = Study(
     recipe={**OLD, "epochs": 30, "augment": "none"},
     networks={"so3": {"group": "so3"}, "plain": {"group": "none"}},
     seeds=3,
-    rows=[Row("so3", "plain", "hippocampi, unrotated: Dice", "Dice")],
+    rows=[Front("so3", "plain", "Dice per image", "hippocampi, unrotated, 30 epochs: Dice")],
 )

@@ -1,4 +1,4 @@
-"""How sure mean scores and their differences are: over seeds by Welch's rule, over images where there is one seed."""
+"""How sure mean scores and their differences are where no score of every image was kept: seeds and images together."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def half(self) -> float:
+        """What stands behind a ±."""
+        return (self.high - self.low) / 2
+
 
 def over_seeds(values: Sequence[float]) -> Estimate:
     """The mean of n ≥ 2 seeds: variance s²/n, n − 1 degrees of freedom."""
@@ -46,6 +51,13 @@ def over_images(share: float, images: int) -> Estimate:
 def area_over_images(area: float, images: int, second: float = 0.5) -> Estimate:
     """An area under the ROC curve of so many images of two classes, this share of them in the second."""
     return Estimate(area, area_variance(_inner(area, images), second * images, (1 - second) * images), math.inf)
+
+
+def over_both(seeds: Estimate, images: Estimate) -> Estimate:
+    """A mean of seeds that were tested on the same images: both variances, and the degrees of freedom of their sum."""
+    variance = seeds.variance + images.variance
+    freedom = seeds.freedom * (variance / seeds.variance) ** 2 if seeds.variance > 0 else images.freedom
+    return Estimate(seeds.mean, variance, freedom)
 
 
 def combined(terms: Iterable[tuple[float, Estimate]]) -> Interval:

@@ -14,7 +14,7 @@ STUDY = Study(
     networks=volumes(MODES),
     rows=[
         Row("so3-24", "plain"),
-        Row("so3-24-rotated", "plain-rotated", "ModelNet10, trained and tested rotated", TESTED_ROTATED, "90.0"),
-        Row("so3-24", "plain-rotated", "ours trained upright, plain rotated", TESTED_ROTATED, short=False),
+        Row("so3-24-rotated", "plain-rotated", TESTED_ROTATED),
+        Row("so3-24", "plain-rotated", TESTED_ROTATED),
     ],
 )

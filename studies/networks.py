@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from liespline.lab.runs.line import read
-from studies.intervals import Estimate, area_over_images, over_images, over_seeds
+from studies.intervals import Estimate, Interval, area_over_images, combined, over_both, over_images, over_seeds
+from studies.paired import compare, contrast
 
 Line = Mapping[str, Any]
 NAMES = {
@@ -26,8 +27,6 @@ OF_MOVES = (", upright", ", cropped", ", transformed")
 """How the measures end of those images, some hundred at most, that were also transformed."""
 MARK = " †"
 """Behind what was measured, in part at least, with uncommitted changes of the source."""
-JITTERED = " ‡"
-"""Behind a network whose grids were offset at random in training: that is augmentation over H."""
 
 
 @dataclass(frozen=True)
@@ -62,38 +61,78 @@ class Network:
         return MARK if any(run["environment"]["uncommitted"] for run in self.runs) else ""
 
     @property
-    def augmented(self) -> str:
-        """The mark of grid jitter, or nothing."""
-        return JITTERED if any(run["config"]["training"].get("grid_jitter") for run in self.runs) else ""
-
-    @property
     def minutes(self) -> str:
         """The mean time of a run."""
         seconds = [run["results"]["seconds"] for run in self.alike]
         return f"{statistics.fmean(seconds) / 60:.1f}" if seconds else "–"
+
+    @property
+    def fastest(self) -> float:
+        """The minutes of the fastest run."""
+        return min(float(run["results"]["seconds"]) for run in self.runs) / 60
+
+    @property
+    def changed(self) -> float | None:
+        """The share of images whose predicted class differs between rotated copies; None where it was not counted."""
+        shares = [run["results"].get("transformed", {}).get("changed_predictions") for run in self.runs]
+        return None if None in shares else statistics.fmean(shares)
 
     def mean(self, measure: str) -> float:
         """The mean over seeds."""
         return statistics.fmean(self.values[measure])
 
     def cell(self, measure: str, error: bool = False) -> str:
-        """Mean ± standard deviation over seeds in per cent, or of one minus the score; one seed has no deviation."""
-        values = [100 * (1 - value if error else value) for value in self.values[measure]]
-        spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-        return f"{statistics.fmean(values):.2f}{spread}"
+        """Mean ± 95 % in per cent, or of one minus the score; without a ± where no interval is known."""
+        mean = self.mean(measure)
+        interval = self.interval(measure)
+        spread = "" if interval is None else f" ± {100 * interval.half:.2f}"
+        return f"{100 * (1 - mean if error else mean):.2f}{spread}"
+
+    def interval(self, measure: str) -> Interval | None:
+        """Over seeds and images: drawn again where the scores of every image were kept, else from both variances."""
+        if (drawn := contrast([(1, self.runs)], measure)) is not None:
+            return drawn.interval
+        estimate = self.estimate(measure)
+        return combined([(1, estimate)]) if estimate else None
 
     def estimate(self, measure: str) -> Estimate | None:
-        """The mean and how sure it is: over seeds, or over images for one; None where their number is unknown."""
-        values, first = self.values[measure], self.first
-        if len(values) > 1:
-            return over_seeds(values)
-        if measure in (CHANGE, RELATIVE, ON_LAST) or (measure.endswith(LAST_TEN) and first["split"] != "valid"):
+        """The mean and how sure it is, over seeds and over images; None where neither is known."""
+        values, images = self.values[measure], self._over_images(measure)
+        if len(values) == 1:
+            return images
+        seeds = over_seeds(values)
+        return over_both(seeds, images) if images else seeds
+
+    def _over_images(self, measure: str) -> Estimate | None:
+        """How far other images would give another mean of these seeds; None where their number is unknown."""
+        mean, first = self.mean(measure), self.first
+        of_validation = measure == ON_LAST or measure.endswith(LAST_TEN)
+        if measure in (CHANGE, RELATIVE) or (of_validation and first["split"] != "valid"):
             return None
         images = first["transformed"]["images"] if measure.endswith(OF_MOVES) else first["images"]
         if "AUC" not in measure:
-            return over_images(values[0], images)
+            return over_images(mean, images)
         table = first.get("confusion", [])
-        return area_over_images(values[0], images, sum(table[1]) / first["images"] if len(table) == 2 else 0.5)
+        return area_over_images(mean, images, sum(table[1]) / first["images"] if len(table) == 2 else 0.5)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How far one network is ahead of another."""
+
+    value: float
+    interval: Interval | None
+    p: float | None
+    """None where it is not paired, image by image."""
+
+
+def ahead(one: Network, other: Network, measure: str) -> Ahead:
+    """Paired where the scores of every image were kept, else with the variances of both."""
+    if (paired := compare(one.runs, other.runs, measure)) is not None:
+        return Ahead(paired.interval.value, *paired)
+    both = one.estimate(measure), other.estimate(measure)
+    interval = combined([(1, both[0]), (-1, both[1])]) if both[0] and both[1] else None
+    return Ahead(one.mean(measure) - other.mean(measure), interval, None)
 
 
 @dataclass(frozen=True)

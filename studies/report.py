@@ -7,34 +7,28 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package `studies`, not the modules in it
 
 from liespline.lab.sweep.study import Row, Study  # noqa: E402
-from studies import tables  # noqa: E402
-from studies.networks import JITTERED, MARK, Network, Results, load  # noqa: E402
+from studies import front, tables  # noqa: E402
+from studies.caveats import CAVEATS  # noqa: E402
+from studies.data import mnist  # noqa: E402
+from studies.networks import Results, load  # noqa: E402
 from studies.paper.tables import by_name, claims_table, scores_table  # noqa: E402
-from studies.pictures import draw_all  # noqa: E402
+from studies.pictures import ANGLES, angles_words, draw_all  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE, DOCS = ROOT / "studies", ROOT / "docs"
-MARKED = "<!-- results, by `python studies/report.py` -->"
-ORDER = (
-    "rotmnist", "rotmnist_elastic", "rotmnist_ensemble", "rotmnist_no_cue", "rotmnist_small", "rotmnist_parameters",
-    "rotmnist_labels", "scaled_digits", "scaled_fashion_mirrored", "scaled_fashion", "rotated_scaled_digits",
-    "affine_digits", "modelnet10_34", "modelnet10_vertical", "modelnet10", "adrenal_28", "vessel_28", "adrenal_64",
-    "vessel_64", "pcam_disc", "pcam_disc_ensemble", "pcam_disc_grids", "pcam_disc_small", "pcam",
-)  # fmt: skip
-"""Of the rows in the tables of all studies; those of a study that is not here come last."""
-LEGEND = {
-    MARK: "The source of one of these runs or more had uncommitted changes.",
-    JITTERED: "Trained with augmentation over H (grid jitter): rotations, and for SIM(2) also scalings.",
-}
+MARKED = "<!-- {}, by `python studies/report.py` -->"
+FIRST = ("evidence", "angles", "pcam", "vessel_28", "adrenal_28", "modelnet10_34", "hippocampus")
+"""Whose rows come first in tables of several studies."""
 
 
 def places() -> dict[str, tuple[str, str]]:
@@ -44,7 +38,7 @@ def places() -> dict[str, tuple[str, str]]:
         for name in re.findall(r"^([A-Z][A-Z0-9_]*) = \w+\(", file.read_text(encoding="utf-8"), re.MULTILINE):
             if isinstance(getattr(importlib.import_module(f"studies.{file.stem}"), name), Study):
                 found[file.stem if name == "STUDY" else f"{file.stem}_{name.lower()}"] = file.stem, name
-    return dict(sorted(found.items(), key=lambda one: ORDER.index(one[0]) if one[0] in ORDER else len(ORDER)))
+    return dict(sorted(found.items(), key=lambda one: FIRST.index(one[1][0]) if one[1][0] in FIRST else len(FIRST)))
 
 
 def studies() -> dict[str, Study]:
@@ -64,20 +58,27 @@ def stored() -> dict[str, Results]:
     return dict(sorted(pair for file in files for pair in load(file).items()))
 
 
-def records(short: bool) -> str:
-    """The table of all studies."""
-
-    def rows() -> Iterator[tuple[Row, str, Mapping[str, Network], str]]:
-        for name, study in studies().items():
-            for row in study.rows:
-                results = found.get(row.results or name)
-                if row.words and results is not None:
-                    yield row, results.name, results.networks, str(results.head.get("commit") or "")
-
+def front_rows() -> list[front.Shown]:
+    """The rows of the front page, from all studies."""
     found = stored()
-    lines = tables.records_table(rows(), short)
-    legend = [f"{mark.strip()} {words}" for mark, words in LEGEND.items() if any(mark in line for line in lines)]
-    return "\n\n".join(["\n".join(lines), *legend])
+    rows = [(row, found[name], word_of(name)) for name, one in studies().items() if name in found for row in one.rows]
+    return front.shown(rows)
+
+
+def fingerprint() -> str:
+    """Of all files of results."""
+    files = sorted((HERE / "results").glob("*.jsonl"))
+    return hashlib.blake2b(b"".join(file.read_bytes() for file in files), digest_size=5).hexdigest()
+
+
+def disclosed() -> str:
+    """How much of a new deal of digits the old test had."""
+    old, new = (set(mnist.rows("test", deal).tolist()) for deal in (0, 1))
+    return (
+        f"{100 * len(old & new) / len(new):.0f} % of the {len(new):,} test digits of a new deal were in the old test, "
+        f"on which earlier recipes were settled; the {len(mnist.rows('outside')):,} spare digits are in no deal "
+        "(`studies/data/mnist.py`)."
+    )
 
 
 def overview() -> list[str]:
@@ -98,16 +99,19 @@ def section(results: Results) -> str:
     command = f"Made by `{head['command']}`." if head.get("command") else ""
     settings = ", ".join(f"{name} {value}" for name, value in (head.get("settings") or {}).items())
     lines = [f"## {results.name}", "", str(head["about"]).strip(), ""]
+    if results.name in CAVEATS:
+        lines += [f"**Does not stand:** {CAVEATS[results.name]}", ""]
     lines += [f"{command}{again}".strip(), ""] * bool(command + again)
     lines += [f"Settings: {settings}.", ""] * bool(settings and not command)
     lines += [*origin(results), ""]
-    if study and study.rows:
+    if study and any(type(row) is Row for row in study.rows):
         names = dict.fromkeys([*(name for name in study.networks if name in results.networks), *results.networks])
         lines += tables.networks_table([results.networks[name] for name in names])
         lines += tables.differences_table(study.rows, results.networks)
     elif results.networks:
         networks = by_name(results.networks)
         lines += [*scores_table(networks), *claims_table(networks)]
+        lines += tables.differences_table(study.rows, results.networks) if study else []
     lines += ["", '<details markdown="1"><summary>Every run</summary>', ""]
     lines += [*tables.runs_table(results.lines), "", "</details>", ""]
     return "\n".join(lines)
@@ -127,24 +131,32 @@ def origin(results: Results) -> list[str]:
     return lines + [f"Not counted: {left} run{'s' * (left > 1)} not finished."] * (left > 0)
 
 
-def pages() -> dict[Path, str]:
-    """What the results say, by the page that has it between two marks."""
+def pages() -> dict[Path, dict[str, str]]:
+    """What the results say, by the page and the name of the marks that it stands between."""
+    rows, found = front_rows(), stored()
     superseded = load(HERE / "results" / "superseded.jsonl")
     return {
-        ROOT / "README.md": records(short=True),
-        DOCS / "guide" / "when-it-pays.md": records(short=False),
-        DOCS / "studies.md": "\n".join([*overview(), *map(section, stored().values())]),
-        DOCS / "superseded.md": "\n".join(map(section, superseded.values())),
-    }
+        ROOT / "README.md": {
+            "angles": angles_words(found[ANGLES].networks), "readers": front.answers(rows, fingerprint()),
+            "results": front.table_of(rows),
+        },
+        DOCS / "guide" / "when-it-pays.md": {"results": front.verdicts(rows)},
+        DOCS / "guide" / "evidence.md": {"disclosed": disclosed()},
+        DOCS / "studies.md": {"results": "\n".join([*overview(), *map(section, found.values())])},
+        DOCS / "superseded.md": {"results": "\n".join(map(section, superseded.values()))},
+    }  # fmt: skip
 
 
-def filled(text: str, content: str) -> str:
+def filled(text: str, parts: Mapping[str, str]) -> str:
     """A page with what the results say between its marks."""
-    begin, _, rest = text.partition(MARKED)
-    _, found, end = rest.partition(MARKED)
-    if not found:
-        raise ValueError(f"expected {MARKED} twice, around what is written between")
-    return f"{begin}{MARKED}\n{content}\n{MARKED}{end}"
+    for name, content in parts.items():
+        mark = MARKED.format(name)
+        begin, _, rest = text.partition(mark)
+        _, found, end = rest.partition(mark)
+        if not found:
+            raise ValueError(f"expected {mark} twice, around what is written between")
+        text = f"{begin}{mark}\n{content}\n{mark}{end}"
+    return text
 
 
 def main() -> None:

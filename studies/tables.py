@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from liespline.lab.sweep.study import Row
 from liespline.lab.symmetry.statistics import holm
-from studies.intervals import Interval, combined
-from studies.networks import LAST_TEN, MARK, NAMES, Line, Network
-from studies.paired import compare
+from studies.intervals import Interval
+from studies.networks import LAST_TEN, MARK, NAMES, Ahead, Line, Network, ahead
 
 SPLITS = {"test": "test", "valid": "validation", "train": "training"}
 BEHIND = ("AUC", "balanced", "sensitivity", "majority class")
@@ -35,11 +34,11 @@ def runs_table(lines: Sequence[Line]) -> list[str]:
 
 
 def networks_table(networks: Sequence[Network]) -> list[str]:
-    """One line per network: each measure with its deviation over seeds and the interval of its mean."""
+    """One line per network: each measure with its 95 % interval."""
     names = _columns(networks)
     rows = []
     for network in networks:
-        cells = [_with_interval(network, name) if name in network.values else "" for name in names]
+        cells = [network.cell(name) if name in network.values else "" for name in names]
         counts = [f"{network.first['parameters']:,}", str(len(network.runs))]
         rows.append([network.name + network.mark, *counts, *cells, network.minutes])
     return table(["network", "parameters", "seeds", *names, "minutes per run"], rows)
@@ -50,58 +49,29 @@ def differences_table(rows: Sequence[Row], networks: Mapping[str, Network]) -> l
 
     Where the scores of every image were kept, the comparison is paired, and p is corrected by Holm over the table.
     """
-    pairs = dict.fromkeys((row.ours, row.other) for row in rows if row.other)
+    pairs = dict.fromkeys((row.ours, row.other) for row in rows)
     there = [(networks[a], networks[b]) for a, b in pairs if a in networks and b in networks]
     names = _columns([pair[0] for pair in there])
-    lines = [[f"{a.name} − {b.name}{a.mark or b.mark}", *(difference(a, b, name) for name in names)] for a, b in there]
-    found = {(i, j): compare(a.runs, b.runs, name) for i, (a, b) in enumerate(there) for j, name in enumerate(names)}
-    paired = {place: one for place, one in found.items() if one}
-    for ((i, j), one), p in zip(paired.items(), holm([one.p for one in paired.values()]), strict=True):
-        lines[i][1 + j] = f"{points(one.interval.value, one.interval)}, p = {p:.3f}"
+    found = [[ahead(a, b, name) if name in b.values else None for name in names] for a, b in there]
+    adjusted = iter(holm([one.p for line in found for one in line if one and one.p is not None]))
+    lines = []
+    for (a, b), line in zip(there, found, strict=True):
+        cells = [difference(one, next(adjusted) if one and one.p is not None else None) for one in line]
+        lines.append([f"{a.name} − {b.name}{a.mark or b.mark}", *cells])
     return ["", "In points:", "", *table(["difference", *names], lines)] if lines else []
 
 
-def difference(one: Network, other: Network, measure: str) -> str:
-    """A difference of means in points, with Welch's interval."""
-    if measure not in one.values or measure not in other.values:
+def difference(one: Ahead | None, p: float | None) -> str:
+    """A difference of means in points, with its interval, and with p where it is paired."""
+    if one is None:
         return ""
-    pair = one.estimate(measure), other.estimate(measure)
-    known = pair[0] is not None and pair[1] is not None
-    interval = combined([(1, pair[0]), (-1, pair[1])]) if known else None  # type: ignore[list-item]
-    return points(one.mean(measure) - other.mean(measure), interval)
+    return points(one.value, one.interval) + ("" if p is None else f", p = {p:.3f}")
 
 
 def points(value: float, interval: Interval | None) -> str:
     """An effect in percentage points, with its interval."""
     bounds = "" if interval is None else f" [{_signed(interval.low)}, {_signed(interval.high)}]"
     return _signed(value) + bounds
-
-
-def records_table(rows: Iterable[tuple[Row, str, Mapping[str, Network], str]], short: bool) -> list[str]:
-    """The table of all studies, from each row with the name, the networks and the last commit of its results."""
-    head = ["in per cent", "ours", "plain, equal parameters", "published"]
-    lines = []
-    for row, name, networks, tree in rows:
-        names = [one for one in (row.ours, row.other) if one]
-        pair = [networks[one] for one in names if one in networks and row.measure in networks[one].values]
-        if len(pair) < len(names) or (short and not row.short):
-            continue
-        cells = [one.cell(row.measure, row.error) for one in pair]
-        beside = cells[1] + pair[1].mark if row.other else "–"
-        line = [row.words, f"{cells[0]} ({row.ours}){pair[0].augmented}{pair[0].mark}", beside, row.published]
-        seeds = sorted({len(network.runs) for network in pair})
-        counted = " and ".join(map(str, seeds)) + (" seed" if seeds == [1] else " seeds")
-        made = f"`{name}`, {counted}; {_origin(pair, tree)}"
-        lines.append(line if short else [*line, f"{pair[0].first['parameters']:,}", made])
-    return table(head if short else [*head, "parameters", "made by: study, seeds, machine, commit"], lines)
-
-
-def _origin(networks: Sequence[Network], tree: str) -> str:
-    """The machines and the commits of runs; that of a source with changes is the one that they were committed in."""
-    found = [run["environment"] for network in networks for run in network.runs]
-    machines = {"a CPU" if "threads" in one["machine"] else one["machine"].split(", ")[-1] for one in found}
-    commits = {(tree if tree and one["uncommitted"] else one["commit"] or "?")[:7] for one in found}
-    return f"{', '.join(sorted(machines))}; {', '.join(sorted(commits))}"
 
 
 def _run(line: Line) -> dict[str, str]:
@@ -150,14 +120,6 @@ def _columns(networks: Iterable[Network]) -> list[str]:
     """What networks are measured by: balanced accuracy only where there are two classes."""
     columns = dict.fromkeys(name for network in networks for name in network.values if not name.endswith(LAST_TEN))
     return [name for name in columns if "AUC" in columns or not name.startswith("balanced")]
-
-
-def _with_interval(network: Network, measure: str) -> str:
-    estimate = network.estimate(measure)
-    if estimate is None:
-        return network.cell(measure)
-    interval = combined([(1, estimate)])
-    return f"{network.cell(measure)} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
 
 
 def _signed(share: float) -> str:

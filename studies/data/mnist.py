@@ -87,16 +87,21 @@ def _loaded(path: Path, split: str, variant: str, deal: int, state: object) -> S
             images = _moved(images, split, variant if split == "test" else "anywhere")
         return Split(images, labels.astype(np.int64), CLASSES)
     images, labels = (np.concatenate(parts) for parts in zip(train, test, strict=True))
-    needed = sum(_COUNTS.values())
-    if len(labels) < needed:
+    if len(labels) < (needed := sum(_COUNTS.values())):
         raise DataError(f"{path}: has {len(labels)} digits; {variant} MNIST needs {needed}")
+    own = rows(split, deal, len(labels))
+    own = own[: len(own) // 2] if variant == _HALF and split == "train" else own
+    return Split(_moved(images[own], split, variant), labels[own].astype(np.int64), CLASSES)
+
+
+def rows(split: str, deal: int = 0, digits: int = 70_000) -> NDArray[np.int64]:
+    """Which of all digits a deal has in a split, in order; the last 8,000 of the first are "outside" of every deal."""
+    needed = sum(_COUNTS.values())
     begin = sum(_COUNTS[part] for part in _PARTS[: _PARTS.index(split)])
-    count = _COUNTS.get(split, len(labels) - begin) // (2 if variant == _HALF and split == "train" else 1)
-    rows = np.random.default_rng(0).permutation(len(labels))
+    dealt = np.random.default_rng(0).permutation(digits)
     if deal:
-        rows[:needed] = np.random.default_rng([2, deal]).permutation(rows[:needed])
-    rows = rows[begin : begin + count]
-    return Split(_moved(images[rows], split, variant), labels[rows].astype(np.int64), CLASSES)
+        dealt[:needed] = np.random.default_rng([2, deal]).permutation(dealt[:needed])
+    return dealt[begin : begin + _COUNTS.get(split, digits - begin)]
 
 
 def _moved(images: NDArray[np.uint8], split: str, variant: str) -> NDArray[np.uint8]:

@@ -1,7 +1,7 @@
 """What section 4 of the paper says it found, each sentence as comparisons of networks, and the verdict of our runs.
 
-docs/reproduction.md has the rule in words: an effect is a difference of means with Welch's interval; a claim holds by a
-measure if the interval lies above zero, and altogether if all measures with an interval agree.
+docs/reproduction.md has the rule in words: an effect is a difference of means over seeds and images; a claim is
+reproduced by a measure if the interval lies above zero, and altogether if all measures with an interval agree.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from itertools import pairwise
 from studies.celeba import PAPER_SCALES, RELEASED_SCALES
 from studies.intervals import Interval, combined
 from studies.networks import LAST_TEN, NAMES, Network
+from studies.paired import contrast
 from studies.pcam import COARSE
 
 Pair = tuple[str, str]
 """The network that should be better, and the one it should beat, as `names.name_of` has them."""
 EVERY, MEAN, SAME = "every", "mean", "same"
 """Each pair must show it; their mean must; or the two of each pair must score alike."""
-HOLDS, FAILS, CHANCE, MISSING = "holds", "does not hold", "within chance", "not enough runs"
+HOLDS, FAILS, CHANCE, MISSING = "reproduced", "not reproduced", "undecided", "not enough runs"
 DECIDING = tuple(NAMES[key] for key in ("success", "accuracy", "auc"))
 """The measures by which claims are decided, and by the means of the same over the last ten epochs."""
 MARGIN = 0.01
@@ -61,6 +62,12 @@ class Verdict:
     """By measure."""
     seeds: tuple[int, int]
     """The fewest and the most seeds of a network that was compared."""
+
+    @property
+    def visible(self) -> float | None:
+        """The smallest effect that these runs could have shown, by the first measure: half of its interval."""
+        known = [effect.interval.half for effect in self.effects.values() if effect.interval]
+        return known[0] if known else None
 
     @property
     def words(self) -> str:
@@ -106,6 +113,9 @@ def effect_of(pairs: Sequence[Pair], networks: Mapping[str, Network], measure: s
     for better, worse in pairs:
         coefficients[better] += 1 / len(pairs)
         coefficients[worse] -= 1 / len(pairs)
+    terms = [(c, networks[name].runs) for name, c in coefficients.items()]
+    if (drawn := contrast(terms, measure)) is not None:
+        return drawn.interval.value, drawn.interval
     value = sum(c * networks[name].mean(measure) for name, c in coefficients.items())
     estimates = [(c, networks[name].estimate(measure)) for name, c in coefficients.items()]
     known = [(c, estimate) for c, estimate in estimates if estimate is not None]

@@ -41,7 +41,7 @@ def by_name(networks: Mapping[str, Network]) -> dict[str, Network]:
 
 
 def scores_table(networks: Mapping[str, Network]) -> list[str]:
-    """One line per network; ± is the standard deviation over seeds."""
+    """One line per network; ± is a 95 % interval."""
     there = [network.values for network in networks.values()]
     names = [*NAMES.values(), *(name + LAST_TEN for name in NAMES.values())]
     names = [name for name in names if any(name in values for values in there)]
@@ -64,11 +64,17 @@ def claims_table(networks: Mapping[str, Network]) -> list[str]:
         return []
     names = measures(networks.values())
     rows = [
-        [v.claim.words + _mark(v.there, networks), v.words, _seeds(v), *(_effect(v.effects.get(n)) for n in names)]
+        [
+            v.claim.words + _mark(v.there, networks),
+            v.words,
+            _visible(v),
+            _seeds(v),
+            *(_effect(v.effects.get(n)) for n in names),
+        ]
         for v in verdicts
     ]
     lines = ["", "What the paper claims, and what these runs say:", ""]
-    lines += table(["claim", "verdict", "seeds", *names], rows)
+    lines += table(["claim", "verdict", "smallest effect seen", "seeds", *names], rows)
     every = dict.fromkeys(pair for v in verdicts for pair in v.claim.pairs)
     if absent := dict.fromkeys(name for pair in every for name in pair if name not in networks):
         lines += ["", "No runs of " + ", ".join(f"`{name}`" for name in absent) + "."]
@@ -95,6 +101,10 @@ def _pair(pair: Pair, networks: Mapping[str, Network], measure: str) -> str:
     if any(measure not in networks[name].values for name in pair):
         return ""
     return points(*effect_of([pair], networks, measure))
+
+
+def _visible(verdict: Verdict) -> str:
+    return "" if verdict.visible is None else f"{100 * verdict.visible:.2f}"
 
 
 def _seeds(verdict: Verdict) -> str:

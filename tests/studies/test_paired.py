@@ -1,6 +1,7 @@
 """Intervals and paired comparisons of runs, against closed forms, SciPy and draws of whole experiments."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from torch import from_numpy, tensor
 
-from liespline.lab.evaluation.evaluate import pack
+from liespline.lab.evaluation.evaluate import pack, unpack
 from liespline.lab.symmetry.statistics import holm
-from studies.intervals import Estimate, area_over_images, combined, over_images, over_seeds
-from studies.paired import accuracy, area, balanced_accuracy, compare
+from studies import paired
+from studies.intervals import Estimate, area_over_images, combined, over_both, over_images, over_seeds
+from studies.networks import load
+from studies.paired import accuracy, area, balanced_accuracy, compare, contrast
 
 
 def runs(true, odds, names="abc"):
@@ -47,6 +50,58 @@ def test_one_seed_has_the_interval_of_delong():
     half = stats.norm.ppf(0.975) * np.sqrt(delong(true, ours, other))
     assert found.interval.value == pytest.approx(roc_auc_score(true, ours) - roc_auc_score(true, other), abs=1e-3)
     assert (found.interval.high - found.interval.low) / 2 == pytest.approx(half, rel=0.1)
+
+
+def test_runs_of_the_repository_have_the_intervals_of_delong():
+    found = load(Path(__file__).parents[2] / "studies" / "results" / "pcam.jsonl")["pcam_sealed"].networks
+    for one, other in (("dense-12-12", "dense-1-1"), ("dense-8-8", "unturned-1-1")):
+        lines = [found[name].runs[:1] for name in (one, other)]
+        each = [unpack(line["results"]["per_image"]) for (line,) in lines]
+        true = each[0]["true"]
+        scores = [np.where(true == 1, own["log_odds"], -own["log_odds"]).astype(float) for own in each]
+        half = stats.norm.ppf(0.975) * np.sqrt(delong(true, *scores))
+        assert compare(*lines, "AUC").interval.half == pytest.approx(half, rel=0.1)
+
+
+def test_one_network_has_the_interval_of_its_seeds_and_images():
+    """Against draws of whole experiments: new seeds and new images."""
+    rng = np.random.default_rng(6)
+
+    def drawn(seeds, images):
+        shift = rng.normal(scale=0.3, size=(seeds, 1))
+        return 0.9 + shift + rng.normal(size=(seeds, images)) + rng.normal(size=images)
+
+    spread = np.std([(drawn(4, 300) > 0).mean() for _ in range(2000)])
+    ones = np.ones(300, int)
+    ones[:2] = 0  # an area needs two classes
+    halves = []
+    for _ in range(50):
+        odds = np.where(ones, 1, -1) * drawn(4, 300)
+        halves.append(contrast([(1, runs(ones, odds))], "accuracy").interval.half)
+    assert np.mean(halves) == pytest.approx(1.96 * spread, rel=0.1)
+
+
+def test_of_deals_of_the_same_digits_the_digits_are_drawn(monkeypatch):
+    """Five deals of 200 digits, 160 in each test: the variance is that of clusters, not that of 800 images."""
+    rng = np.random.default_rng(7)
+    deals = {deal: rng.permutation(200)[:160] for deal in range(1, 6)}
+    monkeypatch.setattr(paired.mnist, "rows", lambda split, deal: deals[deal])
+    hard, sure = rng.random(200) < 0.15, rng.random(200) < 0.1  # one network errs on these digits, the other on those
+
+    def lines(wrong):
+        found = []
+        for deal, digits in deals.items():
+            (one,) = runs(np.tile([0, 1], 80), [np.where(wrong[digits], -1, 1) * np.tile([-1.0, 1.0], 80)], f"{deal}")
+            found.append({**one, "seed": deal - 1, "config": {"task": paired.DEALT}})
+        return found
+
+    found = compare(lines(sure), lines(hard), "accuracy").interval
+    counts = np.bincount(np.concatenate(list(deals.values())), minlength=200)
+    gain = counts * (hard.astype(float) - sure)
+    ratio = gain.sum() / counts.sum()
+    clusters = np.sqrt(((gain - ratio * counts) ** 2).sum()) / counts.sum()
+    assert found.value == pytest.approx(ratio, abs=1e-9)
+    assert found.half == pytest.approx(1.96 * clusters, rel=0.2)
 
 
 def test_scores_with_weights_are_those_of_repeated_images():
@@ -96,6 +151,17 @@ def test_intervals_cover_both_samplings(dealt):
     assert missed <= 5, "three are meant; of images alone 16 are missed, of seeds alone 7"
 
 
+def test_of_deals_those_that_both_have_are_compared():
+    rng = np.random.default_rng(8)
+    deals = [(rng.permutation(80) < 32).astype(int) for _ in range(3)]
+    ours, other = (
+        [run for true in deals for run in runs(true, [2 * true - 1 + rng.normal(size=80)])] for _network in range(2)
+    )
+    assert compare(ours, other[:2], "accuracy") == compare(ours[:2], other[:2], "accuracy")
+    assert compare(ours, other[1:], "accuracy") == compare(ours[1:], other[1:], "accuracy")
+    assert compare(ours[:1], other[1:], "accuracy") is None
+
+
 def test_nothing_is_said_without_the_images():
     true = np.array([0, 1] * 20)
     odds = np.random.default_rng(3).normal(size=(2, 40))
@@ -127,6 +193,18 @@ def test_seeds_by_welch():
         interval = combined([(1, over_seeds(a)), (-1, over_seeds(b))])
         expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
         assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+
+
+def test_seeds_on_the_same_images_by_draws_of_both():
+    """Means of four seeds on 500 images that all share: the interval holds the truth as often as it says."""
+    rng, inside = np.random.default_rng(5), 0
+    for _ in range(1000):
+        easy = rng.normal(size=500)  # of the images
+        scores = [(0.9 + rng.normal(scale=0.15) + easy > 0).mean() for _seed in range(4)]
+        estimate = over_both(over_seeds(scores), over_images(float(np.mean(scores)), 500))
+        interval = combined([(1, estimate)])
+        inside += interval.low <= stats.norm.cdf(0.9 / np.sqrt(1 + 0.15**2)) <= interval.high
+    assert 920 <= inside <= 985
 
 
 def test_images_by_the_binomial():

@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -25,30 +24,43 @@ STUDIES = report.studies()
 FILES = sorted((ROOT / "studies" / "results").glob("*.jsonl"))
 
 
-def test_every_page_is_what_the_results_say():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "studies" / "report.py"), "--check"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="module")
+def made():
+    """What the results say, by page: drawing seeds and images again takes a while."""
+    return report.pages()
 
 
-def test_another_number_on_a_page_is_noticed(monkeypatch, tmp_path):
-    pages = {}
-    for page, content in report.pages().items():
-        text = page.read_text(encoding="utf-8")
-        assert text.count(report.MARKED) == 2
-        wrong = re.sub(r"\| (\d\d\.\d\d) ± ", r"| 0\1 ± ", text, count=1)
-        assert wrong != text
-        assert report.filled(wrong, content) == text
-        (tmp_path / page.name).write_text(wrong)
-        pages[tmp_path / page.name] = content
-    monkeypatch.setattr(report, "ROOT", tmp_path)
-    monkeypatch.setattr(report, "pages", lambda: pages)
+def test_every_page_is_what_the_results_say(made, monkeypatch):
+    monkeypatch.setattr(report, "pages", lambda: made)
     monkeypatch.setattr(sys, "argv", ["report.py", "--check"])
-    with pytest.raises(SystemExit, match=r"README.md, .*: not what the results say; run python studies/report.py"):
+    report.main()
+
+
+def test_another_number_on_a_page_is_noticed(made, monkeypatch, tmp_path):
+    for page, parts in made.items():
+        text = page.read_text(encoding="utf-8")
+        for name, content in parts.items():
+            assert text.count(report.MARKED.format(name)) == 2
+            wrong = text.replace(content, re.sub(r"\d", "7", content))
+            assert wrong != text
+            assert report.filled(wrong, parts) == text
+    page, parts = ROOT / "docs" / "guide" / "evidence.md", made[ROOT / "docs" / "guide" / "evidence.md"]
+    (tmp_path / page.name).write_text(page.read_text(encoding="utf-8").replace("8,000", "9,000"))
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    monkeypatch.setattr(report, "pages", lambda: {tmp_path / page.name: parts})
+    monkeypatch.setattr(sys, "argv", ["report.py", "--check"])
+    with pytest.raises(SystemExit, match=r"evidence.md: not what the results say; run python studies/report.py"):
         report.main()
     with pytest.raises(ValueError, match="twice"):
-        report.filled("no marks", "x")
+        report.filled("no marks", {"x": "y"})
+
+
+def test_what_does_not_stand_says_why():
+    text = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    for name, reason in report.CAVEATS.items():
+        assert name in STUDIES or name == "rotmnist_copies" or name in report.stored()
+        if name in report.stored():
+            assert f"**Does not stand:** {reason}" in text
 
 
 def test_results_of_others_are_printed(tmp_path, capsys, monkeypatch):
@@ -66,7 +78,7 @@ def test_results_of_others_are_printed(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert said.startswith("## made_up\n\nMine.\n")
     assert "Scored: test images. Machine: Linux, GPU. Commit: 1234567890ab.\nNot counted: 1 run not finished.\n" in said
-    assert "| so2-16 | 12,345 | 1 | 75.00 [" in said
+    assert "| so2-16 | 12,345 | 1 | 75.00 ± " in said
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -84,8 +96,7 @@ def test_a_study_is_planned_seed_by_seed_and_names_its_networks(name, tmp_path):
         tmp_path / "runs" / network / f"seed-{seed}" for seed in (0, 1) for network in study.networks
     ]
     assert all(re.fullmatch(r"[\w.-]+", network) for network in study.networks)
-    assert {one for row in study.rows for one in (row.ours, row.other)} - {None} <= set(study.networks)
-    assert all(row.results in report.stored() for row in study.rows if row.results)
+    assert {one for row in study.rows for one in (row.ours, row.other)} <= set(study.networks)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -109,7 +120,9 @@ def test_results_are_small():
     lines = [json.loads(line) for file in FILES for line in file.read_text().splitlines()]
     for results in (run["results"] for run in lines if "results" in run):
         single = results.pop("per_image", "")
-        assert not single or len(json.dumps(single)) < 300 + 4 * results["images"]
+        assert not single or len(json.dumps(single)) < 330 + 4 * results["images"], (
+            "what incompressible arrays and their heads need"
+        )
     assert sum(len(json.dumps(line)) for line in lines) / len(lines) < 3_000
 
 
@@ -127,7 +140,7 @@ def test_ours_and_plain_have_equal_parameters_and_one_recipe(name):
     channels, space, classes = SHAPES.get(study.task, (1, (28, 28), 10))
     signature = Signature(channels, space, tuple(map(str, range(classes))))
     configs, task = study.configs({}), find_task(study.task)
-    row = next(row for row in study.rows if row.other)
+    row = study.rows[0]
     count = [weights_in(task.make(configs[one], signature)) for one in (row.ours, row.other)]
     assert count[0] == pytest.approx(count[1], rel=0.03)
     assert max(count) <= LIMITS[name]

@@ -116,7 +116,7 @@ def test_folds_are_not_saved_as_one(run, tmp_path) -> None:
         ls.load(tmp_path / "folds").save_pretrained(tmp_path / "net")
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guide" / "runs.md"
 
 
 def the_script():

@@ -2,9 +2,9 @@
 
 Adam scales the step of every parameter by itself, so it matters in which basis a kernel is written. Splines overlap
 with their neighbours, and their coefficients pull together. The modes of a basis, from smooth to rough, do not overlap,
-and each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks fit faster and make
-fewer errors; what they say changes more under rotations between the grid's angles, least so where smooth modes take the
-longer steps. Parameters and their files are those of torch's own AdamW.
+and each gets the step it needs. On uniform grids of SO(2) they are waves around the circle. Networks fit faster and
+make fewer errors; their output changes more under rotations between the grid's angles, least so where smooth modes take
+the longer steps. Parameters and their files are those of torch's own AdamW.
 """
 
 from __future__ import annotations

@@ -16,20 +16,11 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison of two networks of a study. With `words`, it is also a row of the tables of all studies."""
+    """A comparison of two networks of a study: how far the first is ahead."""
 
     ours: str
-    other: str | None
-    words: str = ""
+    other: str
     measure: str = "accuracy"
-    published: str = "–"
-    """The best published score that we know of, in per cent."""
-    short: bool = True
-    """Whether the README has it too."""
-    error: bool = False
-    """Whether the error is shown, one minus the score."""
-    results: str = ""
-    """Where the runs have another study's name in the file of results, that name."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class Study:
             protocol="1,000 labels: does a network on 16 orientations need fewer?",
             recipe={"epochs": 224, "train_fraction": 0.1},
             networks={"so2-16": {"elements": 16}, "plain": {"group": "none", "elements": 1}},
-            rows=[Row("so2-16", "plain", "rotated MNIST, 1,000 labels", error=True)],
+            rows=[Row("so2-16", "plain")],
         )
     """
 
