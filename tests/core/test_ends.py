@@ -112,7 +112,8 @@ def pink(images: int, size: int, seed: int) -> Tensor:
     waves = torch.fft.fftfreq(size)
     wave = (waves.square().unsqueeze(1) + waves.square()).sqrt()
     wave[0, 0] = math.inf
-    noise = torch.fft.ifft2(torch.fft.fft2(torch.randn(images, 1, size, size, generator=draw)) / wave).real
+    noise = torch.fft.fft2(torch.randn(images, 1, size, size, generator=draw)) * wave.reciprocal()
+    noise = torch.fft.ifft2(noise).real
     return noise / noise.std()
 
 

@@ -54,7 +54,9 @@ def test_kernels_say_what_the_installed_triton_lacks(version, found: list, monke
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_kernels_for_a_gpu_say_that_there_is_none() -> None:
+def test_kernels_for_a_gpu_say_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trust, "installed", lambda: (3, 6))  # with an old Triton, that is what is said
+    trust._missing.cache_clear()
     assert "the input is on 'cpu', they run on NVIDIA GPUs" in trust.off("norm", torch.device("cpu"), torch.float32)
     assert "compute capability 0.0" in trust._missing("norm", torch.device("cuda", 7), torch.float32)
     assert "computes in float64, they take" in trust._missing("triton", torch.device("cuda", 7), torch.float64)

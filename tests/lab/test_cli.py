@@ -83,6 +83,14 @@ def test_help_imports_nothing_that_takes_long():
         _ = ls.uniforn
 
 
+@pytest.mark.parametrize("use", ["ls.load('zoo:nuclei-histology')", "import liespline.lab.cli"])
+def test_without_the_extra_lab_it_says_what_to_install(use):
+    code = f"import sys, liespline as ls; sys.modules['typer'] = None; {use}"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert found.stderr.splitlines()[-1].endswith("pip install 'liespline[lab]'")
+
+
 def test_every_command_has_a_manual(liespline):
     _, text = liespline("--help")
     commands = re.findall(r"^│ (\w+) {2,}", text, re.MULTILINE)

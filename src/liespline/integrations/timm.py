@@ -1,12 +1,9 @@
 """timm's registry with `models.resnet`: import this module, then `timm.create_model("lie_resnet_so2_8")`.
 
-Features leave the group by its maximum, so a decoder behind them is an ordinary one, whose windows know up from down:
-for maps that rotate with the image take `models.unet`.
+Features leave the group by its maximum: for maps that rotate with the image take `models.unet`, not a decoder on them.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,10 +18,7 @@ from ..groups import O2, SO2
 from ..models import resnet
 from ..nn import Project
 
-GRIDS: dict[str, Callable[[], Grid]] = {
-    "lie_resnet_so2_8": lambda: uniform(SO2(), 8),
-    "lie_resnet_o2_16": lambda: uniform(O2(), 16),  # as many rotations, and their reflections
-}
+GRIDS = {"lie_resnet_so2_8": uniform(SO2(), 8), "lie_resnet_o2_16": uniform(O2(), 16)}
 _USUAL = {"num_classes": 1000, "input_size": (3, 224, 224), "first_conv": "net.stem", "classifier": "fc"}
 default_cfgs = generate_default_cfgs({f"{name}.untrained": _USUAL for name in GRIDS})
 
@@ -44,11 +38,11 @@ class LieResNet(nn.Module):
         self.net = resnet(in_chans, 0, grid, widths=(widths[0], *widths), kernel="local", features=True)
         for i in range(len(widths) - 1):  # what a classifier does not use must not wait for gradients
             self.net.norms[i] = nn.Identity()
-        self.project = Project("max", grid)
+        self.project, self.drop_rate = Project("max", grid), drop_rate
         self.num_features = self.head_hidden_size = widths[-1]
-        stages = [{"num_chs": width, "reduction": 2**i} for i, width in enumerate(widths, 1)]
-        self.feature_info = [stage | {"module": f"net.norms.{i}"} for i, stage in enumerate(stages)]
-        self.drop_rate = drop_rate
+        self.feature_info = [
+            {"num_chs": width, "reduction": 2 ** (i + 1), "module": f"net.norms.{i}"} for i, width in enumerate(widths)
+        ]
         self.reset_classifier(num_classes, global_pool)
 
     def get_classifier(self) -> nn.Module:
@@ -62,12 +56,11 @@ class LieResNet(nn.Module):
         self.net.checkpoint = enable
 
     def group_matcher(self, coarse: bool = False) -> dict[str, str]:
-        return {"stem": r"^net\.stem", "blocks": r"^net\.stages\.(\d+)" if coarse else r"^net\.stages\.(\d+)\.(\d+)"}
+        return {"stem": r"^net\.stem", "blocks": r"^net\.stages\.(\d+)" + r"\.(\d+)" * (not coarse)}
 
     def forward_intermediates(
-        self, x: Tensor, indices: int | list[int] | None = None, norm: bool = False, stop_early: bool = False,
-        output_fmt: str = "NCHW", intermediates_only: bool = False,
-    ) -> Any:  # fmt: skip
+        self, x: Tensor, indices: int | list[int] | None = None, *, intermediates_only: bool = False, **_: Any
+    ) -> Any:
         maps = [self.project(level) for level in self.net(x)]
         taken = [maps[i] for i in feature_take_indices(len(maps), indices)[0]]
         return taken if intermediates_only else (maps[-1], taken)
@@ -83,14 +76,14 @@ class LieResNet(nn.Module):
         return self.forward_head(self.forward_features(x))
 
 
-def _register(name: str) -> None:
+def _register(name: str, grid: Grid) -> None:
     def create(pretrained: bool = False, **options: Any) -> nn.Module:
         features = {"out_indices": (0, 1, 2, 3, 4), "feature_cls": "getter"}
-        return build_model_with_cfg(LieResNet, name, pretrained, feature_cfg=features, grid=GRIDS[name](), **options)
+        return build_model_with_cfg(LieResNet, name, pretrained, feature_cfg=features, grid=grid, **options)
 
     create.__name__ = name
     register_model(create)
 
 
-for _name in GRIDS:
-    _register(_name)
+for _name, _grid in GRIDS.items():
+    _register(_name, _grid)

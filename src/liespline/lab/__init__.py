@@ -1,7 +1,10 @@
 """Train, evaluate, look: the `liespline` command and what it is made of (needs the extra `lab`)."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+if find_spec("typer") is None:
+    raise ImportError("the command and trained networks need the extra lab: pip install 'liespline[lab]'")
 if TYPE_CHECKING:
     from .runs.trained import Trained, load
 

@@ -150,7 +150,7 @@ class UNet(Pretrained):
             )
             maps.insert(0, x)
         if self.deep_supervision:
-            return [head(x) for head, x in zip(self.seg_layers, maps, strict=False)]
+            return [head(x) for head, x in zip(self.seg_layers, maps[: len(self.seg_layers)], strict=True)]
         return self.seg_layers[0](x) if hasattr(self, "seg_layers") else self.head(x)
 
     def _run(self, stage: Callable[..., Tensor], *tensors: Tensor) -> Tensor:

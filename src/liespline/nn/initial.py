@@ -160,7 +160,7 @@ def _recursion(x: Tensor, h: Tensor) -> tuple[tuple[float, ...], tuple[float, ..
     spectra = spectra.flatten(0, 1).transpose(0, 1)  # (W, A M, N_x)
     in_space = spectra @ spectra.mH
     on_h = h.flatten(0, 1).to(spectra)  # (A M, N, N_k)
-    features = torch.ones(n, n).to(spectra).expand(len(spectra), n, n)
+    features = torch.ones(len(spectra), n, n).to(spectra)  # not expanded: MKL takes no stride of 0 in torch 2.6
     log_gains: list[float] = []
     shares = [0.0]
     while len(log_gains) < _DEPTH:

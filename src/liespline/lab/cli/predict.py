@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import sys
@@ -177,43 +175,33 @@ def counted(found: Predictions, hidden: bool) -> Iterator[Row]:
         yield from found
 
 
-def words_of(row: Row) -> dict[str, str]:
-    """The words of a row, by the names of their columns."""
-    return {name: str(row[name]) for name in ("image", "mask", "class") if name in row}
-
-
-def numbers_of(row: Row) -> dict[str, float]:
-    """The numbers of a row, by the names of their columns: of tags or numbers, or the confidence and probabilities."""
-    confidence = {"confidence": row["confidence"]} if "confidence" in row else {}
-    return row.get("values") or confidence | {f"p({name})": p for name, p in row.get("probabilities", {}).items()}
+def cells(row: Row) -> tuple[dict[str, str], dict[str, float]]:
+    """The words of a row and its numbers, by the names of their columns."""
+    shares = {f"p({name})": share for name, share in row.get("probabilities", {}).items()}
+    numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+    words = {name: value for name, value in row.items() if isinstance(value, str)}
+    return words, {**numbers, **shares, **row.get("values", {})}
 
 
 def csv_lines(rows: Iterable[Row], head: bool = True) -> Iterator[str]:
     """The head, if wanted, and one line per row, as they come."""
+    from ..data.files import csv_line
+
     for number, row in enumerate(rows):
-        words, numbers = words_of(row), numbers_of(row)
+        words, numbers = cells(row)
         if head and number == 0:
             yield csv_line([*words, *numbers])
         yield csv_line([*words.values(), *(f"{value:.6g}" for value in numbers.values())])
 
 
-def csv_line(cells: Sequence[str]) -> str:
-    """One line of a CSV file."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
-
-
 def table_of(rows: Sequence[Row]) -> Table:
     """Rows for people: of many classes, the predicted one alone."""
-    names, shares, table = list(numbers_of(rows[0])), "probabilities" in rows[0], Table()
-    if shares and len(rows[0]["probabilities"]) > MOST_COLUMNS:
-        names = names[:1]
-    for name in words_of(rows[0]):
-        table.add_column(name, overflow="fold")
-    for name in names:
-        table.add_column(name, justify="right", overflow="fold")
+    (words, numbers), shares, table = cells(rows[0]), "probabilities" in rows[0], Table()
+    count = 1 if shares and len(numbers) > 1 + MOST_COLUMNS else len(numbers)
+    for name in (*words, *list(numbers)[:count]):
+        table.add_column(name, justify="left" if name in words else "right", overflow="fold")
     for row in rows:
-        numbers = [numbers_of(row)[name] for name in names]
-        table.add_row(*words_of(row).values(), *(f"{100 * n:.1f} %" if shares else f"{n:.4g}" for n in numbers))
+        words, numbers = cells(row)
+        said = (f"{100 * n:.1f} %" if shares else f"{n:.4g}" for n in list(numbers.values())[:count])
+        table.add_row(*words.values(), *said)
     return table

@@ -1,11 +1,13 @@
 """Files that are whole or absent, and errors that name the file and the row."""
 
+import csv
 import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
 from filelock import FileLock, Timeout
@@ -14,6 +16,8 @@ SHOWN = 20
 NAMED = 5
 # Deflate cannot shrink data more than 1,032-fold: a file that declares more is broken.
 MOST_COMPRESSED = 1032
+csv_line = csv.writer(SimpleNamespace(write=str), lineterminator="\n").writerow
+"""The cells as a line of a CSV file."""
 # Disks and folders that cannot be written to, as the kernel says it.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM)
 

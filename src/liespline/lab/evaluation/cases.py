@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +12,7 @@ from scipy import ndimage
 
 from ..data import DataError
 from ..data.arrays import Array
-from ..data.files import collected, write_text
+from ..data.files import collected, csv_line, write_text
 from ..data.pair_files import by_stem, numbered, read_mask
 from ..data.samples import IGNORE
 from ..networks import Signature
@@ -60,14 +58,12 @@ def rows_of_case(
 
 def write_cases(path: Path, rows: Sequence[Row]) -> list[str]:
     """Write the table, what is undefined left empty; the means of each class in words."""
-    names, lines = list(rows[0])[2:], io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(rows[0])
+    names, lines = list(rows[0])[2:], [csv_line(rows[0])]
     for row in rows:
         numbers = ("" if math.isnan(row[name]) else f"{row[name]:.6g}" for name in names)
-        writer.writerow([row["image"], row["class"], *numbers])
+        lines.append(csv_line([row["image"], row["class"], *numbers]))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, lines.getvalue())
+    write_text(path, "".join(lines))
     said = [f"{path}: {len({row['image'] for row in rows}):,} cases; means where they are defined:"]
     for label in dict.fromkeys(row["class"] for row in rows):
         own = {name: [row[name] for row in rows if row["class"] == label] for name in names}

@@ -1,12 +1,11 @@
 """What an earlier call with the same network and options has predicted already, and need not again."""
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from glob import escape
 from pathlib import Path
 
-from ..data.files import write_text
+from ..data.files import csv_line, write_text
 from ..data.store import digest, file_key
 
 NOTES = ".predicted"
@@ -49,13 +48,8 @@ class Kept:
         kept = {row[0]: (head, row) for file in (self.out, *parts) for head, row in self._fitting(file)}
         self.count = len(kept)
         if kept:
-            table = io.StringIO()
-            write = csv.writer(table, lineterminator="\n").writerow
-            for number, (head, row) in enumerate(kept.values()):
-                if number == 0:
-                    write(head)
-                write(row)
-            write_text(self.out, table.getvalue())
+            head, _ = next(iter(kept.values()))
+            write_text(self.out, "".join(map(csv_line, (head, *(row for _, row in kept.values())))))
         self.notes.parent.mkdir(parents=True, exist_ok=True)
         write_text(self.notes, "".join(f"{self.keys[name]}\n" for name in kept))
         for part in parts:

@@ -63,8 +63,7 @@ class Predictions:
             yield row
         if not count and not self.done and self.masks is None:
             raise DataError(self.failures)
-        remarks = [*grouped(voxels), *([remark] if (remark := compared.remark) else [])]
-        self.remarks += [f"Warning: {remark}" for remark in remarks]
+        self.remarks += [f"Warning: {remark}" for remark in (*grouped(voxels), compared.remark) if remark]
 
     def _predictions(self) -> Iterator[Prediction]:
         if (masks := self.masks) is not None:

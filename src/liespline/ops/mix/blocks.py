@@ -39,7 +39,7 @@ def correlate(x: Tensor, weight: Tensor, x_samples: Tensor, h_samples: Tensor, p
     coefficients = torch.tensordot(weight, x_samples[0].flatten(), dims=([2], [0])).flatten(0, 1)  # (O·C, N_k)
     first, parts = 0, []
     for size in sorted(set(plan.blocks)):
-        count = plan.blocks.count(size)
+        count = sum(block == size for block in plan.blocks)  # tuple.count breaks the graph in torch 2.6
         make = partial(_of_size, h_samples, plan.waves, first, count, size)
         samples = keep(("blocks", size, weight.dtype), make)  # (N_k, count·d·d)
         kernel = (coefficients @ samples).view(outputs, -1, count, size, size).permute(2, 3, 0, 4, 1)
