@@ -101,7 +101,7 @@ def volumes(tmp_path_factory):
         (root / "masks").mkdir(exist_ok=True)
         nifti(root / "images" / f"{i}.nii.gz", (mask + DRAW.normal(0, 0.2, mask.shape)).astype(np.float32), affine)
         nifti(root / "masks" / f"{i}.nii.gz", 3 * mask.astype(np.uint8), affine)
-    small = {"group": "none", "widths": (4, 6), "epochs": 3, "patch": 8, "accelerator": "cpu", "lr": 0.02}
+    small = {"group": "none", "widths": (4, 6), "epochs": 6, "patch": 8, "accelerator": "cpu", "lr": 0.02}
     config = find_task("segment").defaults.updated(data=str(root), batch_size=8, **small)
     return new_run(config, tmp_path_factory.mktemp("runs") / "balls").path, root
 

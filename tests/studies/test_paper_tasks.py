@@ -49,7 +49,7 @@ def test_celeba_from_official_files_to_landmarks(tmp_path):
     celeba.prepare(tmp_path / "official", tmp_path / "set")
     defaults = find_task("celeba").defaults
     assert defaults.training == Training(
-        epochs=100, batch_size=8, optimiser="sgd", lr=0.01, weight_decay=5e-4, augment="none"
+        epochs=100, batch_size=8, optimiser="sgd", smoothness=0.0, lr=0.01, weight_decay=5e-4, augment="none"
     )  # the released scripts' recipe
     config = defaults.updated(group="none", **short(defaults), augment="zoom", data=str(tmp_path / "set"))
     run = new_run(config, tmp_path / "run")
