@@ -1,6 +1,6 @@
 """Networks that are not ours, for `--set network=studies.rivals:NAME`: ordinary convolutions, and escnn's.
 
-`conv`, `conv_29k` and `conv_resnet` are `nn.Conv2d` and batch norm in the plans of our networks. escnn's are the plan
+`conv` and `conv_resnet` are `nn.Conv2d` and batch norm in the plans of our networks. escnn's are the plan
 of its authors' network for rotated MNIST on regular fields of C_16, with its own filters, smoothing and pooling over
 the group; its filters are centred on odd images alone, so digits are put on 29×29 points about the same centre.
 `escnn_c16` has its own batch norm and `escnn_c16_our_norm` ours, the same function, which is faster. escnn 1.0.11 is no
@@ -44,11 +44,6 @@ def convolutions(in_channels: int, classes: int, widths: Sequence[int]) -> nn.Mo
 def conv(in_channels: int, classes: int) -> nn.Module:
     """Of about a million parameters."""
     return convolutions(in_channels, classes, (44, 60, 68, 68, 92, 124))
-
-
-def conv_29k(in_channels: int, classes: int) -> nn.Module:
-    """Of about 29,000 parameters."""
-    return convolutions(in_channels, classes, (7, 9, 11, 11, 16, 22))
 
 
 class Block(nn.Module):
